@@ -45,8 +45,8 @@ export function exampleOf(row: Route, baseUrl: string): Example {
 
 function sdkOf(row: Route, body: unknown): string {
   const [collection = '', ...rest] = (row.aliasOf ?? row.path).split('/').filter((part) => part !== '');
-  const noun = collection.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-  const name = OTHERWISE[`${row.method} ${row.path}`] ?? `${noun}.${methodOf(row, rest.at(-1) ?? '')}`;
+  const resourceType = collection.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  const name = OTHERWISE[`${row.method} ${row.path}`] ?? `${resourceType}.${methodOf(row, rest.at(-1) ?? '')}`;
   const taken = [...idNames(row.path).map(() => ID), ...(body === undefined ? [] : [literal(body)])];
   return `await carillon.${name}(${taken.join(', ')})`;
 }

@@ -1,4 +1,4 @@
-import { hookKinds, nounOf, nouns, permissionFor } from '../delivery/outbox/event-kinds.ts';
+import { hookKinds, permissionFor, resourceTypeOf, resourceTypes } from '../delivery/outbox/event-kinds.ts';
 import { type Html, html } from './html.ts';
 import { table } from './operation.ts';
 
@@ -36,7 +36,7 @@ ${table(
   ['Kind', 'Record', 'Permission of the key that makes the hook'],
   hookKinds.map((kind) => [
     html`<code>${kind}</code>`,
-    html`<code>/v2${nouns[nounOf(kind)].collection}/…</code>`,
+    html`<code>/v2${resourceTypes[resourceTypeOf(kind)].collection}/…</code>`,
     html`<code>${permissionFor(kind)}</code>`,
   ]),
 )}

@@ -1,14 +1,16 @@
 import { hookKinds } from '../delivery/outbox/event-kinds.ts';
 import { StaticResponse } from '../http/static/static-response.ts';
 import type { Documented } from './page.ts';
-import { byNoun } from './schema-shape.ts';
+import { byResourceType } from './schema-shape.ts';
 
 /** `/llms.txt`: the interface for a language model that is to write an integration; every line derived or said once. */
 export function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
-  const nouns = [...byNoun(routes)].map(([noun, rows]) =>
-    [`## ${noun}`, '', ...rows.map(({ method, path, description }) => `- ${method} /v2${path}: ${description}`)].join(
-      '\n',
-    ),
+  const resourceTypes = [...byResourceType(routes)].map(([resourceType, rows]) =>
+    [
+      `## ${resourceType}`,
+      '',
+      ...rows.map(({ method, path, description }) => `- ${method} /v2${path}: ${description}`),
+    ].join('\n'),
   );
   const text = `# Carillon ${version}
 
@@ -23,7 +25,7 @@ export function llmsText({ routes, baseUrl, version }: Documented): StaticRespon
 - [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and answers
 - [The interface, to read](${baseUrl}/docs): the same with examples
 
-${nouns.join('\n\n')}
+${resourceTypes.join('\n\n')}
 `;
   return new StaticResponse(Buffer.from(text), {
     'content-type': 'text/plain; charset=utf-8',

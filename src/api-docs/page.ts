@@ -6,7 +6,7 @@ import { type ProblemCode, problems } from '../problems.ts';
 import { guide } from './guide.ts';
 import { Html, html } from './html.ts';
 import { anchorOf, operation, table } from './operation.ts';
-import { byNoun } from './schema-shape.ts';
+import { byResourceType } from './schema-shape.ts';
 import { style } from './style.ts';
 
 /** What the page is made of. */
@@ -38,7 +38,7 @@ export function docsPage(documented: Documented): StaticResponse {
 
 function render({ routes, baseUrl, version }: Documented): string {
   const common = commonProblems(routes);
-  const nouns = [...byNoun(routes)];
+  const resourceTypes = [...byResourceType(routes)];
   const chapters = guide(baseUrl);
   const { text } = html`<!doctype html>
 <html lang="en">
@@ -60,13 +60,13 @@ function render({ routes, baseUrl, version }: Documented): string {
 ${chapters.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
 <li><a href="#problems">Problems</a></li>
 </ul>
-${nouns.map(([noun, rows]) => contents(noun, rows))}
+${resourceTypes.map(([resourceType, rows]) => contents(resourceType, rows))}
 </nav>
 <main id="content">
 <h1>Carillon: the interface</h1>
 <p class="soft">Version ${version}, at <code>${baseUrl}</code>. Everything below is derived from what this service runs.</p>
 ${chapters.map(({ id, title, text: content }) => html`<h2 id="${id}">${title}</h2>${content}`)}
-${nouns.map(([noun, rows]) => html`<h2 id="${noun}">${noun}</h2>${rows.map((row) => operation(row, baseUrl, common))}`)}
+${resourceTypes.map(([resourceType, rows]) => html`<h2 id="${resourceType}">${resourceType}</h2>${rows.map((row) => operation(row, baseUrl, common))}`)}
 <h2 id="problems">Problems</h2>
 <p>Every call can answer ${[...common].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
 ${table(['Code', 'Means'], Object.entries(problems).map(problemRow))}
@@ -77,8 +77,8 @@ ${table(['Code', 'Means'], Object.entries(problems).map(problemRow))}
   return text;
 }
 
-function contents(noun: string, rows: readonly Route[]): Html {
-  return html`<ul><li><a href="#${noun}">${noun}</a><ul>
+function contents(resourceType: string, rows: readonly Route[]): Html {
+  return html`<ul><li><a href="#${resourceType}">${resourceType}</a><ul>
 ${rows.map((row) => html`<li><a href="#${anchorOf(row)}">${row.method} ${row.path}</a></li>`)}
 </ul></li></ul>`;
 }

@@ -59,6 +59,6 @@ function listForm(items: JsonSchema): string {
 }
 
 /** The rows of one noun, by the first part of their path. */
-export function byNoun(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
+export function byResourceType(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
   return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
 }

@@ -66,26 +66,26 @@ const INTEGRATORS: readonly Row[] = [
     says: 'what can be done, as tools for programs that speak the Model Context Protocol',
     load: async () => (await import('./client/mcp.ts')).addMcp,
   },
-  noun('events', 'calendar events'),
-  noun('clients', 'clients'),
-  noun('contacts', 'whom one speaks to'),
-  noun('projects', 'projects'),
-  noun('tasks', 'tasks; complete and resume, too'),
-  noun('subtasks', 'subtasks; complete and resume, too'),
-  noun('time-entries', 'what was worked on tasks'),
-  noun('comments', 'what is said about projects and tasks'),
-  noun('teams', 'users who are assigned together'),
-  noun('calendars', 'addresses at which calendars are subscribed to'),
+  resourceType('events', 'calendar events'),
+  resourceType('clients', 'clients'),
+  resourceType('contacts', 'whom one speaks to'),
+  resourceType('projects', 'projects'),
+  resourceType('tasks', 'tasks; complete and resume, too'),
+  resourceType('subtasks', 'subtasks; complete and resume, too'),
+  resourceType('time-entries', 'what was worked on tasks'),
+  resourceType('comments', 'what is said about projects and tasks'),
+  resourceType('teams', 'users who are assigned together'),
+  resourceType('calendars', 'addresses at which calendars are subscribed to'),
   {
     name: 'import-calendar',
     says: 'the events of an .ics file',
     load: async () => (await import('./client/import-calendar.ts')).addImportCalendar,
   },
-  noun('hooks', 'who is told of what; restore and test, too'),
-  noun('deliveries', 'what was told; redeliver, too'),
-  noun('notifications', 'the feed: everything that happened'),
-  noun('user', 'the caller'),
-  noun('company', 'the account'),
+  resourceType('hooks', 'who is told of what; restore and test, too'),
+  resourceType('deliveries', 'what was told; redeliver, too'),
+  resourceType('notifications', 'the feed: everything that happened'),
+  resourceType('user', 'the caller'),
+  resourceType('company', 'the account'),
   {
     name: 'completion',
     says: 'completion for bash, zsh or fish',
@@ -94,13 +94,13 @@ const INTEGRATORS: readonly Row[] = [
 ];
 
 /** A noun of the interface: its commands are derived from its rows. */
-function noun(name: string, says: string): Row {
+function resourceType(name: string, says: string): Row {
   return {
     name,
     says,
     load: async () => {
-      const { addNoun } = await import('./resource-commands/command.ts');
-      return (program) => addNoun(program, name);
+      const { addResourceType } = await import('./resource-commands/command.ts');
+      return (program) => addResourceType(program, name);
     },
   };
 }

@@ -5,7 +5,7 @@ import { FORMAT, LineWriter, Tallier } from '../transfer/format.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { Lines } from './lines.ts';
-import { kept, type Noun, type NounName } from './nouns.ts';
+import { kept, type ResourceType, type ResourceTypeName } from './nouns.ts';
 import { type Made, RowMaker, type RowPorts } from './rows.ts';
 import type { Kept, Work } from './work.ts';
 
@@ -18,7 +18,7 @@ export type Count = {
 
 export type Converted = {
   readonly sha256: string;
-  readonly counts: Readonly<Partial<Record<NounName, Count>>>;
+  readonly counts: Readonly<Partial<Record<ResourceTypeName, Count>>>;
   /** Records that could not come, and those that came otherwise than they were or were made up. */
   readonly leftOut: number;
   readonly changed: number;
@@ -27,7 +27,11 @@ export type Converted = {
 };
 
 /** A record that could not come, and why. */
-export type Skipped = { readonly noun: NounName; readonly id: string; readonly left_out: readonly FieldError[] };
+export type Skipped = {
+  readonly resourceType: ResourceTypeName;
+  readonly id: string;
+  readonly left_out: readonly FieldError[];
+};
 
 /** As many as a person reads; the report has all. */
 const MAX_SKIPPED_LISTED = 100;
@@ -55,7 +59,7 @@ class Conversion {
   readonly #file: Lines;
   readonly #report: Lines;
   readonly #idMap: Lines;
-  readonly #counts: Partial<Record<NounName, Count>> = {};
+  readonly #counts: Partial<Record<ResourceTypeName, Count>> = {};
   readonly #skipped: Skipped[] = [];
   #leftOut = 0;
   #changed = 0;
@@ -74,8 +78,8 @@ class Conversion {
     this.#writeHeader();
     for (const table of tables) {
       const tallier = new Tallier();
-      const noun = kept.find((one) => one.table === table);
-      if (noun !== undefined) this.#writeNoun(noun, tallier);
+      const resourceType = kept.find((one) => one.table === table);
+      if (resourceType !== undefined) this.#writeResourceType(resourceType, tallier);
       else this.#writeOther(table, tallier);
       this.#writer.close(table, tallier);
     }
@@ -99,59 +103,60 @@ class Conversion {
     );
   }
 
-  #writeNoun(noun: Noun & { table: MovedTable }, tallier: Tallier): void {
+  #writeResourceType(resourceType: ResourceType & { table: MovedTable }, tallier: Tallier): void {
     const { work, plan, progress } = this.#ports;
     const count: Count = { leftOut: 0, made: 0 };
-    this.#counts[noun.name] = count;
-    this.#reportNameless(noun, count);
-    for (const page of work.pages(noun.name)) {
-      const rows = work.inOne(() => page.flatMap((record) => this.#rowOf(noun, record, count)));
-      this.#write(noun.table, rows, tallier);
-      if (plan.numbering[noun.name]?.kept === false)
-        for (const { id, new_id } of page) this.#idMap.add({ noun: noun.name, old: id, new: String(new_id) });
+    this.#counts[resourceType.name] = count;
+    this.#reportNameless(resourceType, count);
+    for (const page of work.pages(resourceType.name)) {
+      const rows = work.inOne(() => page.flatMap((record) => this.#rowOf(resourceType, record, count)));
+      this.#write(resourceType.table, rows, tallier);
+      if (plan.numbering[resourceType.name]?.kept === false)
+        for (const { id, new_id } of page)
+          this.#idMap.add({ resourceType: resourceType.name, old: id, new: String(new_id) });
       progress.advance(page.length);
     }
   }
 
   /** A line of the list that has no id could not be told from another one. */
-  #reportNameless({ name, id: field }: Noun, count: Count): void {
+  #reportNameless({ name, id: field }: ResourceType, count: Count): void {
     const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
       this.#leaveOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], count);
   }
 
-  #rowOf(noun: Noun, record: Kept, count: Count): readonly Made['row'][] {
-    const made = this.#maker.make(noun, record);
-    if ('faults' in made) this.#leaveOut(noun.name, record, made.faults, count);
+  #rowOf(resourceType: ResourceType, record: Kept, count: Count): readonly Made['row'][] {
+    const made = this.#maker.make(resourceType, record);
+    if ('faults' in made) this.#leaveOut(resourceType.name, record, made.faults, count);
     const { row, changes } = ('faults' in made ? made.instead : made) ?? {};
     if (row === undefined) {
-      this.#ports.work.run('update records set is_left = 1 where noun = ? and id = ?', noun.name, record.id);
+      this.#ports.work.run('update records set is_left = 1 where noun = ? and id = ?', resourceType.name, record.id);
       return [];
     }
     if ('faults' in made || record.origin === 'made') count.made += 1;
-    this.#say(noun.name, record, changes ?? []);
+    this.#say(resourceType.name, record, changes ?? []);
     return [row];
   }
 
   #leaveOut(
-    noun: NounName,
+    resourceType: ResourceTypeName,
     { id, json }: Pick<Kept, 'id' | 'json'>,
     left_out: readonly FieldError[],
     count: Count,
   ): void {
     count.leftOut += 1;
     this.#leftOut += 1;
-    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ noun, id, left_out });
-    this.#report.add({ noun, id, left_out, record: JSON.parse(json) });
+    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ resourceType, id, left_out });
+    this.#report.add({ resourceType, id, left_out, record: JSON.parse(json) });
   }
 
-  #say(noun: NounName, { id, origin }: Kept, changes: Made['changes']): void {
+  #say(resourceType: ResourceTypeName, { id, origin }: Kept, changes: Made['changes']): void {
     // What was made up was nothing before; an account there is at any rate.
-    const isMade = origin === 'made' && noun !== 'company';
+    const isMade = origin === 'made' && resourceType !== 'company';
     const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
     if (!isMade && changed.length === 0) return;
     this.#changed += 1;
-    this.#report.add({ noun, id, ...(isMade && { made: 'the source does not list it' }), changed });
+    this.#report.add({ resourceType, id, ...(isMade && { made: 'the source does not list it' }), changed });
   }
 
   #writeOther(table: MovedTable, tallier: Tallier): void {
@@ -174,6 +179,6 @@ class Conversion {
   }
 }
 
-function highestId(work: Work, noun: NounName): number {
-  return work.count('select max(new_id) from records where noun = ?', noun);
+function highestId(work: Work, resourceType: ResourceTypeName): number {
+  return work.count('select max(new_id) from records where noun = ?', resourceType);
 }

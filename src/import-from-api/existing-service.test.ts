@@ -24,12 +24,12 @@ for (const { test, database, testService } of stores) {
     const into = await database(t);
     const moved = await move({ base, headers: KEY, database: into, work });
     assert.deepEqual(
-      moved.compared.map(({ noun, there, here, leftOut }) => [noun, there, here, leftOut]),
-      Object.entries(account.lists).map(([noun, list]) => [noun, list.length, list.length, 0]),
+      moved.compared.map(({ resourceType, there, here, leftOut }) => [resourceType, there, here, leftOut]),
+      Object.entries(account.lists).map(([resourceType, list]) => [resourceType, list.length, list.length, 0]),
     );
     assert.deepEqual([moved.leftOut, moved.skipped], [0, []]);
-    const changed = reported(`${work}.report`).flatMap(({ noun, id, changed }) =>
-      changed.map(({ field, was }: Json) => [noun, id, field, was]),
+    const changed = reported(`${work}.report`).flatMap(({ noun: resourceType, id, changed }) =>
+      changed.map(({ field, was }: Json) => [resourceType, id, field, was]),
     );
     assert.deepEqual(changed, [
       ['users', '1234', 'role', undefined],
@@ -91,9 +91,9 @@ for (const { test, database, testService } of stores) {
     const into = await database(t);
     const moved = await move({ base, headers: KEY, database: into, work });
     assert.equal(moved.leftOut, 0, JSON.stringify(moved.skipped));
-    const fieldsOf = (noun: string) =>
+    const fieldsOf = (resourceType: string) =>
       reported(`${work}.report`)
-        .filter((one) => one.noun === noun)
+        .filter((one) => one.noun === resourceType)
         .flatMap(({ changed }) => changed.map(({ field }: Json) => field))
         .sort();
     assert.deepEqual(fieldsOf('clients'), ['active', 'active', 'email', 'email']);
@@ -127,8 +127,8 @@ for (const { test, database, testService } of stores) {
     });
     assert.equal(again.code, 2);
     assert.deepEqual(
-      JSON.parse(again.stdout).skipped.map(({ noun, id, left_out }: Json) => [
-        noun,
+      JSON.parse(again.stdout).skipped.map(({ noun: resourceType, id, left_out }: Json) => [
+        resourceType,
         id,
         left_out.map(({ field }: Json) => field),
       ]),

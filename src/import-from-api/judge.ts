@@ -3,7 +3,7 @@ import type { Field, Fields } from '../http/fields/field.ts';
 import { type BodySpec, creation } from '../http/fields/validate-body.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
-import type { Input, Noun, NounName } from './nouns.ts';
+import type { Input, ResourceType, ResourceTypeName } from './nouns.ts';
 
 /** What came in another way than it was there, or is now other than it was there: which field, and why. */
 export type Change = FieldError & { readonly was: unknown };
@@ -27,16 +27,16 @@ export type Raw = Readonly<Record<string, unknown>>;
  *
  * @param now stands in where it is not said when a record was made
  */
-export function judge(noun: Noun, json: string, now: number): Judged {
+export function judge(resourceType: ResourceType, json: string, now: number): Judged {
   const record: unknown = JSON.parse(json);
-  if (!isRaw(record)) return { faults: [{ field: noun.id, message: 'there is no record' }] };
-  const body = loosened(noun, record);
-  const read = readInOrder(noun, record, body.given);
+  if (!isRaw(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
+  const body = loosened(resourceType, record);
+  const read = readInOrder(resourceType, record, body.given);
   const moments = readMoments(record, now);
   const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
   if ('faults' in read || 'faults' in moments) return { faults };
   const told = new Set([...body.changes, ...read.changes].map(({ field }) => field));
-  const others = [...changedTexts(noun.fields, record, read.input), ...changedPrice(record, read.input)];
+  const others = [...changedTexts(resourceType.fields, record, read.input), ...changedPrice(record, read.input)];
   const texts = others.filter(({ field }) => !told.has(field));
   const changes = [...body.changes, ...read.changes, ...texts, ...moments.changes];
   return { input: read.input, moments: moments.moments, changes };
@@ -46,12 +46,12 @@ export function isRaw(record: unknown): record is Raw {
   return typeof record === 'object' && record !== null && !Array.isArray(record);
 }
 
-const specs = new Map<NounName, BodySpec<Input>>();
+const specs = new Map<ResourceTypeName, BodySpec<Input>>();
 
 type Read = { input: Input; changes: readonly Change[] } | { faults: readonly FieldError[] };
 
 /** Whether a record can be without a field: then a value that is refused costs the field, and not the record. */
-const isOptional = ({ fields }: Noun, field: string) =>
+const isOptional = ({ fields }: ResourceType, field: string) =>
   fields[field] !== undefined && fields[field].default !== undefined;
 
 const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
@@ -61,15 +61,15 @@ const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
 });
 
 /** Reads a body, and reads it again without the fields that it can be without and that are refused. */
-function readBody(noun: Noun, record: Raw, body: Raw): Read {
-  const spec = specs.get(noun.name) ?? creation(noun.fields);
-  specs.set(noun.name, spec);
+function readBody(resourceType: ResourceType, record: Raw, body: Raw): Read {
+  const spec = specs.get(resourceType.name) ?? creation(resourceType.fields);
+  specs.set(resourceType.name, spec);
   try {
     return { input: spec.read(body), changes: [] };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const { errors } = error;
-    if (errors.length === 0 || !errors.every(({ field }) => isOptional(noun, field))) return { faults: errors };
+    if (errors.length === 0 || !errors.every(({ field }) => isOptional(resourceType, field))) return { faults: errors };
     const refused = new Set(errors.map(({ field }) => field));
     const rest = Object.fromEntries(Object.entries(body).filter(([field]) => !refused.has(field)));
     return { input: spec.read(rest), changes: errors.map((one) => withoutField(one, record)) };
@@ -77,27 +77,27 @@ function readBody(noun: Noun, record: Raw, body: Raw): Read {
 }
 
 /** The same, with the due date not before the start date. */
-function readInOrder(noun: Noun, record: Raw, body: Raw): Read {
-  const read = readBody(noun, record, body);
+function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
+  const read = readBody(resourceType, record, body);
   if ('faults' in read) return read;
   const { start_date = null, due_date = null } = read.input as { start_date?: string | null; due_date?: string | null };
   if (!isDueBeforeStart(start_date, due_date)) return read;
   const fault = { field: 'due_date', message: 'must not be before start_date' };
-  if (!isOptional(noun, 'due_date')) return { faults: [fault] };
+  if (!isOptional(resourceType, 'due_date')) return { faults: [fault] };
   return { input: { ...read.input, due_date: null }, changes: [...read.changes, withoutField(fault, record)] };
 }
 
 /** The fields that this service writes, each in a form that its rule can judge; what is empty is left out. */
-function loosened(noun: Noun, record: Raw): { given: Raw; changes: readonly Change[] } {
+function loosened(resourceType: ResourceType, record: Raw): { given: Raw; changes: readonly Change[] } {
   const given: Record<string, unknown> = {};
   const changes: Change[] = [];
-  for (const [name, field] of Object.entries(noun.fields)) {
+  for (const [name, field] of Object.entries(resourceType.fields)) {
     const value = loose(field, record[name]);
     if (value === undefined || field.mode !== 'written') continue;
     given[name] = rounded(field, value);
     if (given[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
   }
-  return noun.name === 'users' ? asPerson(record, given) : { given, changes };
+  return resourceType.name === 'users' ? asPerson(record, given) : { given, changes };
 }
 
 /** A value as a text; empty for lists and objects, which have no text that means anything here. */

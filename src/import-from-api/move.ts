@@ -6,7 +6,7 @@ import { countOf } from '../transfer/keyset-pages.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type Converted, convert } from './convert.ts';
-import { kept, listed, type NounName, nouns } from './nouns.ts';
+import { kept, listed, type ResourceTypeName, resourceTypes } from './nouns.ts';
 import { type Plan, plan } from './plan.ts';
 import { readAll, type Standing, totalOf } from './read.ts';
 import type { Source } from './source.ts';
@@ -35,7 +35,7 @@ export type MovePorts = {
 
 /** What has become of one noun: how many records the source says it has, and how many are here. */
 export type Compared = {
-  readonly noun: NounName;
+  readonly resourceType: ResourceTypeName;
   /** By the source's own word; undefined where it says nothing. */
   readonly there: number | undefined;
   /** Whether it said so in the end; else it did while it was read, and does not answer any more. */
@@ -50,7 +50,7 @@ export type Compared = {
 export type Moved = Written & {
   readonly compared: readonly Compared[];
   /** Nouns that the source does not have, or that the key may not see. */
-  readonly missing: readonly { readonly noun: NounName; readonly state: 'absent' | 'refused' }[];
+  readonly missing: readonly { readonly resourceType: ResourceTypeName; readonly state: 'absent' | 'refused' }[];
 };
 
 /** What was written, as the work file remembers it. */
@@ -69,11 +69,12 @@ type Written = Converted & {
 export async function moveIn(ports: MovePorts): Promise<Moved> {
   const written = (await takenUp(ports)) ?? (await readAndImport(ports));
   const compared: Compared[] = [];
-  for (const noun of listed)
-    if (ports.work.list(noun.name).state === 'read') compared.push(await compare(ports, noun.name, written));
-  const missing = nouns.flatMap(({ name: noun }) => {
-    const { state } = ports.work.list(noun);
-    return state === 'absent' || state === 'refused' ? [{ noun, state }] : [];
+  for (const resourceType of listed)
+    if (ports.work.list(resourceType.name).state === 'read')
+      compared.push(await compare(ports, resourceType.name, written));
+  const missing = resourceTypes.flatMap(({ name: resourceType }) => {
+    const { state } = ports.work.list(resourceType);
+    return state === 'absent' || state === 'refused' ? [{ resourceType, state }] : [];
   });
   return { ...written, compared, missing };
 }
@@ -148,18 +149,22 @@ async function bringIn({ work, clock, progress }: MovePorts, store: Store, resum
 }
 
 /** The source is asked once more how many there are; what it said last stands where it does not answer any more. */
-async function compare({ source, work, beside, say }: MovePorts, noun: NounName, written: Written): Promise<Compared> {
-  const one = kept.find(({ name }) => name === noun);
-  if (one === undefined) throw new Error(`${noun} has no rows`);
+async function compare(
+  { source, work, beside, say }: MovePorts,
+  resourceType: ResourceTypeName,
+  written: Written,
+): Promise<Compared> {
+  const one = kept.find(({ name }) => name === resourceType);
+  if (one === undefined) throw new Error(`${resourceType} has no rows`);
   const asked = await totalOf(source, one).catch((error: unknown) => {
     if (!(error instanceof TransferError)) throw error;
     say(error.message);
     return undefined;
   });
-  const there = asked ?? work.list(noun).total ?? undefined;
+  const there = asked ?? work.list(resourceType).total ?? undefined;
   const rows = await beside((store) => countOf(store.read, one.table, written.plan.accountId));
-  const { leftOut = 0, made = 0 } = written.counts[noun] ?? {};
+  const { leftOut = 0, made = 0 } = written.counts[resourceType] ?? {};
   const here = rows - made;
   const isSame = there === undefined || there === here + leftOut;
-  return { noun, there, isAsked: asked !== undefined, here, leftOut, made, isSame };
+  return { resourceType, there, isAsked: asked !== undefined, here, leftOut, made, isSame };
 }

@@ -18,7 +18,8 @@ const KEY = { key: 'k', domain: 'acme.test' };
 /** Every list of an account, as it is answered. */
 async function listsOf(service: TestService, person: Pick<Person, 'headers'>): Promise<Record<string, string>> {
   const answers: Record<string, string> = {};
-  for (const noun of LISTS) answers[noun] = (await service.call(person, 'GET', `/v2/${noun}`)).text;
+  for (const resourceType of LISTS)
+    answers[resourceType] = (await service.call(person, 'GET', `/v2/${resourceType}`)).text;
   return answers;
 }
 
@@ -84,7 +85,7 @@ for (const { test: testOn, database, testService } of stores) {
       const work = join(temporaryFolder(t), 'work');
       const moved = await move({ base: there.baseUrl, headers: owner.headers, database: into, work });
       assert.deepEqual(
-        moved.compared.map(({ noun, there, here, isSame }) => [noun, there, here, isSame]),
+        moved.compared.map(({ resourceType, there, here, isSame }) => [resourceType, there, here, isSame]),
         [
           ['users', 2, 2, true],
           ['clients', 1, 1, true],
@@ -97,7 +98,7 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual([moved.leftOut, moved.standing, moved.missing], [0, { readings: 2, changed: 0 }, []]);
       // Who has left stands for what they made, and is in no list.
       assert.deepEqual(
-        linesOf(`${work}.report`).map(({ noun, made }) => [noun, typeof made]),
+        linesOf(`${work}.report`).map(({ noun: resourceType, made }) => [resourceType, typeof made]),
         [['users', 'string']],
       );
       assert.deepEqual(linesOf(`${work}.ids`), []);
@@ -107,7 +108,10 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual(
         await listsOf(here, person),
         Object.fromEntries(
-          Object.entries(before).map(([noun, text]) => [noun, text.replaceAll(there.baseUrl, here.baseUrl)]),
+          Object.entries(before).map(([resourceType, text]) => [
+            resourceType,
+            text.replaceAll(there.baseUrl, here.baseUrl),
+          ]),
         ),
       );
       const company = async (one: TestService, who: Person) => (await one.call(who, 'GET', '/v2/company')).text;
@@ -149,7 +153,7 @@ for (const { test: testOn, database, testService } of stores) {
           { kept: false, taken: 2, strange: 0 },
         ],
       );
-      const map = linesOf(`${work}.ids`).filter(({ noun }) => noun === 'events');
+      const map = linesOf(`${work}.ids`).filter(({ noun: resourceType }) => resourceType === 'events');
       assert.deepEqual(
         map.map(({ old }) => old),
         ['1', '3', '4', '5', '6', '7', '8', '9'],
@@ -217,7 +221,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
       const moved = await move({ ...order, ownerEmail: 'new@acme.test' });
       assert.deepEqual(
-        moved.missing.map(({ noun, state }) => `${noun} ${state}`),
+        moved.missing.map(({ resourceType, state }) => `${resourceType} ${state}`),
         [
           'company refused',
           'user absent',
@@ -229,7 +233,7 @@ for (const { test: testOn, database, testService } of stores) {
         ],
       );
       assert.deepEqual(moved.compared, [
-        { noun: 'events', there: 9, isAsked: true, here: 3, leftOut: 6, made: 0, isSame: true },
+        { resourceType: 'events', there: 9, isAsked: true, here: 3, leftOut: 6, made: 0, isSame: true },
       ]);
       assert.ok(requests.some(({ address }) => address === '/v2/events?limit=1000&offset=6'));
       const report = linesOf(`${work}.report`);
@@ -246,8 +250,11 @@ for (const { test: testOn, database, testService } of stores) {
           ['7', ['date_created']],
         ],
       );
-      assert.equal(report.find(({ noun, id }) => noun === 'events' && id === '5').record.event_name, 'E 5');
-      const changed = report.find(({ noun, id }) => noun === 'events' && id === '3').changed;
+      assert.equal(
+        report.find(({ noun: resourceType, id }) => resourceType === 'events' && id === '5').record.event_name,
+        'E 5',
+      );
+      const changed = report.find(({ noun: resourceType, id }) => resourceType === 'events' && id === '3').changed;
       assert.deepEqual(
         changed.map(({ field, was }: Json) => [field, was]),
         [
@@ -326,7 +333,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
       assert.equal(rows[4]?.event_name, 'another');
       assert.deepEqual(moved.compared.at(-1), {
-        noun: 'events',
+        resourceType: 'events',
         there: 11,
         isAsked: true,
         here: 11,
@@ -344,7 +351,7 @@ for (const { test: testOn, database, testService } of stores) {
     const { base } = await scriptedSource(t, {
       lists,
       singles: SINGLES,
-      totalOf: (noun, length) => (noun === 'events' ? length + total : length),
+      totalOf: (resourceType, length) => (resourceType === 'events' ? length + total : length),
       before(url, answer) {
         if (isGone) say(answer, url.pathname === '/v2/users' ? 401 : 400, {});
         if (isGone) return true;
@@ -358,7 +365,7 @@ for (const { test: testOn, database, testService } of stores) {
     const moved = await move({ ...order, readings: 2 });
     assert.deepEqual(moved.standing, { readings: 2, changed: 1 });
     assert.deepEqual(moved.compared.at(-1), {
-      noun: 'events',
+      resourceType: 'events',
       there: 6,
       isAsked: true,
       here: 5,

@@ -9,7 +9,7 @@ import { userFields } from '../resources/users/users.ts';
 import type { MovedTable } from '../transfer/exported-tables.ts';
 
 /** What is read from another service, in an order in which every record comes after those that it refers to. */
-export type NounName = 'company' | 'user' | 'users' | 'clients' | 'projects' | 'tasks' | 'subtasks' | 'events';
+export type ResourceTypeName = 'company' | 'user' | 'users' | 'clients' | 'projects' | 'tasks' | 'subtasks' | 'events';
 
 /** A record that another one names. */
 export type Reference = {
@@ -21,8 +21,8 @@ export type Reference = {
   readonly required?: true;
 };
 
-export type Noun = {
-  readonly name: NounName;
+export type ResourceType = {
+  readonly name: ResourceTypeName;
   /** One record at `/v2/{name}`, and no list. */
   readonly single?: true;
   /** The field that has its id, there. */
@@ -54,14 +54,14 @@ const companyTexts = [
   'phone',
 ];
 
-const named = (noun: string, required?: true) => ({
-  field: `${noun}_id`,
-  to: `${noun}s` as Reference['to'],
-  shownAs: `${noun}_name`,
+const named = (resourceType: string, required?: true) => ({
+  field: `${resourceType}_id`,
+  to: `${resourceType}s` as Reference['to'],
+  shownAs: `${resourceType}_name`,
   ...(required && { required }),
 });
 
-export const nouns: readonly Noun[] = [
+export const resourceTypes: readonly ResourceType[] = [
   {
     name: 'company',
     single: true,
@@ -101,15 +101,17 @@ export const nouns: readonly Noun[] = [
 ];
 
 /** Those with a list, whose number can be compared. */
-export const listed = nouns.filter(({ single }) => single === undefined);
+export const listed = resourceTypes.filter(({ single }) => single === undefined);
 
 /** Those whose records are rows here. */
-export const kept = nouns.filter((noun): noun is Noun & { table: MovedTable } => noun.table !== undefined);
+export const kept = resourceTypes.filter(
+  (resourceType): resourceType is ResourceType & { table: MovedTable } => resourceType.table !== undefined,
+);
 
-export function nounOf(name: NounName): Noun {
-  const noun = nouns.find((one) => one.name === name);
-  if (noun === undefined) throw new Error(`${name} is no noun`);
-  return noun;
+export function resourceTypeOf(name: ResourceTypeName): ResourceType {
+  const resourceType = resourceTypes.find((one) => one.name === name);
+  if (resourceType === undefined) throw new Error(`${name} is no noun`);
+  return resourceType;
 }
 
 export type Input = Created<Fields>;

@@ -3,7 +3,7 @@ import type { Queries, Store } from '../store/store.ts';
 import { contents, type MovedTable } from '../transfer/exported-tables.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { judge } from './judge.ts';
-import { kept, type Noun, type NounName, nounOf } from './nouns.ts';
+import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './nouns.ts';
 import { idText, type Work } from './work.ts';
 
 /** How the records of a noun are numbered here: as they were, or anew since that many of their ids are taken or are none. */
@@ -17,7 +17,7 @@ export type Plan = {
   readonly owner: string;
   /** Whether they own the account whatever they were there: because the operator says so, or since nobody else does. */
   readonly isPromoted: boolean;
-  readonly numbering: Readonly<Partial<Record<NounName, Numbering>>>;
+  readonly numbering: Readonly<Partial<Record<ResourceTypeName, Numbering>>>;
 };
 
 const VALUES_A_QUERY = 1_000;
@@ -44,8 +44,9 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
     return found;
   });
   const last = new Map((await store.sequences.all(store.read)).map((sequence) => [sequence.table, sequence.last]));
-  const numbering: Partial<Record<NounName, Numbering>> = {};
-  for (const noun of kept) numbering[noun.name] = await number(work, store.read, noun, last.get(noun.table) ?? 0);
+  const numbering: Partial<Record<ResourceTypeName, Numbering>> = {};
+  for (const resourceType of kept)
+    numbering[resourceType.name] = await number(work, store.read, resourceType, last.get(resourceType.table) ?? 0);
   const [account] = [...work.pages('company')].flat();
   if (account === undefined) throw new Error('no account was made');
   return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !isOwned(work), numbering };
@@ -54,12 +55,12 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
 /** Whether an owner there can come as one. */
 function isOwned(work: Work): boolean {
   const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
-  return owners.some(({ json }) => !('faults' in judge(nounOf('users'), String(json), 0)));
+  return owners.some(({ json }) => !('faults' in judge(resourceTypeOf('users'), String(json), 0)));
 }
 
-function make(work: Work, noun: NounName, id: string, record: Readonly<Record<string, unknown>>): void {
-  const json = JSON.stringify({ [nounOf(noun).id]: id, ...record });
-  work.put(noun, { id, reading: 0, origin: 'made', json });
+function make(work: Work, resourceType: ResourceTypeName, id: string, record: Readonly<Record<string, unknown>>): void {
+  const json = JSON.stringify({ [resourceTypeOf(resourceType).id]: id, ...record });
+  work.put(resourceType, { id, reading: 0, origin: 'made', json });
 }
 
 /** Whose key it is at the source, or whom `--owner-email` names; added where no list has them. */
@@ -97,13 +98,13 @@ function onlyUser(work: Work): string | undefined {
 function standInForParents(work: Work): void {
   for (const to of ['projects', 'clients'] as const) {
     if (work.list(to).state === 'read') continue;
-    for (const noun of kept)
-      for (const reference of noun.references.filter((one) => one.to === to)) {
-        const { id: key } = nounOf(to);
+    for (const resourceType of kept)
+      for (const reference of resourceType.references.filter((one) => one.to === to)) {
+        const { id: key } = resourceTypeOf(to);
         const shown = reference.shownAs ?? '';
         const found = work.all(
           `select json ->> ? as id, max(json ->> ?) as name from records where noun = ? and origin <> 'nameless' group by 1`,
-          ...[`$.${reference.field}`, `$.${shown}`, noun.name],
+          ...[`$.${reference.field}`, `$.${shown}`, resourceType.name],
         );
         for (const { id: raw, name } of found) {
           const id = idText(raw);
@@ -116,8 +117,8 @@ function standInForParents(work: Work): void {
 
 const title = (key: string) => key.charAt(0).toUpperCase() + key.slice(1).replace(/_id$/, '');
 
-function isThere(work: Work, noun: NounName, id: string): boolean {
-  return work.count('select count(*) from records where noun = ? and id = ?', noun, id) > 0;
+function isThere(work: Work, resourceType: ResourceTypeName, id: string): boolean {
+  return work.count('select count(*) from records where noun = ? and id = ?', resourceType, id) > 0;
 }
 
 /** Users whom records name and no list has come as users who have left. */
@@ -139,14 +140,19 @@ function standInForUsers(work: Work): void {
 }
 
 /** Ids are kept where each is one and none is taken; else all records of the noun are numbered anew, in their order. */
-async function number(work: Work, read: Queries, noun: Noun & { table: MovedTable }, last: number): Promise<Numbering> {
+async function number(
+  work: Work,
+  read: Queries,
+  resourceType: ResourceType & { table: MovedTable },
+  last: number,
+): Promise<Numbering> {
   const strange = work.count(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
-    ...[noun.name, NEW_OWNER],
+    ...[resourceType.name, NEW_OWNER],
   );
-  const taken = await countTaken(work, read, noun);
+  const taken = await countTaken(work, read, resourceType);
   // Behind every id that either side has issued: an old id never leads to another record.
-  const behind = Math.max(last, work.count('select max(number) from records where noun = ?', noun.name));
+  const behind = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
   const [which, isKept] = strange + taken === 0 ? ['and number is null', true] : ['', false];
   work.inOne(() => {
     work.run(
@@ -154,13 +160,17 @@ async function number(work: Work, read: Queries, noun: Noun & { table: MovedTabl
          select rowid as at, row_number() over (order by number is null, number, id) as place
          from records where noun = ? and origin <> 'nameless' ${which}) as numbered
        where records.rowid = numbered.at`,
-      ...[behind, noun.name],
+      ...[behind, resourceType.name],
     );
   });
   return isKept ? { kept: true } : { kept: false, taken, strange };
 }
 
-async function countTaken(work: Work, read: Queries, { name, table }: Noun & { table: MovedTable }): Promise<number> {
+async function countTaken(
+  work: Work,
+  read: Queries,
+  { name, table }: ResourceType & { table: MovedTable },
+): Promise<number> {
   const [column = ''] = contents[table].key;
   let taken = 0;
   for (let last = 0; ; ) {

@@ -1,6 +1,6 @@
 import type { Progress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { type Noun, type NounName, nouns } from './nouns.ts';
+import { type ResourceType, type ResourceTypeName, resourceTypes } from './nouns.ts';
 import { type Missing, type Reply, type Source, TooLarge } from './source.ts';
 import type { Work } from './work.ts';
 
@@ -30,9 +30,9 @@ export async function readAll(ports: ReadPorts): Promise<Standing> {
   forget(work);
   for (let reading = first; ; reading += 1) {
     work.setFact('reading', { reading, isOver: false });
-    for (const noun of nouns) await readNoun(ports, noun, reading);
+    for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, reading);
     await mustBeReadable(ports);
-    const changed = nouns.reduce((sum, { name }) => sum + work.list(name).changed, 0);
+    const changed = resourceTypes.reduce((sum, { name }) => sum + work.list(name).changed, 0);
     work.setFact('reading', { reading, isOver: true });
     const known = reading === 1 ? undefined : changed;
     if (known === 0 || reading - first + 1 >= ports.readings) return { readings: reading, changed: known };
@@ -44,44 +44,50 @@ export async function readAll(ports: ReadPorts): Promise<Standing> {
 /** What an earlier run has made up goes; and with another key there may be more to see. */
 function forget(work: Work): void {
   work.run(`delete from records where origin = 'made'`);
-  for (const { name } of nouns) {
+  for (const { name } of resourceTypes) {
     const list = work.list(name);
     if (list.state === 'absent' || list.state === 'refused')
       work.setList(name, { ...list, state: 'waiting', reading: 0 });
   }
 }
 
-async function readNoun(ports: ReadPorts, noun: Noun, reading: number): Promise<void> {
+async function readResourceType(ports: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
   const { work } = ports;
-  const before = work.list(noun.name);
+  const before = work.list(resourceType.name);
   if (before.reading === reading && before.state !== 'waiting') return;
   if (before.reading < reading)
-    work.setList(noun.name, { state: 'waiting', reading, next: 0, total: null, changed: 0 });
-  const missing = noun.single ? await readOne(ports, noun, reading) : await readList(ports, noun, reading);
-  if (missing !== undefined && hasRecords(work, noun.name)) throw lost(noun.name, missing.status);
-  if (missing === undefined) await askForUnseen(ports, noun, reading);
-  work.setList(noun.name, { ...work.list(noun.name), state: missing?.state ?? 'read' });
+    work.setList(resourceType.name, { state: 'waiting', reading, next: 0, total: null, changed: 0 });
+  const missing = resourceType.single
+    ? await readOne(ports, resourceType, reading)
+    : await readList(ports, resourceType, reading);
+  if (missing !== undefined && hasRecords(work, resourceType.name)) throw lost(resourceType.name, missing.status);
+  if (missing === undefined) await askForUnseen(ports, resourceType, reading);
+  work.setList(resourceType.name, { ...work.list(resourceType.name), state: missing?.state ?? 'read' });
 }
 
 type Missed = Missing | undefined;
 
-async function readOne({ source, work }: ReadPorts, noun: Noun, reading: number): Promise<Missed> {
-  const reply = await source.get([noun.name]);
+async function readOne({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<Missed> {
+  const reply = await source.get([resourceType.name]);
   if (reply.state !== 'found') return reply;
-  work.take(noun, { reading, next: 1, total: 1, records: [recordOf(reply.body)] });
+  work.take(resourceType, { reading, next: 1, total: 1, records: [recordOf(reply.body)] });
   return undefined;
 }
 
-async function readList({ source, work, progress }: ReadPorts, noun: Noun, reading: number): Promise<Missed> {
+async function readList(
+  { source, work, progress }: ReadPorts,
+  resourceType: ResourceType,
+  reading: number,
+): Promise<Missed> {
   let limit = PAGE;
   for (let isFirst = true; ; isFirst = false) {
-    const { next: offset, total: said } = work.list(noun.name);
-    const page = await nextPage(source, noun, { offset, said, limit });
+    const { next: offset, total: said } = work.list(resourceType.name);
+    const page = await nextPage(source, resourceType, { offset, said, limit });
     if ('state' in page) return page;
     const { total, records } = page;
-    if (isFirst) progress.begin(`reading ${noun.name}`, total === null ? 0 : Math.max(total - offset, 0));
+    if (isFirst) progress.begin(`reading ${resourceType.name}`, total === null ? 0 : Math.max(total - offset, 0));
     const next = offset + records.length;
-    const fresh = work.take(noun, { reading, next, total, records });
+    const fresh = work.take(resourceType, { reading, next, total, records });
     progress.advance(records.length);
     limit = page.limit;
     // Who says no total ends with an empty page, or gives the same one for ever. And a full page may have another one
@@ -97,11 +103,15 @@ type Wanted = { readonly offset: number; readonly said: number | null; readonly 
 type Page = { total: number | null; records: readonly unknown[]; limit: number; isFull: boolean };
 
 /** The page at an offset, of no more records than go into one answer. */
-async function nextPage(source: Source, noun: Noun, { offset, said, limit }: Wanted): Promise<Page | Missing> {
+async function nextPage(
+  source: Source,
+  resourceType: ResourceType,
+  { offset, said, limit }: Wanted,
+): Promise<Page | Missing> {
   try {
-    const reply = await source.get([noun.name], { limit, offset });
+    const reply = await source.get([resourceType.name], { limit, offset });
     if (reply.state === 'found') {
-      const { total, most, records } = pageOf(reply.body, noun.name);
+      const { total, most, records } = pageOf(reply.body, resourceType.name);
       return { total, records, limit, isFull: records.length >= Math.min(limit, most ?? limit) };
     }
     // Behind its end some have no empty page, but nothing.
@@ -109,23 +119,27 @@ async function nextPage(source: Source, noun: Noun, { offset, said, limit }: Wan
     return isBehind ? { total: said, records: [], limit, isFull: false } : reply;
   } catch (error) {
     if (!(error instanceof TooLarge) || limit === 1) throw error;
-    return nextPage(source, noun, { offset, said, limit: Math.ceil(limit / 10) });
+    return nextPage(source, resourceType, { offset, said, limit: Math.ceil(limit / 10) });
   }
 }
 
 /** What an earlier reading has shown and this one has not may be gone, or have slipped past between two pages. */
-async function askForUnseen({ source, work }: ReadPorts, noun: Noun, reading: number): Promise<void> {
-  for (let id = work.unseen(noun.name, reading); id !== undefined; id = work.unseen(noun.name, reading)) {
-    const isAskable = noun.single === undefined && !id.startsWith('?');
-    const reply: Reply = isAskable ? await source.get([noun.name, id]) : { state: 'absent', status: 404 };
-    const list = work.list(noun.name);
-    if (reply.state === 'refused') throw lost(`${noun.name} ${id}`, reply.status);
-    if (reply.state === 'found') work.take(noun, { ...list, reading, records: [recordOf(reply.body)] });
+async function askForUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
+  for (
+    let id = work.unseen(resourceType.name, reading);
+    id !== undefined;
+    id = work.unseen(resourceType.name, reading)
+  ) {
+    const isAskable = resourceType.single === undefined && !id.startsWith('?');
+    const reply: Reply = isAskable ? await source.get([resourceType.name, id]) : { state: 'absent', status: 404 };
+    const list = work.list(resourceType.name);
+    if (reply.state === 'refused') throw lost(`${resourceType.name} ${id}`, reply.status);
+    if (reply.state === 'found') work.take(resourceType, { ...list, reading, records: [recordOf(reply.body)] });
     // Gone; or the source answers another record than it was asked for, which is no better.
-    if (work.unseen(noun.name, reading) !== id) continue;
+    if (work.unseen(resourceType.name, reading) !== id) continue;
     work.inOne(() => {
-      work.drop(noun.name, id);
-      work.setList(noun.name, { ...list, changed: list.changed + 1 });
+      work.drop(resourceType.name, id);
+      work.setList(resourceType.name, { ...list, changed: list.changed + 1 });
     });
   }
 }
@@ -134,14 +148,14 @@ function lost(what: string, status: number): TransferError {
   return new TransferError(`The source showed ${what} before, and answers ${status} now.`);
 }
 
-function hasRecords(work: Work, noun: NounName): boolean {
-  return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, noun) > 0;
+function hasRecords(work: Work, resourceType: ResourceTypeName): boolean {
+  return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, resourceType) > 0;
 }
 
 /** Somewhere the key must be good; and where it is refused, it must not have been revoked meanwhile. */
 async function mustBeReadable({ source, work }: ReadPorts): Promise<void> {
-  const states = nouns.map(({ name }) => work.list(name).state);
-  const good = nouns[states.indexOf('read')];
+  const states = resourceTypes.map(({ name }) => work.list(name).state);
+  const good = resourceTypes[states.indexOf('read')];
   const isRefused = states.includes('refused');
   if (good !== undefined) {
     const reply = isRefused ? await source.get([good.name], good.single ? {} : ONE) : undefined;
@@ -157,9 +171,9 @@ async function mustBeReadable({ source, work }: ReadPorts): Promise<void> {
 const ONE = { limit: 1, offset: 0 } as const;
 
 /** How many records a list has by its own word; undefined where it says nothing. */
-export async function totalOf(source: Source, noun: Noun): Promise<number | undefined> {
-  const reply = await source.get([noun.name], ONE);
-  return reply.state === 'found' ? (pageOf(reply.body, noun.name).total ?? undefined) : undefined;
+export async function totalOf(source: Source, resourceType: ResourceType): Promise<number | undefined> {
+  const reply = await source.get([resourceType.name], ONE);
+  return reply.state === 'found' ? (pageOf(reply.body, resourceType.name).total ?? undefined) : undefined;
 }
 
 /** `total`: how many records there are by its own word; `most`: how many it gives at once. */

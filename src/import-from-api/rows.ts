@@ -1,7 +1,7 @@
 import type { FieldError } from '../problems.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type Change, isRaw, judge, type Raw } from './judge.ts';
-import type { Noun } from './nouns.ts';
+import type { ResourceType } from './nouns.ts';
 import type { Plan } from './plan.ts';
 import { idText, type Kept, type Work } from './work.ts';
 
@@ -28,22 +28,22 @@ export class RowMaker {
     this.#ports = ports;
   }
 
-  make(noun: Noun, record: Kept): Made | LeftOut {
-    switch (noun.name) {
+  make(resourceType: ResourceType, record: Kept): Made | LeftOut {
+    switch (resourceType.name) {
       case 'company':
-        return this.#account(noun, record);
+        return this.#account(resourceType, record);
       case 'users':
-        return this.#user(noun, record);
+        return this.#user(resourceType, record);
       default:
-        return this.#record(noun, record);
+        return this.#record(resourceType, record);
     }
   }
 
-  #account(noun: Noun, { json, new_id: account_id }: Kept): Made | LeftOut {
+  #account(resourceType: ResourceType, { json, new_id: account_id }: Kept): Made | LeftOut {
     const { domain, now } = this.#ports;
-    const empty = Object.fromEntries(Object.keys(noun.fields).map((name) => [name, '']));
+    const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const own = { account_id, domain, time_zone: 'UTC' };
-    const judged = judge(noun, json, now);
+    const judged = judge(resourceType, json, now);
     if ('faults' in judged) {
       const row = { ...empty, company_name: domain, ...own, date_created: now };
       return { faults: judged.faults, instead: { row, changes: [] } };
@@ -54,11 +54,11 @@ export class RowMaker {
     return { row, changes: judged.changes };
   }
 
-  #user(noun: Noun, record: Kept): Made | LeftOut {
+  #user(resourceType: ResourceType, record: Kept): Made | LeftOut {
     const { plan, now } = this.#ports;
     const raw: Raw = asRaw(JSON.parse(record.json));
     if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
-    const judged = judge(noun, record.json, now);
+    const judged = judge(resourceType, record.json, now);
     if ('faults' in judged) return this.#unable(record, raw, judged.faults);
     const { input, moments, changes } = judged;
     const person = { role: 'member', email: '', ...input };
@@ -66,7 +66,7 @@ export class RowMaker {
       return this.#unable(record, raw, [{ field: 'email', message: 'is that of another user, too' }]);
     this.#emails.add(person.email.toLowerCase());
     const { date_created, date_modified } = moments;
-    const row = { ...person, ...this.#ids(noun, record), date_created, date_modified, date_deleted: null };
+    const row = { ...person, ...this.#ids(resourceType, record), date_created, date_modified, date_deleted: null };
     if (!plan.isPromoted || record.id !== plan.owner || person.role === 'owner') return { row, changes };
     const promoted = { field: 'role', message: 'owns the account here', was: raw.role };
     return { row: { ...row, role: 'owner' }, changes: [...changes, promoted] };
@@ -91,12 +91,12 @@ export class RowMaker {
     return { row: { user_id, account_id: plan.accountId, ...person, ...dates }, changes: [] };
   }
 
-  #record(noun: Noun, record: Kept): Made | LeftOut {
+  #record(resourceType: ResourceType, record: Kept): Made | LeftOut {
     const { work, now } = this.#ports;
     const raw = asRaw(JSON.parse(record.json));
-    const judged = judge(noun, record.json, now);
-    const tied = this.#tie(noun, raw);
-    const users = noun.assignable === undefined ? [] : this.#assigned(raw.users);
+    const judged = judge(resourceType, record.json, now);
+    const tied = this.#tie(resourceType, raw);
+    const users = resourceType.assignable === undefined ? [] : this.#assigned(raw.users);
     const faults = [
       ...('faults' in judged ? judged.faults : []),
       ...tied.faults,
@@ -104,22 +104,22 @@ export class RowMaker {
     ];
     if ('faults' in judged || users === undefined || faults.length > 0) return { faults };
     const assign = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
-    for (const userId of users) work.run(assign, noun.assignable ?? '', record.new_id, userId);
-    const row = { ...judged.input, ...judged.moments, ...tied.references, ...this.#ids(noun, record) };
+    for (const userId of users) work.run(assign, resourceType.assignable ?? '', record.new_id, userId);
+    const row = { ...judged.input, ...judged.moments, ...tied.references, ...this.#ids(resourceType, record) };
     return { row, changes: [...judged.changes, ...tied.changes] };
   }
 
-  #ids({ id }: Noun, { new_id }: Kept): Readonly<Record<string, number>> {
+  #ids({ id }: ResourceType, { new_id }: Kept): Readonly<Record<string, number>> {
     return { [id]: new_id, account_id: this.#ports.plan.accountId };
   }
 
   /** What a record refers to, by the ids here. What leads nowhere becomes none where there may be none. */
-  #tie(noun: Noun, raw: Raw) {
+  #tie(resourceType: ResourceType, raw: Raw) {
     const { work } = this.#ports;
     const references: Record<string, number> = { user_id: work.newId('users', idText(raw.user_id) ?? '0') ?? 0 };
     const changes: Change[] = [];
     const faults: FieldError[] = [];
-    for (const { field, to, required } of noun.references) {
+    for (const { field, to, required } of resourceType.references) {
       const id = idText(raw[field]) ?? '0';
       const found = work.newId(to, id);
       references[field] = found ?? 0;

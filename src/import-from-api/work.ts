@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { parseId } from '../http/fields/ids.ts';
 import { makeFile } from '../store/sqlite/file-lock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import type { NounName } from './nouns.ts';
+import type { ResourceTypeName } from './nouns.ts';
 
 /**
  * Where a record comes from: the list of the source; a line of it that has no id; or nowhere, made so that what refers
@@ -33,7 +33,7 @@ export type Taken = {
   readonly records: readonly unknown[];
 };
 
-type Named = { readonly name: NounName; readonly id: string };
+type Named = { readonly name: ResourceTypeName; readonly id: string };
 
 /** Ids above it would leave nothing for those to come. */
 const HIGHEST_KEPT = 2 ** 52;
@@ -112,15 +112,15 @@ export class Work {
     this.run('insert or replace into facts (name, value) values (?, ?)', name, JSON.stringify(value));
   }
 
-  list(noun: NounName): ListState {
-    const row = this.#get('select state, reading, next, total, changed from lists where noun = ?', noun);
+  list(resourceType: ResourceTypeName): ListState {
+    const row = this.#get('select state, reading, next, total, changed from lists where noun = ?', resourceType);
     return row === undefined
       ? { state: 'waiting', reading: 0, next: 0, total: null, changed: 0 }
       : (row as unknown as ListState);
   }
 
-  setList(noun: NounName, { state, reading, next, total, changed }: ListState): void {
-    const values = [noun, state, reading, next, total, changed] as const;
+  setList(resourceType: ResourceTypeName, { state, reading, next, total, changed }: ListState): void {
+    const values = [resourceType, state, reading, next, total, changed] as const;
     this.run(
       'insert or replace into lists (noun, state, reading, next, total, changed) values (?, ?, ?, ?, ?, ?)',
       ...values,
@@ -128,68 +128,68 @@ export class Work {
   }
 
   /** Keeps a page together with how far the list was read by it; answers how many of it this reading had not seen yet. */
-  take(noun: Named, { reading, next, total, records }: Taken): number {
+  take(resourceType: Named, { reading, next, total, records }: Taken): number {
     return this.inOne(() => {
-      const found = records.map((record) => this.#keep(noun, reading, record));
-      const before = this.list(noun.name);
+      const found = records.map((record) => this.#keep(resourceType, reading, record));
+      const before = this.list(resourceType.name);
       const changed = before.changed + found.filter((one) => one === 'changed').length;
-      this.setList(noun.name, { ...before, reading, next, total, changed });
+      this.setList(resourceType.name, { ...before, reading, next, total, changed });
       return found.filter((one) => one !== 'seen').length;
     });
   }
 
   /** `changed`: the record is new, or another than it was. `seen`: this reading has come across it already. */
-  #keep(noun: Named, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
+  #keep(resourceType: Named, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
     const json = JSON.stringify(record);
-    const id = idIn(record, noun.id) ?? `?${hash('sha256', json)}`;
-    const known = this.#get('select json, reading from records where noun = ? and id = ?', noun.name, id);
+    const id = idIn(record, resourceType.id) ?? `?${hash('sha256', json)}`;
+    const known = this.#get('select json, reading from records where noun = ? and id = ?', resourceType.name, id);
     if (known?.json === json) {
       if (known.reading === reading) return 'seen';
-      this.run('update records set reading = ? where noun = ? and id = ?', reading, noun.name, id);
+      this.run('update records set reading = ? where noun = ? and id = ?', reading, resourceType.name, id);
       return 'same';
     }
-    this.put(noun.name, { id, reading, origin: id.startsWith('?') ? 'nameless' : 'source', json });
+    this.put(resourceType.name, { id, reading, origin: id.startsWith('?') ? 'nameless' : 'source', json });
     return 'changed';
   }
 
   put(
-    noun: NounName,
+    resourceType: ResourceTypeName,
     { id, reading, origin, json }: { id: string; reading: number; origin: Origin; json: string },
   ): void {
     const number = parseId(id);
     const usable = number !== undefined && number > 0 && number <= HIGHEST_KEPT ? number : null;
     this.run(
       `insert or replace into records (noun, id, number, new_id, reading, origin, json) values (?, ?, ?, ?, ?, ?, ?)`,
-      ...[noun, id, usable, usable, reading, origin, json],
+      ...[resourceType, id, usable, usable, reading, origin, json],
     );
   }
 
   /** A record that was read before and not in this reading. */
-  unseen(noun: NounName, reading: number): string | undefined {
+  unseen(resourceType: ResourceTypeName, reading: number): string | undefined {
     const [row] = this.all(
       'select id from records where noun = ? and reading < ? order by reading limit 1',
-      noun,
+      resourceType,
       reading,
     );
     return row === undefined ? undefined : String(row.id);
   }
 
-  drop(noun: NounName, id: string): void {
-    this.run('delete from records where noun = ? and id = ?', noun, id);
+  drop(resourceType: ResourceTypeName, id: string): void {
+    this.run('delete from records where noun = ? and id = ?', resourceType, id);
   }
 
   /** Where a reference leads: the id here of a record that is taken. */
-  newId(noun: NounName, id: string): number | undefined {
-    const row = this.#get('select new_id from records where noun = ? and id = ? and is_left = 0', noun, id);
+  newId(resourceType: ResourceTypeName, id: string): number | undefined {
+    const row = this.#get('select new_id from records where noun = ? and id = ? and is_left = 0', resourceType, id);
     return typeof row?.new_id === 'number' ? row.new_id : undefined;
   }
 
   /** The records of a noun in the order of their ids here. */
-  *pages(noun: NounName, rowsAPage = 1_000): Generator<readonly Kept[]> {
+  *pages(resourceType: ResourceTypeName, rowsAPage = 1_000): Generator<readonly Kept[]> {
     for (let last = -1; ; ) {
       const rows = this.all(
         'select id, json, new_id, origin from records where noun = ? and new_id > ? order by new_id limit ?',
-        ...[noun, last, rowsAPage],
+        ...[resourceType, last, rowsAPage],
       ) as unknown as Kept[];
       if (rows.length === 0) return;
       yield rows;

@@ -1,5 +1,5 @@
 import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
-import { kinds, nouns } from '../../src/delivery/outbox/event-kinds.ts';
+import { kinds, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
@@ -18,28 +18,28 @@ const parents: Partial<Record<Offered, Offered>> = { task: 'project', subtask: '
  */
 export function platformsDocument(routes: readonly Route[]): string {
   const table = {
-    kinds: Object.entries(kinds).map(([name, { noun, hooks }]) => ({ name, noun, hooks })),
-    nouns: offered.map((noun) => nounOf(routes, noun)),
+    kinds: Object.entries(kinds).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
+    resourceTypes: offered.map((resourceType) => resourceTypeOf(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;
 }
 
-function nounOf(routes: readonly Route[], noun: Offered) {
-  const path = nouns[noun].collection;
+function resourceTypeOf(routes: readonly Route[], resourceType: Offered) {
+  const path = resourceTypes[resourceType].collection;
   const row = (method: Route['method'], at: string) => {
     const found = routes.find((one) => one.method === method && one.path === at);
     if (found === undefined) throw new Error(`no row ${method} ${at}`);
     return found;
   };
-  const parent = parents[noun];
-  const [key, list] = [`${noun}_id`, row('GET', path)];
+  const parent = parents[resourceType];
+  const [key, list] = [`${resourceType}_id`, row('GET', path)];
   const creation = row('POST', parent === undefined ? path : `${path}/{${parent}_id}`).body;
   const change = row('PUT', `${path}/{${key}}`).body;
   return {
-    name: noun,
+    name: resourceType,
     plural: path.slice(1),
     key,
-    label: `${noun}_name`,
+    label: `${resourceType}_name`,
     ...(parent === undefined ? {} : { parent: `${parent}_id` }),
     creation: fieldsOf(propertiesOf(creation), requiredOf(creation)),
     change: fieldsOf(propertiesOf(change), []),

@@ -1,6 +1,6 @@
 import { auditActions } from '../../src/audit/actions.ts';
 import { environmentName, type Option, options } from '../../src/config/options.ts';
-import { type Kind, kinds, nouns } from '../../src/delivery/outbox/event-kinds.ts';
+import { type Kind, kinds, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { permissions } from '../../src/permissions.ts';
 import { problems } from '../../src/problems.ts';
@@ -63,7 +63,7 @@ export function kindsDocument(routes: readonly Route[]): string {
     names
       .filter((kind) => kinds[kind].hooks === hooks)
       .map((kind) => {
-        const { collection, permission } = nouns[kinds[kind].noun];
+        const { collection, permission } = resourceTypes[kinds[kind].resourceType];
         return [code(kind), code(`/v2${collection}/{id}`), code(permission), recordedBy(routes, kind)];
       });
   const head = ['Kind', 'Record', 'Permission to read it', 'Recorded by'];

@@ -1,5 +1,5 @@
 import {
-  byNoun,
+  byResourceType,
   formIn,
   formOf,
   type Properties,
@@ -25,8 +25,8 @@ export function documentedRoutes(): readonly Route[] {
 
 export function routesDocument(routes: readonly Route[]): string {
   const common = commonProblems(routes);
-  const groups = [...byNoun(routes)].flatMap(([noun, rows]) => [
-    `## ${noun}`,
+  const groups = [...byResourceType(routes)].flatMap(([resourceType, rows]) => [
+    `## ${resourceType}`,
     ...rows.map((row) => routePart(row, common)),
   ]);
   return document(
@@ -83,10 +83,10 @@ function listed(codes: readonly ProblemCode[]): string {
 /** The fields of every noun: how each is answered, and what may be written. */
 export function fieldsDocument(routes: readonly Route[]): string {
   // The caller is one of the users: nouns with the same record share a table.
-  const groups = Map.groupBy(byNoun(routes), ([, rows]) => JSON.stringify(recordsOf(rows)));
+  const groups = Map.groupBy(byResourceType(routes), ([, rows]) => JSON.stringify(recordsOf(rows)));
   const parts = [...groups.values()].map((group) => {
-    const nouns = group.map(([noun]) => noun).join(', ');
-    return `## ${nouns}\n\n${fieldTable(group.flatMap(([, rows]) => rows))}`;
+    const resourceTypes = group.map(([resourceType]) => resourceType).join(', ');
+    return `## ${resourceTypes}\n\n${fieldTable(group.flatMap(([, rows]) => rows))}`;
   });
   return document(
     derivedFrom('the route rows in src/resources'),

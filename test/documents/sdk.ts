@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
-import { type Noun, nouns } from '../../src/delivery/outbox/event-kinds.ts';
+import { type ResourceType, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Parameter } from '../../src/http/routes/query-parameters.ts';
@@ -10,8 +10,8 @@ import { biome } from '../toolbox.ts';
 import { type Derived, derivedFrom } from './markdown.ts';
 
 /** A noun of the SDK, whose types and methods follow from its rows. */
-type SdkNoun = {
-  readonly noun: Noun;
+type SdkResourceType = {
+  readonly resourceType: ResourceType;
   /** What its type is called; and what the types around it begin with, where that is not the same. */
   readonly type: string;
   readonly stem?: string;
@@ -20,36 +20,39 @@ type SdkNoun = {
   readonly beside?: string;
 };
 
-const sdkNouns: readonly SdkNoun[] = [
-  { noun: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', beside: 'imports' },
-  { noun: 'client', type: 'Client', clauses: 'C29, C34' },
-  { noun: 'contact', type: 'Contact', clauses: 'C36' },
-  { noun: 'project', type: 'Project', clauses: 'C30, C34' },
-  { noun: 'task', type: 'Task', clauses: 'C31, C33, C34' },
-  { noun: 'subtask', type: 'Subtask', clauses: 'C32, C33, C34' },
-  { noun: 'team', type: 'Team', clauses: 'C37' },
-  { noun: 'time_entry', type: 'TimeEntry', clauses: 'C38' },
-  { noun: 'comment', type: 'Comment', clauses: 'C39' },
+const sdkResourceTypes: readonly SdkResourceType[] = [
+  { resourceType: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', beside: 'imports' },
+  { resourceType: 'client', type: 'Client', clauses: 'C29, C34' },
+  { resourceType: 'contact', type: 'Contact', clauses: 'C36' },
+  { resourceType: 'project', type: 'Project', clauses: 'C30, C34' },
+  { resourceType: 'task', type: 'Task', clauses: 'C31, C33, C34' },
+  { resourceType: 'subtask', type: 'Subtask', clauses: 'C32, C33, C34' },
+  { resourceType: 'team', type: 'Team', clauses: 'C37' },
+  { resourceType: 'time_entry', type: 'TimeEntry', clauses: 'C38' },
+  { resourceType: 'comment', type: 'Comment', clauses: 'C39' },
 ];
 
 /** Those files of the SDK that are one noun each. */
 export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
-  return sdkNouns.map((one) => ({
-    path: `packages/sdk/src${nouns[one.noun].collection.replaceAll('_', '-')}.ts`,
+  return sdkResourceTypes.map((one) => ({
+    path: `packages/sdk/src${resourceTypes[one.resourceType].collection.replaceAll('_', '-')}.ts`,
     text: fileOf(one, routes),
   }));
 }
 
-function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: readonly Route[]): string {
-  const { collection, key } = nouns[noun];
+function fileOf(
+  { resourceType, type, stem = type, clauses, beside }: SdkResourceType,
+  routes: readonly Route[],
+): string {
+  const { collection, key } = resourceTypes[resourceType];
   const row = (method: Method, path: RegExp) => routes.find((one) => one.method === method && path.test(one.path));
   const single = new RegExp(`^${collection}/\\{${key}\\}$`);
   const [list, one, change] = [row('GET', new RegExp(`^${collection}$`)), row('GET', single), row('PUT', single)];
   const creation = row('POST', new RegExp(`^${collection}(/\\{\\w+\\})?$`));
-  if (list === undefined || one === undefined || creation === undefined) throw new Error(`${noun} has no rows`);
+  if (list === undefined || one === undefined || creation === undefined) throw new Error(`${resourceType} has no rows`);
 
   const plural = collection.slice(1);
-  const [word, wordsOfAll] = [noun.replace('_', ' '), plural.replace('_', ' ')];
+  const [word, wordsOfAll] = [resourceType.replace('_', ' '), plural.replace('_', ' ')];
   const [methods, make] = [pascal(plural), plural.replace(/_(.)/g, (_, letter) => letter.toUpperCase())];
   const [input, changes, filters] = [`${stem}Input`, `${stem}Changes`, `${stem}Filters`];
   const [shown, taken, changed] = [recordOf(one.answer), propertiesOf(creation.body), propertiesOf(change?.body)];

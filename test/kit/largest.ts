@@ -1,4 +1,4 @@
-import { nouns, type RecordNoun } from '../../src/delivery/outbox/event-kinds.ts';
+import { type RecordResourceType, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import type { AccountTable } from '../../src/store/tables.ts';
 import type { Row } from '../../src/transfer/exported-tables.ts';
@@ -32,8 +32,13 @@ const many = (count: number, first: number, row: (id: number) => Row): readonly 
   Array.from({ length: count }, (_, turn) => row(first + turn));
 
 /** Records of a noun with every text as long as its creation takes it. */
-function records(noun: RecordNoun, count: number, { accountId, userId, first }: Place, more: Row = {}): readonly Row[] {
-  const { collection, key } = nouns[noun];
+function records(
+  resourceType: RecordResourceType,
+  count: number,
+  { accountId, userId, first }: Place,
+  more: Row = {},
+): readonly Row[] {
+  const { collection, key } = resourceTypes[resourceType];
   const create = publicRows.find(({ method, path }) => method === 'POST' && path.split('/')[1] === collection.slice(1));
   const properties = Object.entries((create?.body?.properties ?? {}) as Readonly<Record<string, Row>>);
   const texts = properties.flatMap(([name, schema]) => {
@@ -48,14 +53,18 @@ function records(noun: RecordNoun, count: number, { accountId, userId, first }: 
 const SEVERAL = 100;
 
 /** The users and teams that can be assigned to one record, and the assignment of all of them to some records. */
-function assigned(noun: RecordNoun, { accountId: account_id, userId: user_id, first }: Place, count: number): Filling {
+function assigned(
+  resourceType: RecordResourceType,
+  { accountId: account_id, userId: user_id, first }: Place,
+  count: number,
+): Filling {
   const names = { first_name: largest(100), last_name: largest(100), role: 'member' };
   const users = many(MAX_ASSIGNED, first, (id) => ({ account_id, user_id: id, email: `${id}@acme.test`, ...names }));
   const teams = many(MAX_ASSIGNED, first, (id) => ({ account_id, user_id, team_id: id, team_name: largest(255) }));
   const all = many(count, first, (id) => ({ record_id: id }));
   const each = (name: string) =>
-    all.flatMap((record) => many(MAX_ASSIGNED, first, (id) => ({ account_id, noun, ...record, [name]: id })));
-  if (noun === 'team')
+    all.flatMap((record) => many(MAX_ASSIGNED, first, (id) => ({ account_id, resourceType, ...record, [name]: id })));
+  if (resourceType === 'team')
     return [
       ['users', users],
       ['assignments', each('user_id')],

@@ -11,7 +11,7 @@ export type Script = {
   /** Nouns that it answers with this status. */
   readonly refuses?: Readonly<Record<string, number>>;
   /** What a list says of its length, where that is not how long it is. */
-  totalOf?(noun: string, length: number): unknown;
+  totalOf?(resourceType: string, length: number): unknown;
   /** Hears each request before it is answered; true when it has answered it itself. */
   before?(url: URL, answer: ServerResponse, request: IncomingMessage): boolean | undefined;
 };
@@ -44,11 +44,11 @@ function reply(script: Script, url: URL, answer: ServerResponse): void {
 }
 
 function replyOf(script: Script, url: URL): [status: number, body: unknown] {
-  const [, , noun = '', id] = url.pathname.split('/');
-  const list = script.lists[noun];
-  const refused = script.refuses?.[noun];
+  const [, , resourceType = '', id] = url.pathname.split('/');
+  const list = script.lists[resourceType];
+  const refused = script.refuses?.[resourceType];
   if (refused !== undefined) return [refused, { message: 'no' }];
-  if (noun in script.singles) return [200, { data: script.singles[noun] }];
+  if (resourceType in script.singles) return [200, { data: script.singles[resourceType] }];
   if (list === undefined) return [404, { message: 'no such thing' }];
   if (id !== undefined) {
     const one = list.find((record) => Object.values(record as object).some((value) => String(value) === id));
@@ -56,7 +56,7 @@ function replyOf(script: Script, url: URL): [status: number, body: unknown] {
   }
   const offset = Number(url.searchParams.get('offset') ?? 0);
   const limit = Math.min(Number(url.searchParams.get('limit') ?? 1_000), script.most ?? 1_000);
-  const total_records = script.totalOf?.(noun, list.length) ?? list.length;
+  const total_records = script.totalOf?.(resourceType, list.length) ?? list.length;
   return [200, { paging: { offset, limit, total_records }, data: list.slice(offset, offset + limit) }];
 }
 

@@ -45,15 +45,15 @@ type Method = (...given: unknown[]) => unknown;
 /** Calls every method of the nouns of the SDK, those for the console among them, and says what each asked for. */
 export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
   const calls: SdkCall[] = [];
-  for (const [noun, own] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
+  for (const [resourceType, own] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
     const names = typeof own === 'function' ? [''] : Object.keys(own);
-    for (const name of names) calls.push(await callOf(noun, name, signal));
+    for (const name of names) calls.push(await callOf(resourceType, name, signal));
   }
   return calls;
 }
 
-async function callOf(noun: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
-  const method = name === '' ? noun : `${noun}.${name}`;
+async function callOf(resourceType: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
+  const method = name === '' ? resourceType : `${resourceType}.${name}`;
   const given = argumentsOf(method);
   const asked: SdkCall[] = [];
   const client = new CarillonConsole({
@@ -73,7 +73,7 @@ async function callOf(noun: string, name: string, signal: AbortSignal | undefine
       return Response.json({ id: '1', data: [], paging: { offset: 0, limit: 1000, total_records: 0 }, next: '' });
     },
   });
-  const own: unknown = Reflect.get(client, noun);
+  const own: unknown = Reflect.get(client, resourceType);
   const call = (name === '' ? own : Reflect.get(Object(own), name)) as Method;
   const answer = call(...given, { ...OPTIONS, signal });
   // What the answer is like is another matter: a list stands for everything here.

@@ -107,8 +107,8 @@ function firstClassesOf(text: string): { name: string; isAlone: boolean }[] {
 }
 
 test('what the console shows of lists whose pages can end early is read as whole pages', () => {
-  const nouns = 'projects|tasks|subtasks|clients|teams|comments|timeEntries';
-  const listing = new RegExp(`client\\.(?:${nouns})\\.list\\(([^()]*)\\)`, 'g');
+  const resourceTypes = 'projects|tasks|subtasks|clients|teams|comments|timeEntries';
+  const listing = new RegExp(`client\\.(?:${resourceTypes})\\.list\\(([^()]*)\\)`, 'g');
   const found = sources.flatMap(({ path, text }) =>
     [...text.matchAll(listing)].map(([call, given = '']) => ({ path, call, given, text })),
   );

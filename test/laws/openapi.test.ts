@@ -115,9 +115,26 @@ test('X6 generators of clients understand the document: every schema has one typ
 test('X6 what is requested and answered has a name of its own', () => {
   const { components, webhooks: sent } = documentOf();
   const names = Object.keys(components.schemas);
-  const nouns = ['Event', 'Client', 'Contact', 'Project', 'Task', 'Subtask', 'TimeEntry', 'User', 'Team', 'Key'];
-  for (const noun of nouns)
-    for (const name of [noun, `${noun}Create`, `${noun}Update`, `${noun}List`, `${noun}Response`])
+  const resourceTypes = [
+    'Event',
+    'Client',
+    'Contact',
+    'Project',
+    'Task',
+    'Subtask',
+    'TimeEntry',
+    'User',
+    'Team',
+    'Key',
+  ];
+  for (const resourceType of resourceTypes)
+    for (const name of [
+      resourceType,
+      `${resourceType}Create`,
+      `${resourceType}Update`,
+      `${resourceType}List`,
+      `${resourceType}Response`,
+    ])
       assert.ok(names.includes(name), name);
   for (const name of ['Paging', 'Problem', 'Hook', 'HookCreate', 'HookKind', 'Permission', 'WebhookPayload'])
     assert.ok(names.includes(name), name);

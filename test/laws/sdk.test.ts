@@ -18,7 +18,7 @@ import { root, sourcesBelow } from './source.ts';
 const leaving = new AbortController();
 const calls = await sdkCalls(leaving.signal);
 const published = Object.keys(new sdk.Carillon({ baseUrl: 'http://127.0.0.1', auth: () => ({}) }));
-const isPublished = ({ method }: SdkCall) => published.some((noun) => method.startsWith(`${noun}.`));
+const isPublished = ({ method }: SdkCall) => published.some((resourceType) => method.startsWith(`${resourceType}.`));
 const asked = (some: readonly SdkCall[]) => [...new Set(some.map(({ asks }) => asks))].sort();
 
 test('C6 the codes of the SDK are those of the table of problems', () => {

@@ -196,11 +196,11 @@ test('C3 a scope over an account is made at its borders alone: behind a door or 
 });
 
 test('http/ knows no noun', () => {
-  const noun =
+  const resourceType =
     /\b(?:events|clients|projects|tasks|subtasks|hooks|deliveries|company|(?:event|client|project|task|subtask|hook|delivery)_(?:id|name))\b/g;
   const wrong = files
     .filter(({ path }) => path.startsWith('src/http/'))
-    .flatMap(({ path, spoken }) => [...spoken.matchAll(noun)].map(([word]) => `${path}: ${word}`));
+    .flatMap(({ path, spoken }) => [...spoken.matchAll(resourceType)].map(([word]) => `${path}: ${word}`));
   assert.deepEqual(wrong, []);
 });
 

@@ -46,11 +46,11 @@ for (const { test, testService } of stores) {
   };
   const formOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
 
-  for (const [noun, record] of Object.entries(records)) {
-    test(`C30 C32 C38 C39 a ${noun} has every field that the existing service documents, in the same form`, () => {
-      const shown = ours[noun as keyof typeof records];
+  for (const [resourceType, record] of Object.entries(records)) {
+    test(`C30 C32 C38 C39 a ${resourceType} has every field that the existing service documents, in the same form`, () => {
+      const shown = ours[resourceType as keyof typeof records];
       for (const [field, value] of Object.entries(record)) {
-        if (UNKNOWN[noun]?.includes(field)) continue;
+        if (UNKNOWN[resourceType]?.includes(field)) continue;
         assert.ok(field in shown, field);
         // Null stands there for a text or a number that is empty here.
         if (value !== null || field.startsWith('file')) assert.equal(formOf(shown[field]), formOf(value), field);
@@ -103,7 +103,7 @@ for (const { test, testService } of stores) {
   test('C42 a fixed_price that is an amount sets the flag and the price; a flag sets the flag alone', async () => {
     const parents = { projects: 'projects', tasks: `tasks/${project.project_id}` };
     const named = { projects: { project_name: 'P' }, tasks: { task_name: 'T' } };
-    for (const noun of ['projects', 'tasks'] as const) {
+    for (const resourceType of ['projects', 'tasks'] as const) {
       for (const [given, fixed_price, price] of [
         [{ fixed_price: 1000 }, '1', '1000'],
         [{ fixed_price: '1000.50' }, '1', '1000.50'],
@@ -115,11 +115,11 @@ for (const { test, testService } of stores) {
         [{ fixed_price: '0.00' }, '0', '0'],
         [{ fixed_price: '' }, '0', '0'],
       ] as const) {
-        const made = await created(parents[noun], { ...named[noun], ...given });
+        const made = await created(parents[resourceType], { ...named[resourceType], ...given });
         assert.deepEqual([made.fixed_price, made.price], [fixed_price, price], JSON.stringify(given));
       }
-      const made = await created(parents[noun], { ...named[noun], price: 7 });
-      const path = `${noun}/${made[`${noun.slice(0, -1)}_id`]}`;
+      const made = await created(parents[resourceType], { ...named[resourceType], price: 7 });
+      const path = `${resourceType}/${made[`${resourceType.slice(0, -1)}_id`]}`;
       const { json } = await call('PUT', path, { fixed_price: 12.25 });
       assert.deepEqual([json.data.fixed_price, json.data.price], ['1', '12.25']);
       for (const value of [-1, 1e9, '1.00001', 'much', null, []]) await refused('PUT', path, 'fixed_price', value);

@@ -18,43 +18,45 @@ for (const { test, testService } of stores) {
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
 
   /** Every noun that has a creator: where it is created and found, the field of its id, and the least it needs. */
-  const nouns = [
+  const resourceTypes = [
     {
-      noun: 'event',
+      resourceType: 'event',
       at: '/v2/events',
       parent: '',
       body: { event_name: 'E', start_date: '20270101', due_date: '20270101' },
     },
-    { noun: 'client', at: '/v2/clients', parent: '', body: { client_name: 'C' } },
-    { noun: 'project', at: '/v2/projects', parent: '', body: { project_name: 'P' } },
-    { noun: 'task', at: '/v2/tasks', parent: `/${project_id}`, body: { task_name: 'T' } },
-    { noun: 'subtask', at: '/v2/subtasks', parent: `/${task_id}`, body: { subtask_name: 'S' } },
+    { resourceType: 'client', at: '/v2/clients', parent: '', body: { client_name: 'C' } },
+    { resourceType: 'project', at: '/v2/projects', parent: '', body: { project_name: 'P' } },
+    { resourceType: 'task', at: '/v2/tasks', parent: `/${project_id}`, body: { task_name: 'T' } },
+    { resourceType: 'subtask', at: '/v2/subtasks', parent: `/${task_id}`, body: { subtask_name: 'S' } },
   ];
 
-  for (const { noun, at, parent, body } of nouns) {
+  for (const { resourceType, at, parent, body } of resourceTypes) {
     const create = (who: Person, user_id?: unknown) =>
       carillon.call(who, 'POST', `${at}${parent}`, user_id === undefined ? body : { ...body, user_id });
     const createdBy = async (who: Person) => (await create(who)).json.data;
-    const idOf = (data: Record<string, string>) => data[`${noun}_id`] ?? '';
+    const idOf = (data: Record<string, string>) => data[`${resourceType}_id`] ?? '';
     const change = (who: Person, id: string, changes: unknown) => carillon.call(who, 'PUT', `${at}/${id}`, changes);
     const nobody = ['999999', stranger.userId];
 
-    test(`C14 ${noun}: the recorded creator is the caller, unless an admin names another user`, async () => {
+    test(`C14 ${resourceType}: the recorded creator is the caller, unless an admin names another user`, async () => {
       for (const user_id of [undefined, member.userId, Number(member.userId), '0', 0, '', null]) {
         const { result, noted } = await noting(carillon, owner, () => create(member, user_id));
         assert.deepEqual([result.status, result.json.data?.user_id], [201, member.userId], JSON.stringify(user_id));
-        assert.deepEqual(noted, [{ kind: `new_${noun}`, record_id: idOf(result.json.data), user_id: member.userId }]);
+        assert.deepEqual(noted, [
+          { kind: `new_${resourceType}`, record_id: idOf(result.json.data), user_id: member.userId },
+        ]);
       }
       for (const who of [owner, admin]) {
         const { result, noted } = await noting(carillon, owner, () => create(who, colleague.userId));
         assert.deepEqual([result.status, result.json.data?.user_id], [201, colleague.userId]);
         assert.deepEqual(noted, [
-          { kind: `new_${noun}`, record_id: idOf(result.json.data), user_id: colleague.userId },
+          { kind: `new_${resourceType}`, record_id: idOf(result.json.data), user_id: colleague.userId },
         ]);
       }
     });
 
-    test(`C14 ${noun}: a member who names another user is refused alike, whether or not there is such a user`, async () => {
+    test(`C14 ${resourceType}: a member who names another user is refused alike, whether or not there is such a user`, async () => {
       const record = await createdBy(member);
       const { noted } = await noting(carillon, owner, async () => {
         const answers = [];
@@ -68,7 +70,7 @@ for (const { test, testService } of stores) {
       assert.deepEqual((await carillon.call(owner, 'GET', `${at}/${idOf(record)}`)).json.data, record);
     });
 
-    test(`C14 C26 ${noun}: an admin who names an unknown user gets 404`, async () => {
+    test(`C14 C26 ${resourceType}: an admin who names an unknown user gets 404`, async () => {
       const record = await createdBy(member);
       const { noted } = await noting(carillon, owner, async () => {
         for (const user_id of nobody) {
@@ -83,18 +85,18 @@ for (const { test, testService } of stores) {
       assert.deepEqual(noted, []);
     });
 
-    test(`C2 C14 ${noun}: a member may change somebody else's, but not make it their own`, async () => {
+    test(`C2 C14 ${resourceType}: a member may change somebody else's, but not make it their own`, async () => {
       const record = await createdBy(owner);
       const taken = await change(member, idOf(record), { user_id: member.userId });
       assert.deepEqual([taken.status, taken.json.code], [401, 'not_permitted']);
-      const named = { [`${noun}_name`]: 'Changed', user_id: owner.userId };
+      const named = { [`${resourceType}_name`]: 'Changed', user_id: owner.userId };
       const { result, noted } = await noting(carillon, owner, () => change(member, idOf(record), named));
       assert.deepEqual(
         [result.status, result.json.data.user_id],
         [200, owner.userId],
         'naming who it is changes nothing',
       );
-      assert.deepEqual(noted, [{ kind: `changed_${noun}`, record_id: idOf(record), user_id: member.userId }]);
+      assert.deepEqual(noted, [{ kind: `changed_${resourceType}`, record_id: idOf(record), user_id: member.userId }]);
       const given = await change(admin, idOf(record), { user_id: colleague.userId });
       assert.deepEqual([given.status, given.json.data.user_id], [200, colleague.userId]);
       for (const user_id of ['0', 0, '', null]) {

@@ -86,7 +86,7 @@ export const kinds = [
 export type Kind = (typeof kinds)[number];
 
 /** The nouns whose records come, change and go in the feed. X2. */
-export const feedNouns = [
+export const feedResourceTypes = [
   'client',
   'comment',
   'contact',
@@ -100,4 +100,4 @@ export const feedNouns = [
 ] as const;
 
 /** What the feed can tell of: the seven, and what no hook is told of. X2. */
-export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${(typeof feedNouns)[number]}`;
+export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`;

@@ -92,9 +92,11 @@ export interface Imports {
 const LONGEST_MS = 300_000;
 
 /** Imports at `/{noun}/import`. */
-export function imports(send: Send, noun: string): Imports {
+export function imports(send: Send, resourceType: string): Imports {
   return {
     import: async (input, options) =>
-      recordOf(await send({ timeoutMs: LONGEST_MS, ...options, method: 'POST', path: [noun, 'import'], body: input })),
+      recordOf(
+        await send({ timeoutMs: LONGEST_MS, ...options, method: 'POST', path: [resourceType, 'import'], body: input }),
+      ),
   };
 }

@@ -25,7 +25,7 @@ export type {
   PeriodInput,
   Window,
 } from './api-types.ts';
-export { feedNouns, kinds } from './api-types.ts';
+export { feedResourceTypes as feedNouns, kinds } from './api-types.ts';
 export { type Authenticate, apiKey, type Credentials } from './auth.ts';
 export type {
   Calendar,

@@ -23,10 +23,14 @@ export interface Lists<T, F extends Window> {
  *
  * @param identity the fields that tell one record from another
  */
-export function lists<T, F extends Filters>(send: Send, noun: string, ...identity: readonly (keyof T)[]): Lists<T, F> {
+export function lists<T, F extends Filters>(
+  send: Send,
+  resourceType: string,
+  ...identity: readonly (keyof T)[]
+): Lists<T, F> {
   const idOf = (record: T) => identity.map((name) => record[name]).join(' ');
   const page = (filters: Filters, options?: CallOptions) =>
-    send({ ...options, method: 'GET', path: [noun], query: filters });
+    send({ ...options, method: 'GET', path: [resourceType], query: filters });
   return {
     list: async (filters, options) => pageOf(await page(filters ?? {}, options)),
     async *each(filters, options) {

@@ -19,45 +19,57 @@ type NotifiedRecords = {
 
 /** The record that a notification names: `noun` tells its type. */
 export type Notified = {
-  [Noun in keyof NotifiedRecords]: { readonly noun: Noun; readonly record: NotifiedRecords[Noun] };
+  [ResourceType in keyof NotifiedRecords]: {
+    readonly resourceType: ResourceType;
+    readonly record: NotifiedRecords[ResourceType];
+  };
 }[keyof NotifiedRecords];
 
 /** The nouns that a notification can name. */
-export type NotifyingNouns = { readonly [Noun in keyof NotifiedRecords]: Gets<NotifiedRecords[Noun]> };
+export type NotifyingResourceTypes = { readonly [Noun in keyof NotifiedRecords]: Gets<NotifiedRecords[Noun]> };
 
-type Reader = (nouns: NotifyingNouns, id: string, options?: CallOptions) => Promise<Notified>;
+type Reader = (resourceTypes: NotifyingResourceTypes, id: string, options?: CallOptions) => Promise<Notified>;
 
 const readers: Readonly<Record<keyof NotifiedRecords, Reader>> = {
-  events: async ({ events }, id, options) => ({ noun: 'events', record: await events.get(id, options) }),
-  clients: async ({ clients }, id, options) => ({ noun: 'clients', record: await clients.get(id, options) }),
-  projects: async ({ projects }, id, options) => ({ noun: 'projects', record: await projects.get(id, options) }),
-  tasks: async ({ tasks }, id, options) => ({ noun: 'tasks', record: await tasks.get(id, options) }),
-  subtasks: async ({ subtasks }, id, options) => ({ noun: 'subtasks', record: await subtasks.get(id, options) }),
-  hooks: async ({ hooks }, id, options) => ({ noun: 'hooks', record: await hooks.get(id, options) }),
+  events: async ({ events }, id, options) => ({ resourceType: 'events', record: await events.get(id, options) }),
+  clients: async ({ clients }, id, options) => ({ resourceType: 'clients', record: await clients.get(id, options) }),
+  projects: async ({ projects }, id, options) => ({
+    resourceType: 'projects',
+    record: await projects.get(id, options),
+  }),
+  tasks: async ({ tasks }, id, options) => ({ resourceType: 'tasks', record: await tasks.get(id, options) }),
+  subtasks: async ({ subtasks }, id, options) => ({
+    resourceType: 'subtasks',
+    record: await subtasks.get(id, options),
+  }),
+  hooks: async ({ hooks }, id, options) => ({ resourceType: 'hooks', record: await hooks.get(id, options) }),
 };
 
-function isNoun(noun: string): noun is keyof NotifiedRecords {
-  return Object.hasOwn(readers, noun);
+function isResourceType(resourceType: string): resourceType is keyof NotifiedRecords {
+  return Object.hasOwn(readers, resourceType);
 }
 
 /** Reads the record at `resourceUrl` if that is a record's address below `root`; anybody can POST to a target. */
 export async function notified(
-  nouns: NotifyingNouns,
+  resourceTypes: NotifyingResourceTypes,
   root: string,
   resourceUrl: string,
   options?: CallOptions,
 ): Promise<Notified> {
-  const { noun, id } = recordAt(root, resourceUrl);
-  return readers[noun](nouns, id, options);
+  const { resourceType, id } = recordAt(root, resourceUrl);
+  return readers[resourceType](resourceTypes, id, options);
 }
 
 /** Which record `resourceUrl` names: a TypeError unless it is the address of one below `root`, and nothing else. */
-export function recordAt(root: string, resourceUrl: string): { readonly noun: Notified['noun']; readonly id: string } {
+export function recordAt(
+  root: string,
+  resourceUrl: string,
+): { readonly resourceType: Notified['resourceType']; readonly id: string } {
   const { href } = new URL(resourceUrl);
   const below = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
-  const [noun = '', id = '', ...more] = below.split('/');
-  if (!isNoun(noun) || !/^\d+$/.test(id) || more.length > 0) {
+  const [resourceType = '', id = '', ...more] = below.split('/');
+  if (!isResourceType(resourceType) || !/^\d+$/.test(id) || more.length > 0) {
     throw new TypeError(`${JSON.stringify(resourceUrl)} is not the address of a record below ${root}.`);
   }
-  return { noun, id };
+  return { resourceType, id };
 }

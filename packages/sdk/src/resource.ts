@@ -63,63 +63,64 @@ export type Editable<T, C, F extends Window> = Lists<T, F> & Gets<T> & Updates<T
 /** Lists, reads, changes and deletes `/{noun}`, whose records have their id in this field. */
 export function editable<T extends object, C, F extends Filters>(
   send: Send,
-  noun: string,
+  resourceType: string,
   id: keyof T,
 ): Editable<T, C, F> {
   return {
-    ...lists<T, F>(send, noun, id),
-    ...gets<T>(send, noun),
-    ...updates<T, C>(send, noun),
-    ...deletes(send, noun),
+    ...lists<T, F>(send, resourceType, id),
+    ...gets<T>(send, resourceType),
+    ...updates<T, C>(send, resourceType),
+    ...deletes(send, resourceType),
   };
 }
 
 /** Reads `/{noun}/{id}`. */
-export function gets<T extends object>(send: Send, noun: string): Gets<T> {
+export function gets<T extends object>(send: Send, resourceType: string): Gets<T> {
   return {
     async get(id, { known, ...options } = {}) {
       const condition = known === undefined ? {} : { ifNoneMatch: etagOf(known) };
-      const answer = await send({ ...options, ...condition, method: 'GET', path: [noun, id] });
+      const answer = await send({ ...options, ...condition, method: 'GET', path: [resourceType, id] });
       return known !== undefined && answer.status === 304 ? known : recordOf(answer);
     },
   };
 }
 
 /** Creates by POST to `/{noun}`. */
-export function creates<T, I>(send: Send, noun: string): Creates<T, I> {
+export function creates<T, I>(send: Send, resourceType: string): Creates<T, I> {
   return {
-    create: async (input, options) => recordOf(await send({ ...options, method: 'POST', path: [noun], body: input })),
+    create: async (input, options) =>
+      recordOf(await send({ ...options, method: 'POST', path: [resourceType], body: input })),
   };
 }
 
 /** Creates by POST to `/{noun}/{parentId}`. */
-export function createsUnder<T, I>(send: Send, noun: string): CreatesUnder<T, I> {
+export function createsUnder<T, I>(send: Send, resourceType: string): CreatesUnder<T, I> {
   return {
     create: async (parentId, input, options) =>
-      recordOf(await send({ ...options, method: 'POST', path: [noun, parentId], body: input })),
+      recordOf(await send({ ...options, method: 'POST', path: [resourceType, parentId], body: input })),
   };
 }
 
 /** Changes by PUT to `/{noun}/{id}`. */
-export function updates<T, I>(send: Send, noun: string): Updates<T, I> {
+export function updates<T, I>(send: Send, resourceType: string): Updates<T, I> {
   return {
     update: async (id, changes, options) =>
-      recordOf(await send({ ...options, method: 'PUT', path: [noun, id], body: changes })),
+      recordOf(await send({ ...options, method: 'PUT', path: [resourceType, id], body: changes })),
   };
 }
 
 /** Deletes `/{noun}/{id}`. */
-export function deletes(send: Send, noun: string): Deletes {
+export function deletes(send: Send, resourceType: string): Deletes {
   return {
     delete: async (id, options) => {
-      await send({ ...options, method: 'DELETE', path: [noun, id] });
+      await send({ ...options, method: 'DELETE', path: [resourceType, id] });
     },
   };
 }
 
 /** Completes and resumes by PUT to `/{noun}/{id}`. */
-export function completes<T>(send: Send, noun: string): Completes<T> {
-  const { update } = updates<T, { completed: 1 } | { resume: 1 }>(send, noun);
+export function completes<T>(send: Send, resourceType: string): Completes<T> {
+  const { update } = updates<T, { completed: 1 } | { resume: 1 }>(send, resourceType);
   return {
     complete: (id, options) => update(id, { completed: 1 }, options),
     resume: (id, options) => update(id, { resume: 1 }, options),

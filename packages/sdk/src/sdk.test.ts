@@ -530,10 +530,10 @@ test('C16 a notified record is fetched at its address, and the key is sent nowhe
   await using service = await peer(json(200, { data: { task_id: '9' } }));
   const carillon = service.client({ baseUrl: `${service.url}/calendar` });
   const root = `${service.url}/calendar/v2`;
-  assert.deepEqual(await carillon.notified(`${root}/tasks/9`), { noun: 'tasks', record: { task_id: '9' } });
-  for (const noun of ['events', 'clients', 'projects', 'subtasks', 'hooks']) {
-    assert.equal((await carillon.notified(`${root}/${noun}/3`)).noun, noun);
-    assert.equal(service.arrived.at(-1)?.line, `GET /calendar/v2/${noun}/3`);
+  assert.deepEqual(await carillon.notified(`${root}/tasks/9`), { resourceType: 'tasks', record: { task_id: '9' } });
+  for (const resourceType of ['events', 'clients', 'projects', 'subtasks', 'hooks']) {
+    assert.equal((await carillon.notified(`${root}/${resourceType}/3`)).resourceType, resourceType);
+    assert.equal(service.arrived.at(-1)?.line, `GET /calendar/v2/${resourceType}/3`);
   }
   const before = service.arrived.length;
   const others = [

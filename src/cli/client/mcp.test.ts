@@ -30,13 +30,13 @@ const same = (one: { method: string; path: string }, other: { method: string; pa
   one.method === other.method && one.path === other.path;
 
 test('flags leave some of them: what reads, and some nouns', () => {
-  assert.deepEqual(namesOf({ nouns: 'events, time-entries', readOnly: true }), [
+  assert.deepEqual(namesOf({ resourceTypes: 'events, time-entries', readOnly: true }), [
     'events_list',
     'events_show',
     'time_entries_list',
     'time_entries_show',
   ]);
-  assert.throws(() => toolsFor({ nouns: 'events,bells' }), /bells is none of events/);
+  assert.throws(() => toolsFor({ resourceTypes: 'events,bells' }), /bells is none of events/);
 });
 
 test('a program lists the tools and calls them over standard input and output, with what the key may do', async (t) => {

@@ -9,10 +9,10 @@ import type { JsonSchema } from '../../http/fields/field.ts';
 import { version } from '../../version.ts';
 import { CliError } from '../output/cli-error.ts';
 import { pathOf } from '../resource-commands/command.ts';
-import { isList, rowsByNoun, type Verb, verbsOf } from '../resource-commands/verbs.ts';
+import { isList, rowsByResourceType, type Verb, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
-type Flags = ConnectionFlags & { readonly readOnly?: true; readonly nouns?: string };
+type Flags = ConnectionFlags & { readonly readOnly?: true; readonly resourceTypes?: string };
 
 const INSTRUCTIONS =
   'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and the hooks that are told when something happens. Ids are strings of digits. Dates are written yyyymmdd. Lists have at most 1000 records; the next page is asked for with `after`, which is the `next` of the page before.';
@@ -42,14 +42,14 @@ export function addMcp(program: Command): void {
 }
 
 /** The tools that flags leave. What answers a secret is none: it would be told to whoever reads along. */
-export function toolsFor({ readOnly, nouns }: Flags): readonly Tool[] {
-  const wanted = nouns?.split(',').map((name) => name.trim().replaceAll('-', '_'));
-  const unknown = wanted?.find((noun) => !rowsByNoun.has(noun));
+export function toolsFor({ readOnly, resourceTypes }: Flags): readonly Tool[] {
+  const wanted = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
+  const unknown = wanted?.find((resourceType) => !rowsByResourceType.has(resourceType));
   if (unknown !== undefined)
-    throw new CliError([`--nouns: ${unknown} is none of ${[...rowsByNoun.keys()].join(', ')}.`]);
-  return [...rowsByNoun.keys()]
-    .filter((noun) => wanted?.includes(noun) ?? true)
-    .flatMap((noun) => verbsOf(noun).map((verb) => toolOf(noun, verb)))
+    throw new CliError([`--nouns: ${unknown} is none of ${[...rowsByResourceType.keys()].join(', ')}.`]);
+  return [...rowsByResourceType.keys()]
+    .filter((resourceType) => wanted?.includes(resourceType) ?? true)
+    .flatMap((resourceType) => verbsOf(resourceType).map((verb) => toolOf(resourceType, verb)))
     .filter(
       ({ verb: { row, sends } }) => sends === undefined && !isSecret(row.answer) && !(readOnly && row.method !== 'GET'),
     );
@@ -58,7 +58,7 @@ export function toolsFor({ readOnly, nouns }: Flags): readonly Tool[] {
 const isSecret = (answer: JsonSchema) =>
   Object.values(recordOf(answer)).some((field) => field['x-shown-once'] === true);
 
-function toolOf(noun: string, verb: Verb): Tool {
+function toolOf(resourceType: string, verb: Verb): Tool {
   const { row, ids, word } = verb;
   const inPath = ids.map((name) => [name, { type: 'string', pattern: '^\\d+$', description: `A ${name}.` }]);
   const inQuery = Object.entries(row.parameters).map(([name, { schema, description }]) => [
@@ -67,7 +67,7 @@ function toolOf(noun: string, verb: Verb): Tool {
   ]);
   const properties = Object.fromEntries([...inPath, ...inQuery, ...Object.entries(propertiesOf(row.body))]);
   return {
-    name: `${noun}_${word.replaceAll('-', '_')}`,
+    name: `${resourceType}_${word.replaceAll('-', '_')}`,
     verb,
     description: row.description,
     inputSchema: { type: 'object', properties, ...required([...ids, ...requiredOf(row.body)]) },

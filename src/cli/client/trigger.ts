@@ -4,7 +4,7 @@ import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { requiredOf } from '../../api-docs/schema-shape.ts';
 import { systemClock } from '../../clock.ts';
-import { hookKinds, type Kind, nounOf, nouns } from '../../delivery/outbox/event-kinds.ts';
+import { hookKinds, type Kind, resourceTypeOf, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { showMoment } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { type Screen, stdout } from '../output/screen.ts';
@@ -16,7 +16,12 @@ import { addConnectionOptions, type ConnectionFlags, flagOf, type ResolvedConnec
 type Flags = ConnectionFlags & FlagValues & { readonly json?: true };
 
 /** One record that was made on the way. */
-type Made = { readonly noun: string; readonly id: string; readonly name: string; readonly resource_url: string };
+type Made = {
+  readonly resourceType: string;
+  readonly id: string;
+  readonly name: string;
+  readonly resource_url: string;
+};
 
 /** `carillon trigger …`: one command for each kind that a hook can name. */
 export function addTrigger(program: Command, screen: Screen = stdout): void {
@@ -29,7 +34,7 @@ export function addTrigger(program: Command, screen: Screen = stdout): void {
 }
 
 function addKind(trigger: Command, kind: Kind, screen: Screen): void {
-  const create = creationOf(nounOf(kind));
+  const create = creationOf(resourceTypeOf(kind));
   const completes = kind.startsWith('completed_');
   const command = trigger
     .command(kind)
@@ -47,7 +52,7 @@ function addKind(trigger: Command, kind: Kind, screen: Screen): void {
   addFields(command, loosened(create.row.body));
   addConnectionOptions(command.option('--json', 'Answer in JSON, for programs.')).action(async (flags: Flags) => {
     await withService(flags, async (reached) => {
-      const made = await make(reached, nounOf(kind), flags);
+      const made = await make(reached, resourceTypeOf(kind), flags);
       const last = made.at(-1);
       if (last === undefined) throw new Error('nothing was made');
       if (completes) await reached.send(completion(last, kind));
@@ -58,13 +63,13 @@ function addKind(trigger: Command, kind: Kind, screen: Screen): void {
 }
 
 /** The row that creates a noun. */
-function creationOf(noun: keyof typeof nouns): Verb {
-  const create = verbsOf(pluralOf(noun)).find(({ word }) => word === 'create');
-  if (create === undefined) throw new Error(`nothing creates a ${noun}`);
+function creationOf(resourceType: keyof typeof resourceTypes): Verb {
+  const create = verbsOf(pluralOf(resourceType)).find(({ word }) => word === 'create');
+  if (create === undefined) throw new Error(`nothing creates a ${resourceType}`);
   return create;
 }
 
-const pluralOf = (noun: keyof typeof nouns) => nouns[noun].collection.slice(1);
+const pluralOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
 
 /** Nothing is required: what is left out is made up. */
 const loosened = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
@@ -72,36 +77,39 @@ const loosened = (body: JsonSchema | undefined): JsonSchema => ({ ...body, requi
 /** Creates a record, and before it what it has to belong to; the record itself is the last of what was made. */
 async function make(
   reached: ResolvedConnection,
-  noun: keyof typeof nouns,
+  resourceType: keyof typeof resourceTypes,
   values: FlagValues,
 ): Promise<readonly Made[]> {
-  const create = creationOf(noun);
+  const create = creationOf(resourceType);
   const [parent] = create.ids;
   const named = parent === undefined ? undefined : givenFor(values, parent);
   const before =
     parent === undefined || named !== undefined
       ? []
-      : await make(reached, parent.replace(/_id$/, '') as keyof typeof nouns, {});
+      : await make(reached, parent.replace(/_id$/, '') as keyof typeof resourceTypes, {});
   const under = parent === undefined ? [] : [named === undefined ? (before.at(-1)?.id ?? '') : String(named)];
-  const body = { ...madeUp(noun, create.row.body), ...bodyOf(create.row.body, values) };
+  const body = { ...madeUp(resourceType, create.row.body), ...bodyOf(create.row.body, values) };
   const answer = await reached.send({ method: 'POST', path: pathOf(create, under), body });
   const record = fieldOf(answer.body, 'data');
   const textOf = (field: string) => String(fieldOf(record, field) ?? '');
   const location = answer.headers.get('location') ?? '';
-  return [...before, { noun, id: textOf(`${noun}_id`), name: textOf(`${noun}_name`), resource_url: location }];
+  return [
+    ...before,
+    { resourceType, id: textOf(`${resourceType}_id`), name: textOf(`${resourceType}_name`), resource_url: location },
+  ];
 }
 
 /** What a record cannot be without: today, where a day is asked for, else a name. */
-function madeUp(noun: string, body: JsonSchema | undefined): Record<string, string> {
+function madeUp(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
   const schemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = showMoment(systemClock.now()).slice(0, 10).replaceAll('-', '');
   const valueFor = (field: string) =>
-    String(schemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${noun}`;
+    String(schemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
   return Object.fromEntries(requiredOf(body).map((field) => [field, valueFor(field)]));
 }
 
 function completion({ id }: Made, kind: Kind) {
-  const complete = verbsOf(pluralOf(nounOf(kind))).find(({ word }) => word === 'complete');
+  const complete = verbsOf(pluralOf(resourceTypeOf(kind))).find(({ word }) => word === 'complete');
   if (complete === undefined) throw new Error(`nothing completes for ${kind}`);
   return { method: 'PUT', path: pathOf(complete, [id]), body: complete.sends } as const;
 }
@@ -130,7 +138,7 @@ const brief = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 function linesOf(kind: Kind, made: readonly Made[], hooks: readonly Hook[] | undefined): string[] {
   const told = hooks?.map(({ id, state, target_url }) => `told: hook ${id} (${state}) at ${target_url}`);
   return [
-    ...made.map(({ noun, id, name }) => `made: ${noun} ${id} ${name}`),
+    ...made.map(({ resourceType, id, name }) => `made: ${resourceType} ${id} ${name}`),
     `${kind}: ${made.at(-1)?.resource_url}`,
     ...(told ?? ['told: not known; this key may not read hooks']),
     ...(told?.length === 0

@@ -7,7 +7,7 @@ import { scriptedSource } from '../../../test/kit/scripted-source.ts';
 import { temporaryFolder } from '../../../test/kit/service.ts';
 import { stores } from '../../../test/kit/stores.ts';
 import { startTarget } from '../../../test/kit/target.ts';
-import { nouns } from '../../import-from-api/nouns.ts';
+import { resourceTypes } from '../../import-from-api/nouns.ts';
 import { type FromApiFlags, readSettings } from './settings.ts';
 
 for (const { test: testOn, database, testService } of stores) {
@@ -117,7 +117,7 @@ test('what the flags say is read, and what is wrong with them is said in a line 
 test('a source that is none, or lets nobody in, is said in one line, and so is a work file of another one', async (t) => {
   const cwd = temporaryFolder(t);
   const into = `sqlite:${join(cwd, 'carillon.db')}`;
-  const refuses = Object.fromEntries(nouns.map(({ name }) => [name, 401]));
+  const refuses = Object.fromEntries(resourceTypes.map(({ name }) => [name, 401]));
   const closed = await scriptedSource(t, { lists: {}, singles: {}, refuses });
   const empty = await scriptedSource(t, { lists: {}, singles: {} });
   const mistakes: [string, string, RegExp][] = [

@@ -98,7 +98,7 @@ async function letIn(
       .select('users.role')
       .where('users.user_id', '=', ownerId)
       .executeTakeFirstOrThrow();
-    const records = Object.fromEntries(compared.map(({ noun, here }) => [noun, here]));
+    const records = Object.fromEntries(compared.map(({ resourceType, here }) => [resourceType, here]));
     note(write, { action: 'account.moved_in', subject: `account ${flags.domain}`, detail: { from: base, ...records } });
     const role = user.role === 'owner' || user.role === 'admin' ? user.role : 'member';
     const wanted = { userId: ownerId, label: 'moved in', permissions: permissionsOf(role), expiresAt: null };

@@ -23,12 +23,12 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
     key,
     console: link,
     records: Object.fromEntries(
-      compared.map(({ noun, there, isAsked: asked, here, leftOut: left_out, made, isSame: same }) => [
-        noun,
+      compared.map(({ resourceType, there, isAsked: asked, here, leftOut: left_out, made, isSame: same }) => [
+        resourceType,
         { there: there ?? null, asked, here, left_out, made, same },
       ]),
     ),
-    missing: Object.fromEntries(missing.map(({ noun, state }) => [noun, state])),
+    missing: Object.fromEntries(missing.map(({ resourceType, state }) => [resourceType, state])),
     left_out: leftOut,
     skipped,
     changed,
@@ -50,8 +50,8 @@ export function linesOf(arrival: Arrival): string[] {
   return [
     ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
     ...compared.map(numbersOf),
-    ...missing.map(({ noun, state }) =>
-      state === 'absent' ? `${noun}: the source has none` : `${noun}: the key may not see them there`,
+    ...missing.map(({ resourceType, state }) =>
+      state === 'absent' ? `${resourceType}: the source has none` : `${resourceType}: the key may not see them there`,
     ),
     ...skippedIn(moved),
     ...(leftOut + changed > 0 ? [notAsIs] : []),
@@ -63,22 +63,22 @@ export function linesOf(arrival: Arrival): string[] {
 }
 
 function newIds({ plan }: Moved): string[] {
-  return Object.entries(plan.numbering).flatMap(([noun, numbering]) => (numbering.kept ? [] : [noun]));
+  return Object.entries(plan.numbering).flatMap(([resourceType, numbering]) => (numbering.kept ? [] : [resourceType]));
 }
 
-function numbersOf({ noun, there, isAsked, here, leftOut, isSame }: Compared): string {
-  if (there === undefined) return `${noun}: ${grouped(here)}, the source does not say how many it has`;
+function numbersOf({ resourceType, there, isAsked, here, leftOut, isSame }: Compared): string {
+  if (there === undefined) return `${resourceType}: ${grouped(here)}, the source does not say how many it has`;
   const left = leftOut > 0 ? `, ${grouped(leftOut)} left out` : '';
   const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
   const said = isAsked ? '' : ' that it said while it was read';
-  return `${noun}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
+  return `${resourceType}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
 }
 
 /** Each record that was left out, with the reason. */
 function skippedIn({ skipped, leftOut }: Moved): string[] {
-  const lines = skipped.map(({ noun, id, left_out }) => {
+  const lines = skipped.map(({ resourceType, id, left_out }) => {
     const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
-    return `left out: ${noun} ${id || 'without an id'}: ${why}`;
+    return `left out: ${resourceType} ${id || 'without an id'}: ${why}`;
   });
   const more = leftOut - skipped.length;
   return more > 0 ? [...lines, `left out: ${grouped(more)} more`] : lines;

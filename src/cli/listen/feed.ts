@@ -56,11 +56,11 @@ export class Feed {
   /** The record of an entry, from this service whatever its address says; null where it is gone, or not for this key. */
   async record(entry: Notification): Promise<Record<string, unknown> | null> {
     const { carillon } = this.#reached;
-    const [noun = '', id = ''] = entry.resource_url.split('/').slice(-2);
+    const [resourceType = '', id = ''] = entry.resource_url.split('/').slice(-2);
     const { signal } = this.#options;
     try {
       const { service } = this.#reached.connection;
-      const read = () => carillon.notified(`${service}/v2/${noun}/${id}`, { signal, retries: 0 });
+      const read = () => carillon.notified(`${service}/v2/${resourceType}/${id}`, { signal, retries: 0 });
       return (await this.#untilItAnswers(read)).record;
     } catch (error) {
       if (error instanceof CarillonError && ['not_found', 'not_permitted'].includes(error.code)) return null;

@@ -1,6 +1,6 @@
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
-import { kinds, nounOf } from '../../delivery/outbox/event-kinds.ts';
+import { kinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import { columnsOf, fitted } from '../output/columns.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Told, wordOf } from './forward.ts';
@@ -45,7 +45,7 @@ export function heardAnswer({ entry, record, told }: Heard): object {
 }
 
 function nameIn({ kind }: Notification, record: Readonly<Record<string, unknown>>): string {
-  return printable(String(record[`${nounOf(kind)}_name`] ?? ''));
+  return printable(String(record[`${resourceTypeOf(kind)}_name`] ?? ''));
 }
 
 function idIn(resourceUrl: string): string {

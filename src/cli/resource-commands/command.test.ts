@@ -8,7 +8,7 @@ import { sqlite } from '../../../test/kit/stores.ts';
 import { addTrigger } from '../client/trigger.ts';
 import { CliError } from '../output/cli-error.ts';
 import { Screen } from '../output/screen.ts';
-import { addNoun } from './command.ts';
+import { addResourceType } from './command.ts';
 
 const { test } = sqlite;
 
@@ -20,7 +20,7 @@ function commands(service: TestService) {
     const program = new Command('carillon').exitOverride();
     program.configureOutput({ outputError: (text) => faults?.push(text.trim().replace(/\s*\n\s*/g, ' ')) });
     if (args[0] === 'trigger') addTrigger(program, screen);
-    else addNoun(program, args[0] ?? '', screen);
+    else addResourceType(program, args[0] ?? '', screen);
     const connection = ['--service', service.baseUrl, '--domain', person.domain, '--key', person.key];
     const ended = await program.parseAsync([...args, ...connection], { from: 'user' }).then(
       () => true,
@@ -131,7 +131,7 @@ test('trigger makes a real one of each kind, with what it needs, and says who is
 
   const task = await trigger('completed_task', '--task-name', 'Ring');
   assert.deepEqual(
-    task.made.map(({ noun, id, name }: Record<string, string>) => [noun, id, name]),
+    task.made.map(({ noun: resourceType, id, name }: Record<string, string>) => [resourceType, id, name]),
     [
       ['project', '1', 'Triggered project'],
       ['task', '1', 'Ring'],

@@ -14,10 +14,10 @@ import { isList, type Verb, verbsOf } from './verbs.ts';
 type Flags = ConnectionFlags & OutputFlags & FlagValues;
 
 /** `carillon events …`: what the rows of a noun can do, each as a command. */
-export function addNoun(program: Command, name: string, screen: Screen = stdout): void {
+export function addResourceType(program: Command, name: string, screen: Screen = stdout): void {
   const verbs = verbsOf(name);
-  const noun = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
-  for (const verb of verbs) addVerb(noun, verb, screen);
+  const resourceType = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
+  for (const verb of verbs) addVerb(resourceType, verb, screen);
 }
 
 /** Whether the noun alone says it: what is read needs no id, and there is nothing to choose from. */
@@ -25,10 +25,10 @@ function isLone({ word, ids, row }: Verb): boolean {
   return ids.length === 0 && (word === 'show' || row.mode === 'follow');
 }
 
-function addVerb(noun: Command, verb: Verb, screen: Screen): void {
+function addVerb(resourceType: Command, verb: Verb, screen: Screen): void {
   const { word, row, ids } = verb;
-  const command = noun.command(word, { isDefault: isLone(verb) }).description(verb.says);
-  for (const id of ids) command.argument(`<${id}>`, `A ${id}, as ${noun.name()} and others answer it.`);
+  const command = resourceType.command(word, { isDefault: isLone(verb) }).description(verb.says);
+  for (const id of ids) command.argument(`<${id}>`, `A ${id}, as ${resourceType.name()} and others answer it.`);
   const takes = verb.sends === undefined ? row.body : undefined;
   if (takes !== undefined) {
     command.argument(
@@ -45,7 +45,7 @@ function addVerb(noun: Command, verb: Verb, screen: Screen): void {
       takes === undefined
         ? verb.sends
         : { ...(await readBody(command.args[ids.length])), ...bodyOf(takes, command.opts()) };
-    await run(noun.name(), verb, { ids: given, body, flags: command.opts(), screen });
+    await run(resourceType.name(), verb, { ids: given, body, flags: command.opts(), screen });
   });
 }
 
@@ -56,16 +56,16 @@ type Asked = {
   readonly screen: Screen;
 };
 
-async function run(noun: string, verb: Verb, { ids, body, flags, screen }: Asked): Promise<void> {
+async function run(resourceType: string, verb: Verb, { ids, body, flags, screen }: Asked): Promise<void> {
   const call = { method: verb.row.method, path: pathOf(verb, ids), body } as const;
   await withService(flags, async ({ send }) => {
     const query = queryOf(verb.row.parameters, flags);
     if (isList(verb.row)) return printMany(screen, flags, pagesOf(send, { ...call, query }));
-    const answer = await sent(send, call, () => missing(noun, verb, ids));
+    const answer = await sent(send, call, () => missing(resourceType, verb, ids));
     // Subscribing alone answers its record at top level (C11), and deleting answers an empty list (C8).
     const data = fieldOf(answer.body, 'data') ?? answer.body;
     if (data === undefined) throw unexpected(answer.status, `The answer is ${answer.status} and empty.`);
-    if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${noun} ${ids.join(' ')}`);
+    if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${resourceType} ${ids.join(' ')}`);
     else printOne(screen, flags, data);
   });
 }
@@ -80,10 +80,10 @@ async function sent(send: ResolvedConnection['send'], call: Call, missing: () =>
 }
 
 /** The service says no more than that there is nothing: it may be an id in the path, or one in the body. */
-function missing(noun: string, { row, ids: names }: Verb, ids: readonly string[]): string {
+function missing(resourceType: string, { row, ids: names }: Verb, ids: readonly string[]): string {
   const named = names.map((name, index) => `${name} ${ids[index]}`).join(', ');
   const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for one that a flag names';
-  return `${noun}: there is nothing for ${named === '' ? 'an id of a flag' : `${named}${inBody}`} (404 not_found).`;
+  return `${resourceType}: there is nothing for ${named === '' ? 'an id of a flag' : `${named}${inBody}`} (404 not_found).`;
 }
 
 /** The path of a row below the door, in steps, with these ids. */

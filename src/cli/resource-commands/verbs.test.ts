@@ -1,36 +1,36 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { programOf } from '../commands.ts';
-import { rowsByNoun, verbsOf } from './verbs.ts';
+import { rowsByResourceType, verbsOf } from './verbs.ts';
 
 /** Their names are those of commands that work on the database. */
 const ON_THE_DATABASE = ['users', 'keys'];
 
 test('every noun of the interface has a command, and every row of it a word of its own, with a flag for each field', async () => {
   const program = await programOf(() => true);
-  for (const [noun, rows] of rowsByNoun) {
-    if (ON_THE_DATABASE.includes(noun)) continue;
-    const command = program.commands.find((one) => one.name() === noun.replaceAll('_', '-'));
-    assert.ok(command !== undefined, `${noun}: a row in src/cli/commands.ts`);
-    const verbs = verbsOf(noun);
+  for (const [resourceType, rows] of rowsByResourceType) {
+    if (ON_THE_DATABASE.includes(resourceType)) continue;
+    const command = program.commands.find((one) => one.name() === resourceType.replaceAll('_', '-'));
+    assert.ok(command !== undefined, `${resourceType}: a row in src/cli/commands.ts`);
+    const verbs = verbsOf(resourceType);
     assert.deepEqual([...new Set(verbs.map(({ row }) => row))], rows);
     assert.equal(
       new Set(verbs.map(({ word }) => word)).size,
       verbs.length,
-      `${noun}: ${verbs.map(({ word }) => word)}`,
+      `${resourceType}: ${verbs.map(({ word }) => word)}`,
     );
     for (const { word, row, sends } of verbs) {
       const flags: unknown[] =
         command.commands.find((one) => one.name() === word)?.options.map(({ long }) => long) ?? [];
       const fields = Object.keys({ ...row.parameters, ...(sends === undefined ? (row.body?.properties ?? {}) : {}) });
       const missing = fields.filter((field) => !flags.includes(`--${field.replaceAll('_', '-')}`));
-      assert.deepEqual(missing, [], `${noun} ${word}`);
+      assert.deepEqual(missing, [], `${resourceType} ${word}`);
     }
   }
 });
 
 test('what stands behind an id is a word of its own, and what can be completed is', () => {
-  const wordsOf = (noun: string) => verbsOf(noun).map(({ word }) => word);
+  const wordsOf = (resourceType: string) => verbsOf(resourceType).map(({ word }) => word);
   assert.deepEqual(wordsOf('tasks'), ['list', 'create', 'show', 'update', 'complete', 'resume', 'delete']);
   assert.deepEqual(wordsOf('deliveries'), ['list', 'show', 'redeliver']);
   for (const word of ['create', 'restore', 'test']) assert.ok(wordsOf('hooks').includes(word), word);

@@ -1,4 +1,4 @@
-import { byNoun, propertiesOf } from '../../api-docs/schema-shape.ts';
+import { byResourceType, propertiesOf } from '../../api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { idNames, type Route } from '../../http/routes/route.ts';
 import { createLog } from '../../log.ts';
@@ -23,11 +23,14 @@ function interfaceRows(): readonly Route[] {
 }
 
 /** What each noun has, by the first step of its paths. */
-export const rowsByNoun = byNoun(interfaceRows().filter(({ aliasOf }) => aliasOf === undefined));
+export const rowsByResourceType = byResourceType(interfaceRows().filter(({ aliasOf }) => aliasOf === undefined));
 
 /** What can be done with a noun, in the order of its rows. */
-export function verbsOf(noun: string): readonly Verb[] {
-  return (rowsByNoun.get(noun.replaceAll('-', '_')) ?? []).flatMap((row) => [verbOf(row), ...completions(row)]);
+export function verbsOf(resourceType: string): readonly Verb[] {
+  return (rowsByResourceType.get(resourceType.replaceAll('-', '_')) ?? []).flatMap((row) => [
+    verbOf(row),
+    ...completions(row),
+  ]);
 }
 
 function verbOf(row: Route): Verb {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
-import { hookKinds, type Noun, nounOf, nouns } from '../outbox/event-kinds.ts';
+import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../outbox/event-kinds.ts';
 
 /** How soon what was fetched is written down, all of it together. */
 const FLUSH_INTERVAL_MS = 1_000;
@@ -14,11 +14,14 @@ const WRITE_BATCH_SIZE = 500;
 
 type Reader = { readonly accountId: number; readonly userId: number };
 
-type ReadReceipt = Reader & { readonly noun: Noun; readonly recordId: number; at: number };
+type ReadReceipt = Reader & { readonly resourceType: ResourceType; readonly recordId: number; at: number };
 
 /** The nouns that a notification can name, by the path of their records: nothing else is told and then read. */
-const resourceAt: ReadonlyMap<string, Noun> = new Map(
-  [...new Set(hookKinds.map(nounOf))].map((noun) => [`${nouns[noun].collection}/{${noun}_id}`, noun]),
+const resourceAt: ReadonlyMap<string, ResourceType> = new Map(
+  [...new Set(hookKinds.map(resourceTypeOf))].map((resourceType) => [
+    `${resourceTypes[resourceType].collection}/{${resourceType}_id}`,
+    resourceType,
+  ]),
 );
 
 /**
@@ -41,14 +44,14 @@ export class ReadReceipts {
 
   /** Somebody was answered with a record: `path` as its row has it (`/events/{event_id}`), and the ids in it. */
   add({ accountId, userId }: Reader, path: string, ids: Readonly<Record<string, number>>): void {
-    const noun = resourceAt.get(path);
-    const recordId = ids[`${noun}_id`];
-    if (noun === undefined || recordId === undefined) return;
-    const name = `${userId} ${noun} ${recordId}`;
+    const resourceType = resourceAt.get(path);
+    const recordId = ids[`${resourceType}_id`];
+    if (resourceType === undefined || recordId === undefined) return;
+    const name = `${userId} ${resourceType} ${recordId}`;
     const held = this.#buffered.get(name);
     if (held !== undefined) held.at = this.#clock.now();
     else if (this.#buffered.size >= MAX_BUFFERED) this.#missed += 1;
-    else this.#buffered.set(name, { accountId, userId, noun, recordId, at: this.#clock.now() });
+    else this.#buffered.set(name, { accountId, userId, resourceType, recordId, at: this.#clock.now() });
     this.#cancel ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
@@ -77,7 +80,7 @@ function byKey(one: ReadReceipt, other: ReadReceipt): number {
   return (
     one.accountId - other.accountId ||
     one.userId - other.userId ||
-    (one.noun < other.noun ? -1 : Number(one.noun > other.noun)) ||
+    (one.resourceType < other.resourceType ? -1 : Number(one.resourceType > other.resourceType)) ||
     one.recordId - other.recordId
   );
 }
@@ -87,10 +90,10 @@ async function writeDown(queries: Queries, some: readonly ReadReceipt[]): Promis
   await queries
     .insertInto('read_receipts')
     .values(
-      some.map(({ accountId, userId, noun, recordId, at }) => ({
+      some.map(({ accountId, userId, resourceType, recordId, at }) => ({
         account_id: accountId,
         user_id: userId,
-        resource_type: noun,
+        resource_type: resourceType,
         record_id: recordId,
         fetched_at: at,
       })),

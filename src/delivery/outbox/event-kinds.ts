@@ -1,7 +1,7 @@
 import type { Permission } from '../../permissions.ts';
 
 /** The nouns whose records are told of: where a record is fetched, the field of its id, and which permission opens it. */
-export const nouns = {
+export const resourceTypes = {
   client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
   comment: { collection: '/comments', key: 'comment_id', permission: 'projects:read' },
   contact: { collection: '/contacts', key: 'contact_id', permission: 'clients:read' },
@@ -15,15 +15,17 @@ export const nouns = {
   hook: { collection: '/hooks', key: 'hook_id', permission: 'hooks:read' },
 } as const satisfies Record<string, { collection: string; key: string; permission: Permission }>;
 
-export type Noun = keyof typeof nouns;
+export type ResourceType = keyof typeof resourceTypes;
 
 /** The nouns whose records come and go in the feed (X2). */
-export type RecordNoun = Exclude<Noun, 'hook'>;
+export type RecordResourceType = Exclude<ResourceType, 'hook'>;
 
-export const recordNouns = (Object.keys(nouns) as Noun[]).filter((noun) => noun !== 'hook');
+export const recordResourceTypes = (Object.keys(resourceTypes) as ResourceType[]).filter(
+  (resourceType) => resourceType !== 'hook',
+);
 
 /** Where the records of a noun are stored. */
-export const tableOf = (noun: RecordNoun): string => nouns[noun].collection.slice(1);
+export const tableOf = (resourceType: RecordResourceType): string => resourceTypes[resourceType].collection.slice(1);
 
 /** The seven kinds that a hook can name: the specification's (section 6). */
 export const hookKinds = [
@@ -34,21 +36,21 @@ export const hookKinds = [
   'new_project',
   'new_subtask',
   'new_task',
-] as const satisfies readonly `${'completed' | 'new'}_${RecordNoun}`[];
+] as const satisfies readonly `${'completed' | 'new'}_${RecordResourceType}`[];
 
 const verbs = ['changed', 'deleted', 'new'] as const;
 
 /** A kind of occurrence. All of them are recorded. */
-export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${RecordNoun}`;
+export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${RecordResourceType}`;
 
-type KindOf = { readonly noun: RecordNoun; readonly hooks: boolean };
+type KindOf = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
 
 /** What can happen, and to which noun. `hooks`: a hook can name it. */
 export const kinds = Object.fromEntries([
-  ...hookKinds.map((kind) => [kind, { noun: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
+  ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
   ...verbs.flatMap((verb) =>
-    recordNouns
-      .map((noun) => [`${verb}_${noun}`, { noun, hooks: false }] as const)
+    recordResourceTypes
+      .map((resourceType) => [`${verb}_${resourceType}`, { resourceType, hooks: false }] as const)
       .filter(([kind]) => !isHookKind(kind)),
   ),
 ]) as Readonly<Record<Kind, KindOf>>;
@@ -61,16 +63,16 @@ export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
 }
 
 /** What the record of a delivery is. */
-export function nounOf(kind: DeliveryKind): Noun {
-  return kind === 'test' ? 'hook' : kinds[kind].noun;
+export function resourceTypeOf(kind: DeliveryKind): ResourceType {
+  return kind === 'test' ? 'hook' : kinds[kind].resourceType;
 }
 
 /** C11: what a key must be allowed to read, so that its hook can name the kind. */
 export function permissionFor(kind: DeliveryKind): Permission {
-  return nouns[nounOf(kind)].permission;
+  return resourceTypes[resourceTypeOf(kind)].permission;
 }
 
 /** Where the record of a delivery is fetched, on the service at `baseUrl` (C10). */
 export function resourceUrl(baseUrl: string, kind: DeliveryKind, recordId: number): string {
-  return `${baseUrl}/v2${nouns[nounOf(kind)].collection}/${recordId}`;
+  return `${baseUrl}/v2${resourceTypes[resourceTypeOf(kind)].collection}/${recordId}`;
 }

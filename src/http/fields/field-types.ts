@@ -387,9 +387,9 @@ export type Assigned = Named<'user'>;
 export type AssignedTeam = Named<'team'>;
 
 /** Records of another noun: a list of ids in (or what was read, written back), `[{ …_id, …_name }]` out. */
-function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly Named<N>[], 'written'> {
-  const [id, name] = [`${noun}_id`, `${noun}_name`];
-  const titled = noun === 'user' ? 'User' : 'Team';
+function named<N extends 'user' | 'team'>(resourceType: N, says: string): Field<readonly Named<N>[], 'written'> {
+  const [id, name] = [`${resourceType}_id`, `${resourceType}_name`];
+  const titled = resourceType === 'user' ? 'User' : 'Team';
   const accepted = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
   return writable<readonly Named<N>[]>(
@@ -406,7 +406,7 @@ function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly
           properties: { [id]: { type: ['string', 'integer'], ...accepted } },
         },
       },
-      must: `must be a list of ${noun} ids`,
+      must: `must be a list of ${resourceType} ids`,
       parse: (value) => {
         const ids = new Set((value as readonly unknown[]).map(idIn));
         return [...ids].map((one) => ({ [id]: one, [name]: '' })) as unknown as Named<N>[];

@@ -26,7 +26,7 @@ for (const { test, testService } of stores) {
     '%00',
     '1,2',
   ];
-  const nouns = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
+  const resourceTypes = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
 
   test('C5 an id is a string of digits or a number, below 2^53', () => {
     for (const [written, id] of [
@@ -46,12 +46,12 @@ for (const { test, testService } of stores) {
     }
   });
 
-  for (const noun of nouns) {
-    test(`C4 C5 a malformed id in a path of ${noun} is 404, like one never issued`, async () => {
-      const unknown = await carillon.call(owner, 'GET', `/v2/${noun}/9007199254740991`);
+  for (const resourceType of resourceTypes) {
+    test(`C4 C5 a malformed id in a path of ${resourceType} is 404, like one never issued`, async () => {
+      const unknown = await carillon.call(owner, 'GET', `/v2/${resourceType}/9007199254740991`);
       assert.deepEqual([unknown.status, unknown.json.code], [404, 'not_found']);
       for (const id of malformed) {
-        const { status, text } = await carillon.call(owner, 'GET', `/v2/${noun}/${id}`);
+        const { status, text } = await carillon.call(owner, 'GET', `/v2/${resourceType}/${id}`);
         assert.deepEqual([status, text], [404, unknown.text], id);
       }
     });

@@ -38,7 +38,7 @@ for (const { test, testService } of stores) {
   test('X5 the answers to a creation, a change and a read of one record carry the same strong tag', async () => {
     const owner = await carillon.account('same.test');
     const { project_id, task_id } = await furnish(owner, carillon, targets);
-    const nouns: Readonly<Record<string, readonly [path: string, body: object, changed: object]>> = {
+    const resourceTypes: Readonly<Record<string, readonly [path: string, body: object, changed: object]>> = {
       event: ['/events', { ...EVENT, project_id }, { event_name: 'Other' }],
       client: ['/clients', { client_name: 'A' }, { client_name: 'B' }],
       project: ['/projects', { project_name: 'A', users: [owner.userId] }, { notes: 'B' }],
@@ -46,18 +46,18 @@ for (const { test, testService } of stores) {
       subtask: [`/subtasks/${task_id}`, { subtask_name: 'A' }, { progress: 50 }],
       user: ['/users', { email: 'new@same.test' }, { first_name: 'B' }],
     };
-    for (const [noun, [path, body, changed]] of Object.entries(nouns)) {
+    for (const [resourceType, [path, body, changed]] of Object.entries(resourceTypes)) {
       const created = await carillon.call(owner, 'POST', `/v2${path}`, body);
-      assert.match(tagIn(created), TAG, noun);
+      assert.match(tagIn(created), TAG, resourceType);
       const [id] = Object.values(created.json.data);
       const record = `/${path.split('/')[1]}/${id}`;
-      assert.equal(tagIn(await read(owner, record)), tagIn(created), noun);
+      assert.equal(tagIn(await read(owner, record)), tagIn(created), resourceType);
       const updated = await change(owner, record, changed, { 'if-match': tagIn(created) });
       assert.equal(updated.status, 200, updated.text);
-      assert.notEqual(tagIn(updated), tagIn(created), noun);
-      assert.equal(tagIn(await read(owner, record)), tagIn(updated), noun);
+      assert.notEqual(tagIn(updated), tagIn(created), resourceType);
+      assert.equal(tagIn(await read(owner, record)), tagIn(updated), resourceType);
       const deleted = await remove(owner, record, { 'if-match': tagIn(updated) });
-      assert.deepEqual([deleted.status, tagIn(deleted)], [200, ''], noun);
+      assert.deepEqual([deleted.status, tagIn(deleted)], [200, ''], resourceType);
     }
   });
 

@@ -18,9 +18,9 @@ export function namesOf(rows: readonly Route[]): Names {
   for (const [kind, say] of KINDS) {
     for (const row of rows.filter(kind)) {
       const key = keyOf(recordIn(row.answer));
-      const noun = nounOf(row);
-      const isTaken = [...records.values()].includes(noun);
-      if (!records.has(key)) records.set(key, isTaken || actionOf(row) !== undefined ? say(row) : noun);
+      const resourceType = resourceTypeOf(row);
+      const isTaken = [...records.values()].includes(resourceType);
+      if (!records.has(key)) records.set(key, isTaken || actionOf(row) !== undefined ? say(row) : resourceType);
     }
   }
   const hasTwin = (row: Route) => rows.some((one) => one.path === row.path && one.method !== row.method);
@@ -29,13 +29,13 @@ export function namesOf(rows: readonly Route[]): Names {
     operationId: (row) => operationId(row, hasTwin(row)),
     body: (row) => {
       const action = actionOf(row);
-      if (action !== undefined) return `${nounOf(row)}${pascal(action)}Request`;
-      return `${nounOf(row)}${row.method === 'POST' ? 'Create' : 'Update'}`;
+      if (action !== undefined) return `${resourceTypeOf(row)}${pascal(action)}Request`;
+      return `${resourceTypeOf(row)}${row.method === 'POST' ? 'Create' : 'Update'}`;
     },
     answer: (row) => {
       if (row.answer.type === 'array') return 'Deleted';
-      if (isListed(row)) return `${nounOf(row)}List`;
-      const name = records.get(keyOf(recordIn(row.answer))) ?? nounOf(row);
+      if (isListed(row)) return `${resourceTypeOf(row)}List`;
+      const name = records.get(keyOf(recordIn(row.answer))) ?? resourceTypeOf(row);
       return hasEnvelope(row) ? `${name.replace(/Result$/, '')}Response` : name;
     },
   };
@@ -43,13 +43,14 @@ export function namesOf(rows: readonly Route[]): Names {
 
 /** A noun is called by its own name in the first of these rows that answers it; another record of it by more. */
 const KINDS: readonly (readonly [is: (row: Route) => boolean, say: (row: Route) => string])[] = [
-  [(row) => isRead(row) && !isListed(row) && row.path.endsWith('}'), (row) => nounOf(row)],
-  [(row) => isRead(row) && isListed(row), (row) => `${nounOf(row)}ListItem`],
-  [(row) => isRead(row) && !isListed(row), (row) => `${nounOf(row)}Detail`],
-  [(row) => row.status === 201 && actionOf(row) === undefined, (row) => `${nounOf(row)}Created`],
+  [(row) => isRead(row) && !isListed(row) && row.path.endsWith('}'), (row) => resourceTypeOf(row)],
+  [(row) => isRead(row) && isListed(row), (row) => `${resourceTypeOf(row)}ListItem`],
+  [(row) => isRead(row) && !isListed(row), (row) => `${resourceTypeOf(row)}Detail`],
+  [(row) => row.status === 201 && actionOf(row) === undefined, (row) => `${resourceTypeOf(row)}Created`],
   [
     (row) => row.answer.type === 'object',
-    (row) => `${nounOf(row)}${pascal(actionOf(row) ?? 'updated')}${actionOf(row) === undefined ? '' : 'Result'}`,
+    (row) =>
+      `${resourceTypeOf(row)}${pascal(actionOf(row) ?? 'updated')}${actionOf(row) === undefined ? '' : 'Result'}`,
   ],
 ];
 
@@ -65,11 +66,11 @@ export function recordIn(answer: JsonSchema): JsonSchema {
 }
 
 function operationId(row: Route, hasTwin: boolean): string {
-  const [noun, action] = [nounOf(row), actionOf(row)];
+  const [resourceType, action] = [resourceTypeOf(row), actionOf(row)];
   const alias = row.aliasOf === undefined ? '' : 'Alias';
   if (action !== undefined && row.method === 'POST' && !hasTwin)
-    return `${camel(action)}${row.path.includes('{') ? noun : pascal(partsOf(row)[0] ?? '')}${alias}`;
-  const what = `${noun}${action === undefined ? '' : pascal(action)}`;
+    return `${camel(action)}${row.path.includes('{') ? resourceType : pascal(partsOf(row)[0] ?? '')}${alias}`;
+  const what = `${resourceType}${action === undefined ? '' : pascal(action)}`;
   if (row.method !== 'GET') return `${VERBS[row.method]}${what}${alias}`;
   if (isListed(row)) return `list${pascal(partsOf(row)[0] ?? '')}${action === undefined ? '' : pascal(action)}${alias}`;
   return `get${row.path.includes('{') ? '' : 'Current'}${what}${alias}`;
@@ -81,7 +82,7 @@ const VERBS = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
 const partsOf = ({ path, aliasOf }: Route) => (aliasOf ?? path).split('/').filter((part) => part !== '');
 
 /** What a row is about: `/time_entries/{entry_id}` is about a `TimeEntry`. */
-export function nounOf(row: Route): string {
+export function resourceTypeOf(row: Route): string {
   const [collection = ''] = partsOf(row);
   return pascal(collection.replace(/ies$/, 'y').replace(/s$/, ''));
 }

@@ -77,17 +77,17 @@ for (const { test, testService } of stores) {
     return pages;
   }
 
-  for (const noun of lists) {
-    test(`C7 an empty list of ${noun} is 200, with integers in paging`, async () => {
-      const nobody = await carillon.account(`empty-${noun}.test`);
-      const { status, json, headers } = await carillon.call(nobody, 'GET', `/v2/${noun}?offset=10`);
+  for (const resourceType of lists) {
+    test(`C7 an empty list of ${resourceType} is 200, with integers in paging`, async () => {
+      const nobody = await carillon.account(`empty-${resourceType}.test`);
+      const { status, json, headers } = await carillon.call(nobody, 'GET', `/v2/${resourceType}?offset=10`);
       assert.equal(status, 200);
-      const total_records = ['users', 'keys'].includes(noun) ? 1 : 0;
+      const total_records = ['users', 'keys'].includes(resourceType) ? 1 : 0;
       assert.deepEqual(json, { paging: { offset: 10, limit: 1000, total_records }, data: [] });
       assert.equal(nextOf(headers), undefined);
     });
 
-    test(`C7 a limit or offset that is none is refused by name in ${noun}`, async () => {
+    test(`C7 a limit or offset that is none is refused by name in ${resourceType}`, async () => {
       const wrongs = ['-1', 'abc', '1.5', '', '1e3', '0x10', '%201', '1%20', '+1', '%00', 'Infinity', 'NaN'];
       for (const [name, wrong] of [
         ...wrongs.flatMap((one) => [
@@ -96,7 +96,7 @@ for (const { test, testService } of stores) {
         ]),
         ['limit', '0'],
       ]) {
-        const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?${name}=${wrong}`);
+        const { status, json } = await carillon.call(owner, 'GET', `/v2/${resourceType}?${name}=${wrong}`);
         assert.equal(status, 400, `${name}=${wrong}`);
         assert.deepEqual(
           json.errors.map((error: { field: string }) => error.field),
@@ -105,12 +105,12 @@ for (const { test, testService } of stores) {
       }
     });
 
-    test(`C7 a limit above 1000 is taken as 1000 in ${noun}, and paging says so`, async () => {
+    test(`C7 a limit above 1000 is taken as 1000 in ${resourceType}, and paging says so`, async () => {
       for (const limit of ['1000', '1001', '5000', '99999999999999999999999']) {
-        const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?limit=${limit}`);
+        const { status, json } = await carillon.call(owner, 'GET', `/v2/${resourceType}?limit=${limit}`);
         assert.deepEqual([status, json.paging.limit], [200, 1000], limit);
       }
-      const { json } = await carillon.call(owner, 'GET', `/v2/${noun}?limit=999&offset=3`);
+      const { json } = await carillon.call(owner, 'GET', `/v2/${resourceType}?limit=999&offset=3`);
       assert.deepEqual([json.paging.limit, json.paging.offset], [999, 3]);
     });
   }
@@ -189,9 +189,9 @@ for (const { test, testService } of stores) {
       projects: ['', 'projectname', 'duedate', 'progress', 'latest'],
       tasks: ['', 'taskname', 'duedate', 'progress', 'latest'],
     };
-    for (const [noun, words] of Object.entries(orders)) {
+    for (const [resourceType, words] of Object.entries(orders)) {
       for (const order of words) {
-        const list = `/v2/${noun}?limit=2${order === '' ? '' : `&order=${order}`}`;
+        const list = `/v2/${resourceType}?limit=2${order === '' ? '' : `&order=${order}`}`;
         const whole = (await follow(many, list.replace('limit=2', 'limit=1000'))).flat();
         assert.equal(whole.length, names.length);
         const { json, headers } = await carillon.call(many, 'GET', list);

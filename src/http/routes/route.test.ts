@@ -9,20 +9,21 @@ for (const { test, testService } of stores) {
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
 
   /** Every noun that can be created: where, the collection it is found in, the field of its id, a body, a change. */
-  const nouns: [at: string, collection: string, key: string, body: Record<string, unknown>, change: object][] = [
+  const resourceTypes: [at: string, collection: string, key: string, body: Record<string, unknown>, change: object][] =
     [
-      ...(['/v2/events', '/v2/events', 'event_id'] as const),
-      { event_name: 'E', start_date: '20270101', due_date: '20270101' },
-      { event_name: 'F' },
-    ],
-    ['/v2/clients', '/v2/clients', 'client_id', { client_name: 'C' }, { client_name: 'D' }],
-    ['/v2/projects', '/v2/projects', 'project_id', { project_name: 'P' }, { project_name: 'Q' }],
-    [`/v2/tasks/${project_id}`, '/v2/tasks', 'task_id', { task_name: 'T' }, { task_name: 'U' }],
-    [`/v2/subtasks/${task_id}`, '/v2/subtasks', 'subtask_id', { subtask_name: 'S' }, { subtask_name: 'T' }],
-    ['/v2/users', '/v2/users', 'user_id', { email: 'new@acme.test' }, { first_name: 'New' }],
-  ];
+      [
+        ...(['/v2/events', '/v2/events', 'event_id'] as const),
+        { event_name: 'E', start_date: '20270101', due_date: '20270101' },
+        { event_name: 'F' },
+      ],
+      ['/v2/clients', '/v2/clients', 'client_id', { client_name: 'C' }, { client_name: 'D' }],
+      ['/v2/projects', '/v2/projects', 'project_id', { project_name: 'P' }, { project_name: 'Q' }],
+      [`/v2/tasks/${project_id}`, '/v2/tasks', 'task_id', { task_name: 'T' }, { task_name: 'U' }],
+      [`/v2/subtasks/${task_id}`, '/v2/subtasks', 'subtask_id', { subtask_name: 'S' }, { subtask_name: 'T' }],
+      ['/v2/users', '/v2/users', 'user_id', { email: 'new@acme.test' }, { first_name: 'New' }],
+    ];
 
-  for (const [at, collection, key, body, change] of nouns) {
+  for (const [at, collection, key, body, change] of resourceTypes) {
     test(`C8 ${collection}: 201 with the record and its Location, 200 with the record, 200 with []`, async () => {
       const created = await carillon.call(owner, 'POST', at, body);
       assert.equal(created.status, 201);

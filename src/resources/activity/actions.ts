@@ -1,4 +1,4 @@
-import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import { type DeliveryKind, type Kind, resourceTypeOf, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
 import type { Shown } from '../../http/fields/field.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
 import type { Caller } from '../../permissions.ts';
@@ -172,7 +172,7 @@ type Fetch = { readonly user_id: number; readonly resource_type: string; readonl
 const nameOf = ({ user_id, resource_type, record_id }: Fetch) => `${user_id} ${resource_type} ${record_id}`;
 
 function fetchName({ user_id, kind, record_id }: Found): string {
-  return nameOf({ user_id, resource_type: nounOf(kind as DeliveryKind), record_id });
+  return nameOf({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
 /** When the users who were told have last fetched what they were told of. */
@@ -188,7 +188,7 @@ async function fetchesOf(view: AccountView, found: readonly Found[]): Promise<Re
       'read_receipts.fetched_at',
     ])
     .where('read_receipts.user_id', 'in', distinct(found.map(({ user_id }) => user_id)))
-    .where('read_receipts.resource_type', 'in', distinct(found.map(({ kind }) => nounOf(kind as DeliveryKind))))
+    .where('read_receipts.resource_type', 'in', distinct(found.map(({ kind }) => resourceTypeOf(kind as DeliveryKind))))
     .where('read_receipts.record_id', 'in', distinct(found.map(({ record_id }) => record_id)))
     .execute();
   return new Map(rows.map((row) => [nameOf(row), row.fetched_at]));

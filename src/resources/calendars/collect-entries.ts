@@ -203,7 +203,7 @@ async function tasks(view: AccountView, wanted: Wanted, stretch: Stretch, { afte
     rows.map(({ task_id }) => task_id),
   );
   const entries = rows.map((row) =>
-    dueEntry({ ...row, noun: 'task', id: row.task_id, name: row.task_name }, assigned.get(row.task_id), wanted),
+    dueEntry({ ...row, resourceType: 'task', id: row.task_id, name: row.task_name }, assigned.get(row.task_id), wanted),
   );
   const last = rows.length === limit ? rows.at(-1) : undefined;
   return pieceOf(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
@@ -230,7 +230,7 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { a
   );
   const entries = rows.map((row) =>
     dueEntry(
-      { ...row, noun: 'subtask', id: row.subtask_id, name: row.subtask_name },
+      { ...row, resourceType: 'subtask', id: row.subtask_id, name: row.subtask_name },
       assigned.get(row.subtask_id),
       wanted,
     ),
@@ -240,16 +240,16 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { a
 }
 
 /** Assigned to somebody, or theirs because they created it and it is assigned to nobody who is still there. */
-function concerns(noun: string, table: string, key: string, userId: number): Expression<SqlBool> {
+function concerns(resourceType: string, table: string, key: string, userId: number): Expression<SqlBool> {
   const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
     where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
-    and assignments.resource_type = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
+    and assignments.resource_type = ${resourceType} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
   return sql<SqlBool>`(exists (${assigned} and assignments.user_id = ${userId})
     or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;
 }
 
 type Due = {
-  readonly noun: 'task' | 'subtask';
+  readonly resourceType: 'task' | 'subtask';
   readonly id: number;
   readonly name: string;
   readonly task_id: number;
@@ -264,13 +264,13 @@ type Due = {
 function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: Wanted): Entry {
   const due = row.due_date ?? '';
   return {
-    uid: `${row.noun}-${row.id}@${domain}`,
+    uid: `${row.resourceType}-${row.id}@${domain}`,
     name: row.name,
     start_date: due,
     due_date: due,
     about: said(
       ['Project', row.project_name],
-      ['Task', row.noun === 'subtask' ? row.task_name : ''],
+      ['Task', row.resourceType === 'subtask' ? row.task_name : ''],
       ['Assigned to', assigned ?? ''],
     ),
     category: row.project_name,

@@ -1,6 +1,6 @@
 import { nextSlice } from '../../http/routes/page-slices.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { type AssignableNoun, MAX_ASSIGNED_AT_ONCE, usersOf } from '../core/assignments.ts';
+import { type AssignableResourceType, MAX_ASSIGNED_AT_ONCE, usersOf } from '../core/assignments.ts';
 
 /** Names that an entry shows of those who are assigned. */
 const MAX_NAMES = 20;
@@ -11,14 +11,14 @@ const RECORDS_A_TURN = 50;
 /** The names of those who are assigned to each of these records, in one text. */
 export async function assignedNames(
   view: AccountView,
-  noun: AssignableNoun,
+  resourceType: AssignableResourceType,
   recordIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  let users = await usersOf(view, noun, recordIds);
+  let users = await usersOf(view, resourceType, recordIds);
   if (users.length > MAX_ASSIGNED_AT_ONCE) {
     users = [];
     for (const [index, id] of recordIds.entries()) {
-      users.push(...(await usersOf(view, noun, [id], MAX_NAMES + 1)));
+      users.push(...(await usersOf(view, resourceType, [id], MAX_NAMES + 1)));
       if (index % RECORDS_A_TURN === 0) await nextSlice();
     }
   }

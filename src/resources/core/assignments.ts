@@ -9,10 +9,10 @@ import { requireUsers, userName } from '../users/lookup.ts';
 /** The nouns that users are assigned to, and whether teams are, too. Who is in a team is what is assigned to that team. */
 const assignable = { project: true, subtask: true, task: true, team: false };
 
-export type AssignableNoun = keyof typeof assignable;
+export type AssignableResourceType = keyof typeof assignable;
 
-export function isAssignable(noun: string): noun is AssignableNoun {
-  return Object.hasOwn(assignable, noun);
+export function isAssignable(resourceType: string): resourceType is AssignableResourceType {
+  return Object.hasOwn(assignable, resourceType);
 }
 
 /** Who is assigned to a record, as far as it is given. */
@@ -27,13 +27,13 @@ export const MAX_ASSIGNED_AT_ONCE = 2_000;
 /** A page with those who are assigned to its records. */
 export function withAssigned<R extends object>(
   view: AccountView,
-  noun: AssignableNoun,
+  resourceType: AssignableResourceType,
   page: Page<R>,
   idOf: (row: R) => number,
 ): Promise<Page<R & Required<Assignment>>> {
   return expandInHalves(page, async (rows) => {
     const ids = rows.map(idOf);
-    const [users, teams] = await Promise.all([usersOf(view, noun, ids), teamsOf(view, noun, ids)]);
+    const [users, teams] = await Promise.all([usersOf(view, resourceType, ids), teamsOf(view, resourceType, ids)]);
     if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) return undefined;
     const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
     const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
@@ -48,10 +48,13 @@ export function withAssigned<R extends object>(
 /** Who is assigned to one record. */
 export async function assignedTo(
   view: AccountView,
-  noun: AssignableNoun,
+  resourceType: AssignableResourceType,
   recordId: number,
 ): Promise<Required<Assignment>> {
-  const [users, teams] = await Promise.all([usersOf(view, noun, [recordId]), teamsOf(view, noun, [recordId])]);
+  const [users, teams] = await Promise.all([
+    usersOf(view, resourceType, [recordId]),
+    teamsOf(view, resourceType, [recordId]),
+  ]);
   return { users, teams };
 }
 
@@ -61,7 +64,7 @@ const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? MAX_A
 /** The users who are assigned to these records, by their ids; no more than the limit. */
 export async function usersOf(
   view: AccountView,
-  noun: AssignableNoun,
+  resourceType: AssignableResourceType,
   recordIds: readonly number[],
   limit = limitFor(recordIds),
 ) {
@@ -70,7 +73,7 @@ export async function usersOf(
     .selectFrom('assignments')
     .innerJoin('users', 'users.user_id', 'assignments.user_id')
     .where('users.date_deleted', 'is', null)
-    .where('assignments.resource_type', '=', noun)
+    .where('assignments.resource_type', '=', resourceType)
     .where('assignments.record_id', 'in', recordIds)
     .select(['assignments.record_id', 'users.user_id', 'users.first_name', 'users.last_name']);
   const rows = await (limit === undefined ? query : query.limit(limit)).execute();
@@ -79,13 +82,13 @@ export async function usersOf(
     .sort((one, other) => one.user_id - other.user_id);
 }
 
-async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: readonly number[]) {
+async function teamsOf(view: AccountView, resourceType: AssignableResourceType, recordIds: readonly number[]) {
   const limit = limitFor(recordIds);
-  if (recordIds.length === 0 || !assignable[noun]) return [];
+  if (recordIds.length === 0 || !assignable[resourceType]) return [];
   const query = view
     .selectFrom('team_assignments')
     .innerJoin('teams', 'teams.team_id', 'team_assignments.team_id')
-    .where('team_assignments.resource_type', '=', noun)
+    .where('team_assignments.resource_type', '=', resourceType)
     .where('team_assignments.record_id', 'in', recordIds)
     .select(['team_assignments.record_id', 'teams.team_id', 'teams.team_name']);
   const rows = await (limit === undefined ? query : query.limit(limit)).execute();
@@ -95,27 +98,27 @@ async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: reado
 /** Assigns exactly these to a record; who is unknown is 404. What is not given is left as it is. */
 export async function setAssigned(
   write: AccountWrite,
-  noun: AssignableNoun,
+  resourceType: AssignableResourceType,
   recordId: number,
   { users, teams }: Assignment,
 ): Promise<void> {
-  const of = { resource_type: noun, record_id: recordId };
+  const of = { resource_type: resourceType, record_id: recordId };
   if (users !== undefined) {
     const rows = users.map(({ user_id }) => ({ ...of, user_id }));
     await requireUsers(
       write,
       rows.map(({ user_id }) => user_id),
     );
-    await unassignUsers(write, noun, [recordId]);
+    await unassignUsers(write, resourceType, [recordId]);
     if (rows.length > 0) await write.insertInto('assignments', rows).execute();
   }
-  if (teams !== undefined && assignable[noun]) {
+  if (teams !== undefined && assignable[resourceType]) {
     const rows = teams.map(({ team_id }) => ({ ...of, team_id }));
     await mustBeTeams(
       write,
       rows.map(({ team_id }) => team_id),
     );
-    await unassignTeams(write, noun, [recordId]);
+    await unassignTeams(write, resourceType, [recordId]);
     if (rows.length > 0) await write.insertInto('team_assignments', rows).execute();
   }
 }
@@ -125,7 +128,7 @@ const BATCH_SIZE = 1_000;
 /** Assigns to each copy of a record who is assigned to the record itself, by the ids of both. */
 export async function copyAssigned(
   write: AccountWrite,
-  noun: AssignableNoun,
+  resourceType: AssignableResourceType,
   copies: ReadonlyMap<number, number>,
 ): Promise<void> {
   const ids = [...copies.keys()];
@@ -134,20 +137,20 @@ export async function copyAssigned(
       .selectFrom('assignments')
       .innerJoin('users', 'users.user_id', 'assignments.user_id')
       .where('users.date_deleted', 'is', null)
-      .where('assignments.resource_type', '=', noun)
+      .where('assignments.resource_type', '=', resourceType)
       .where('assignments.record_id', 'in', ids)
       .select(['assignments.record_id', 'assignments.user_id'])
       .execute(),
     write
       .selectFrom('team_assignments')
-      .where('team_assignments.resource_type', '=', noun)
+      .where('team_assignments.resource_type', '=', resourceType)
       .where('team_assignments.record_id', 'in', ids)
       .select(['team_assignments.record_id', 'team_assignments.team_id'])
       .execute(),
   ]);
   const ofCopy = <R extends { readonly record_id: number }>(row: R) => ({
     ...row,
-    resource_type: noun,
+    resource_type: resourceType,
     record_id: copies.get(row.record_id) ?? 0,
   });
   for (let first = 0; first < users.length; first += BATCH_SIZE)
@@ -166,16 +169,28 @@ async function mustBeTeams(view: AccountView, teamIds: readonly number[]): Promi
 type Ids = readonly number[] | Expression<{ id: number }>;
 
 /** Nobody is assigned to these records any more. */
-export async function unassign(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
-  await Promise.all([unassignUsers(write, noun, recordIds), unassignTeams(write, noun, recordIds)]);
+export async function unassign(
+  write: AccountWrite,
+  resourceType: AssignableResourceType,
+  recordIds: Ids,
+): Promise<void> {
+  await Promise.all([unassignUsers(write, resourceType, recordIds), unassignTeams(write, resourceType, recordIds)]);
 }
 
-async function unassignUsers(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
+async function unassignUsers(write: AccountWrite, resourceType: AssignableResourceType, recordIds: Ids): Promise<void> {
   const ids = recordIds as readonly number[];
-  await write.deleteFrom('assignments').where('resource_type', '=', noun).where('record_id', 'in', ids).execute();
+  await write
+    .deleteFrom('assignments')
+    .where('resource_type', '=', resourceType)
+    .where('record_id', 'in', ids)
+    .execute();
 }
 
-async function unassignTeams(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
+async function unassignTeams(write: AccountWrite, resourceType: AssignableResourceType, recordIds: Ids): Promise<void> {
   const ids = recordIds as readonly number[];
-  await write.deleteFrom('team_assignments').where('resource_type', '=', noun).where('record_id', 'in', ids).execute();
+  await write
+    .deleteFrom('team_assignments')
+    .where('resource_type', '=', resourceType)
+    .where('record_id', 'in', ids)
+    .execute();
 }

@@ -8,18 +8,18 @@ import { type ResourceName, tables } from './resource-tables.ts';
 
 for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
-  const nouns = Object.keys(tables) as ResourceName[];
+  const resourceTypes = Object.keys(tables) as ResourceName[];
 
   /** How many of each the lists say that there are, and how many there are. */
   async function compare(account: Account, what: string) {
     const said: Record<string, number> = {};
     const found: Record<string, number> = {};
-    for (const noun of nouns) {
-      const { json } = await carillon.call(account, 'GET', `/v2/${tables[noun]}?limit=1`);
-      said[noun] = json.paging.total_records;
-      const { rows } = await sql<{ total: number }>`select count(*) as total from ${sql.table(tables[noun])}
+    for (const resourceType of resourceTypes) {
+      const { json } = await carillon.call(account, 'GET', `/v2/${tables[resourceType]}?limit=1`);
+      said[resourceType] = json.paging.total_records;
+      const { rows } = await sql<{ total: number }>`select count(*) as total from ${sql.table(tables[resourceType])}
         where account_id = ${account.accountId}`.execute(carillon.store.read);
-      found[noun] = rows[0]?.total ?? Number.NaN;
+      found[resourceType] = rows[0]?.total ?? Number.NaN;
     }
     assert.deepEqual(said, found, what);
     return found;
@@ -59,7 +59,7 @@ for (const { name, test, testService } of stores) {
     await compare(acme, 'a task with its subtask');
     await projects.delete(project_id);
     const left = await compare(acme, 'a project with all that belongs to it');
-    const none = Object.fromEntries(nouns.map((noun) => [noun, 0]));
+    const none = Object.fromEntries(resourceTypes.map((resourceType) => [resourceType, 0]));
     assert.deepEqual(left, { ...none, client: 1, project: 1 });
     const other = await account('other.test');
     await other.carillon.clients.create({ client_name: 'Theirs' });

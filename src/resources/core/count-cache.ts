@@ -21,14 +21,14 @@ const knownFrom = new WeakMap<object, Map<string, Counted>>();
  * for the account's position of that moment, and each creation and deletion since is an occurrence behind it (C14). Nothing
  * is written for it, and it holds on all nodes.
  */
-export async function totalOf(view: AccountView, noun: ResourceName): Promise<Counted> {
+export async function totalOf(view: AccountView, resourceType: ResourceName): Promise<Counted> {
   const source = view.committed;
-  if (source === undefined) return (await counts[noun](view, {}))[0] ?? NOTHING;
+  if (source === undefined) return (await counts[resourceType](view, {}))[0] ?? NOTHING;
   const known = knownFrom.get(source) ?? new Map<string, Counted>();
   knownFrom.set(source, known);
-  const name = `${view.accountId} ${noun}`;
+  const name = `${view.accountId} ${resourceType}`;
   const before = known.get(name);
-  const now = (before && (await broughtUp(view, noun, before))) ?? (await counts[noun](view, {}))[0];
+  const now = (before && (await broughtUp(view, resourceType, before))) ?? (await counts[resourceType](view, {}))[0];
   if (now === undefined) return NOTHING;
   known.delete(name);
   known.set(name, now);
@@ -37,9 +37,9 @@ export async function totalOf(view: AccountView, noun: ResourceName): Promise<Co
 }
 
 /** Undefined where it takes less to count: too much has occurred since, or what has is forgotten by now. */
-async function broughtUp(view: AccountView, noun: ResourceName, before: Counted): Promise<Counted | undefined> {
+async function broughtUp(view: AccountView, resourceType: ResourceName, before: Counted): Promise<Counted | undefined> {
   const upTo = before.position + Math.max(LEAST_LOOKED_AT, before.total);
-  const [since] = await sinces[noun](view, { after: before.position, upTo });
+  const [since] = await sinces[resourceType](view, { after: before.position, upTo });
   if (since === undefined || since.position - before.position !== since.found) return undefined;
   return { position: since.position, total: before.total + since.more };
 }
@@ -48,16 +48,16 @@ async function broughtUp(view: AccountView, noun: ResourceName, before: Counted)
 const LEAST_LOOKED_AT = 100;
 
 /** Both in one query, and so of one moment. */
-const countOf = (noun: ResourceName) =>
+const countOf = (resourceType: ResourceName) =>
   AccountView.prepared((view, _: object) => {
-    const records = view.selectFrom(tables[noun]).select(sql`count(*)`.as('records'));
+    const records = view.selectFrom(tables[resourceType]).select(sql`count(*)`.as('records'));
     return view.selectFrom('positions').select(['positions.position', sql<number>`(${records})`.as('total')]);
   });
 
-const sinceOf = (noun: ResourceName) =>
+const sinceOf = (resourceType: ResourceName) =>
   AccountView.prepared((view, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
     const more = sql<number>`coalesce(sum(case occurrences.kind
-      when ${sql.lit(`new_${noun}`)} then 1 when ${sql.lit(`deleted_${noun}`)} then -1 else 0 end), 0)`;
+      when ${sql.lit(`new_${resourceType}`)} then 1 when ${sql.lit(`deleted_${resourceType}`)} then -1 else 0 end), 0)`;
     return view
       .selectFrom('positions')
       .leftJoin('occurrences', (join) =>

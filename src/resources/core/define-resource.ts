@@ -1,5 +1,5 @@
 import type { SelectQueryBuilder } from 'kysely';
-import { type Kind, nouns } from '../../delivery/outbox/event-kinds.ts';
+import { type Kind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { type NewOccurrence, record } from '../../delivery/outbox/record-occurrences.ts';
 import { type Changed, type Created, type Fields, maxLengthOf, type Shown } from '../../http/fields/field.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
@@ -49,7 +49,7 @@ type ListParameters<P extends Filters, O extends Orders> = P & { order: Paramete
 
 /** What can happen to the records of a noun, each inside the caller's transaction. What is named and unknown is 404. */
 export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields = F> = {
-  readonly noun: ResourceName;
+  readonly resourceType: ResourceName;
   readonly fields: F;
   /** What a list shows of each. */
   readonly listed: L;
@@ -77,19 +77,19 @@ export function defineResource<
   Row extends SelectQueryBuilder<never, never, Found<F>>,
   C extends Fields = F,
   O extends Orders = Record<never, never>,
->(noun: ResourceName, options: ResourceOptions<F, C, P, O, Row>): Records<F, C, P, O>;
-export function defineResource(noun: ResourceName, options: AnyOptions): AnyRecords {
+>(resourceType: ResourceName, options: ResourceOptions<F, C, P, O, Row>): Records<F, C, P, O>;
+export function defineResource(resourceType: ResourceName, options: AnyOptions): AnyRecords {
   const { fields, changes = fields, filters, check, removing } = options;
   const { stored = (given) => given } = options;
-  const [table, { key }, parent] = [tables[noun], nouns[noun], parentOf(noun)];
-  const id = idColumnOf(noun);
+  const [table, { key }, parent] = [tables[resourceType], resourceTypes[resourceType], parentOf(resourceType)];
+  const id = idColumnOf(resourceType);
   const byId = ascending('id', number(id));
   const orders = totalOrders(options.orders?.by ?? {}, number(id));
   const order = options.orders && wordParameter(options.orders.descriptions, Object.keys(options.orders.by));
   const shown = options.shown ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
-  const isWhole = options.shown === undefined && !isAssignable(noun);
+  const isWhole = options.shown === undefined && !isAssignable(resourceType);
 
-  const page = pagedQuery(noun, filters, shown, longTextsOf(fields, table));
+  const page = pagedQuery(resourceType, filters, shown, longTextsOf(fields, table));
   const find = AccountView.prepared(
     (view, values: { id: number }) => shown(view).where(id as never, '=', values.id as never),
     'together',
@@ -99,27 +99,34 @@ export function defineResource(noun: ResourceName, options: AnyOptions): AnyReco
   async function get(view: AccountView, recordId: number): Promise<Columns> {
     const [row] = await find(view, { id: recordId });
     if (row === undefined) throw notFound();
-    return isAssignable(noun) ? { ...row, ...(await assignedTo(view, noun, recordId)) } : row;
+    return isAssignable(resourceType) ? { ...row, ...(await assignedTo(view, resourceType, recordId)) } : row;
   }
 
   return {
-    noun,
+    resourceType,
     fields,
     listed: fields,
     changes,
     parameters: { ...filters, ...(order && { order }) } as AnyRecords['parameters'],
     kinds: {
-      change: [...kindsOfMove(noun, changes), ...(options.changed?.kinds ?? [`changed_${noun}` as const])],
-      remove: kindsOfRemoval(noun),
+      change: [
+        ...kindsOfMove(resourceType, changes),
+        ...(options.changed?.kinds ?? [`changed_${resourceType}` as const]),
+      ],
+      remove: kindsOfRemoval(resourceType),
     },
     get,
     async list(view, { order: name = '', ...given }, paging) {
       const found = await page(view, given, paging, orders.get(name) ?? byId);
-      return isAssignable(noun) ? withAssigned(view, noun, found, idOf) : found;
+      return isAssignable(resourceType) ? withAssigned(view, resourceType, found, idOf) : found;
     },
     async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
       check?.(input);
-      const place = resolveReferences(write, noun, parent ? { ...input, [nouns[parent].key]: parentId } : input);
+      const place = resolveReferences(
+        write,
+        resourceType,
+        parent ? { ...input, [resourceTypes[parent].key]: parentId } : input,
+      );
       const user_id = await resolveOwner(write, caller, Number(named ?? 0), caller.userId);
       const row: Columns = await write.insertRow(table, {
         ...(await stored(await place(), undefined, write)),
@@ -129,12 +136,13 @@ export function defineResource(noun: ResourceName, options: AnyOptions): AnyReco
       } as never);
       const recordId = Number(row[key]);
       // Nobody is assigned to it yet.
-      if (isAssignable(noun)) await setAssigned(write, noun, recordId, { users: someOf(users), teams: someOf(teams) });
-      record(write, [{ kind: `new_${noun}`, recordId, userId: user_id }]);
+      if (isAssignable(resourceType))
+        await setAssigned(write, resourceType, recordId, { users: someOf(users), teams: someOf(teams) });
+      record(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
       return isWhole ? row : get(write, recordId);
     },
     async change(write, caller, recordId, { users, teams, user_id: named, ...input }) {
-      const place = resolveReferences(write, noun, input);
+      const place = resolveReferences(write, resourceType, input);
       const before = await get(write, recordId);
       check?.(input, before);
       const user_id = await resolveOwner(write, caller, Number(named ?? 0), Number(before.user_id));
@@ -142,15 +150,18 @@ export function defineResource(noun: ResourceName, options: AnyOptions): AnyReco
       const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
       const changed = changing.where(key as never, '=', recordId as never).returningAll();
       const row: Columns = await changed.executeTakeFirstOrThrow();
-      if (isAssignable(noun)) await setAssigned(write, noun, recordId, { users, teams } as Assignment);
-      const moved = await cascadeReferenceChanges(write, caller, noun, before, columns);
+      if (isAssignable(resourceType)) await setAssigned(write, resourceType, recordId, { users, teams } as Assignment);
+      const moved = await cascadeReferenceChanges(write, caller, resourceType, before, columns);
       const facts = await options.changed?.facts(write, caller, before, columns);
-      record(write, [...moved, ...(facts ?? [{ kind: `changed_${noun}`, recordId, userId: caller.userId } as const])]);
+      record(write, [
+        ...moved,
+        ...(facts ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
+      ]);
       return isWhole ? row : get(write, recordId);
     },
     async remove(write, caller, recordId) {
       await removing?.(write, recordId);
-      const facts = await cascadeDelete(write, caller, noun, recordId);
+      const facts = await cascadeDelete(write, caller, resourceType, recordId);
       if (facts.length === 0) throw notFound();
       record(write, facts);
     },

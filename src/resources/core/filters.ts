@@ -81,21 +81,21 @@ export const partOf = (says: string, name: string): Filter<string> => ({
 });
 
 /** Records of a noun that a user is assigned to; whoever was deleted is assigned to none, as they are shown. */
-export const assignedFilter = (says: string, noun: string, table: string, key: string): Filter<number> => ({
+export const assignedFilter = (says: string, resourceType: string, table: string, key: string): Filter<number> => ({
   ...idParameter(says),
   where: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
-      where assignments.account_id = ${column(`${table}.account_id`)} and assignments.resource_type = ${noun}
+      where assignments.account_id = ${column(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
       and assignments.record_id = ${column(`${table}.${key}`)} and assignments.user_id = ${userId}
       and users.date_deleted is null)`,
 });
 
 /** Records of a noun that a team is assigned to. */
-export const assignedTeamFilter = (says: string, noun: string, table: string, key: string): Filter<number> => ({
+export const assignedTeamFilter = (says: string, resourceType: string, table: string, key: string): Filter<number> => ({
   ...idParameter(says),
   where: (teamId) =>
     sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${column(`${table}.account_id`)}
-      and team_assignments.resource_type = ${noun} and team_assignments.record_id = ${column(`${table}.${key}`)}
+      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${column(`${table}.${key}`)}
       and team_assignments.team_id = ${teamId})`,
 });
 

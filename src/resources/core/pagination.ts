@@ -1,5 +1,5 @@
 import { type Compilable, type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import { nouns } from '../../delivery/outbox/event-kinds.ts';
+import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given, Parameters } from '../../http/routes/query-parameters.ts';
 import { AccountView } from '../../store/account-scope.ts';
@@ -121,7 +121,7 @@ function lastBeforeOf(bare: Build<object>, order: Order): Shape<never>['lastBefo
 
 /** The records of a noun, as a list shows them. */
 type Records<Row> = {
-  readonly noun: ResourceName;
+  readonly resourceType: ResourceName;
   readonly shown: (view: AccountView) => Query<Row>;
   readonly longTexts: readonly string[];
   readonly byIds: (view: AccountView, ids: readonly number[]) => Promise<Row[]>;
@@ -138,13 +138,13 @@ function pageInPieces<Row extends object>(
   bare: Build<object>,
   order: Order,
 ): Shape<Row>['page'] {
-  const { noun, longTexts, byIds } = records;
+  const { resourceType, longTexts, byIds } = records;
   const keys = rowsOf(order, (view, values) => {
     const sized = keysOf(bare(view, values), order).select(sizeOf(longTexts).as('size'));
     return sized as Query<SizedKey>;
   });
   return async (view, values, place) => {
-    const wanted = { order, limit: values.most - 1, id: nouns[noun].key };
+    const wanted = { order, limit: values.most - 1, id: resourceTypes[resourceType].key };
     return pageOfKeys(await keys(view, values, place), wanted, (ids) => byIds(view, ids));
   };
 }
@@ -152,7 +152,8 @@ function pageInPieces<Row extends object>(
 function shapeOf<Row extends object>(records: Records<Row>, given: readonly Bound[], order: Order): Shape<Row> {
   const narrow: Narrow = (query, values) =>
     given.reduce((q, { name, filter, bound }) => q.where(filter.where(filter.chooses ? bound : values[name])), query);
-  const bare: Build<object> = (view, values) => narrow(view.selectFrom(tables[records.noun]) as Query<object>, values);
+  const bare: Build<object> = (view, values) =>
+    narrow(view.selectFrom(tables[records.resourceType]) as Query<object>, values);
   const count = anew((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
   const isLong = records.longTexts.length > 0;
   return {
@@ -169,16 +170,16 @@ function shapeOf<Row extends object>(records: Records<Row>, given: readonly Boun
  * @param longTexts its columns of long texts; where there are any, a page is loaded in pieces
  */
 export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extends object>(
-  noun: ResourceName,
+  resourceType: ResourceName,
   filters: F,
   find: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
   longTexts: readonly string[],
 ): (view: AccountView, given: Given<F & Parameters>, paging: Paging, order: Order) => Promise<Page<Row>> {
   const shown = find as unknown as Records<Row>['shown'];
   const byIds = AccountView.preparedByIds((view, ids) =>
-    shown(view).where(idColumnOf(noun) as never, 'in', ids as never),
+    shown(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
   );
-  const records = { noun, shown, longTexts, byIds };
+  const records = { resourceType, shown, longTexts, byIds };
   const shapes = new Map<string, Shape<Row>>();
   function knownShape(given: readonly Bound[], order: Order): Shape<Row> {
     const named = given.map(({ name, filter, bound }) => (filter.chooses ? `${name}=${bound}` : name));
@@ -197,7 +198,7 @@ export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extend
       const [total, found] = await Promise.all([count(view, values), page(view, values, begin)]);
       return { ...found, total };
     }
-    const whole = await totalOf(view, noun);
+    const whole = await totalOf(view, resourceType);
     const { total } = whole;
     if (offset >= total) return { slices: [], total };
     const isFar = offset > FAR && order.isIndexed;

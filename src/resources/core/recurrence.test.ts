@@ -19,17 +19,21 @@ for (const { test, testService } of stores) {
   const { team_id } = await teams.create({ team_name: 'Casting' });
 
   const dated = { start_date: '20270101', due_date: '2027-01-31 17:30:00' } as const;
-  const completed = (noun: 'tasks' | 'subtasks', id: string, more: object = {}, who = owner) =>
+  const completed = (resourceType: 'tasks' | 'subtasks', id: string, more: object = {}, who = owner) =>
     noting(carillon, owner, async () => {
-      const answer = await carillon.call(who, 'PUT', `/v2/${noun}/${id}`, { completed: 1, ...more });
+      const answer = await carillon.call(who, 'PUT', `/v2/${resourceType}/${id}`, { completed: 1, ...more });
       assert.equal(answer.status, 200, answer.text);
       return answer.json.data as Json;
     });
 
   /** The records of a kind that were noted, as they are read. */
-  async function made(noun: 'tasks' | 'subtasks', noted: readonly { kind: string; record_id: string }[]) {
-    const ids = noted.filter(({ kind }) => kind === `new_${noun.slice(0, -1)}`).map(({ record_id }) => record_id);
-    return Promise.all(ids.map(async (id) => (await carillon.call(owner, 'GET', `/v2/${noun}/${id}`)).json.data));
+  async function made(resourceType: 'tasks' | 'subtasks', noted: readonly { kind: string; record_id: string }[]) {
+    const ids = noted
+      .filter(({ kind }) => kind === `new_${resourceType.slice(0, -1)}`)
+      .map(({ record_id }) => record_id);
+    return Promise.all(
+      ids.map(async (id) => (await carillon.call(owner, 'GET', `/v2/${resourceType}/${id}`)).json.data),
+    );
   }
 
   test('C41 completing a recurring task creates the next one: the same, open, one period later, with the letter', async () => {

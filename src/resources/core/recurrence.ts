@@ -1,4 +1,4 @@
-import { nouns } from '../../delivery/outbox/event-kinds.ts';
+import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { copyAssigned } from './assignments.ts';
@@ -7,7 +7,7 @@ import { type Dates, isPeriod, movedBy, type Period } from './recurrence-periods
 import type { Columns } from './references.ts';
 import { tables } from './resource-tables.ts';
 
-type RecurringNoun = 'task' | 'subtask';
+type RecurringResourceType = 'task' | 'subtask';
 
 /** Each may have a thousand users, whose assignments are copied together. */
 const BATCH_SIZE = 100;
@@ -47,11 +47,16 @@ export function repeatSubtask(write: AccountWrite, period: Period, subtaskId: nu
   return repeat(write, 'subtask', period, subtaskId);
 }
 
-async function repeat(write: AccountWrite, noun: RecurringNoun, period: Period, id: number): Promise<NewOccurrence[]> {
-  const [table, { key }] = [tables[noun], nouns[noun]];
+async function repeat(
+  write: AccountWrite,
+  resourceType: RecurringResourceType,
+  period: Period,
+  id: number,
+): Promise<NewOccurrence[]> {
+  const [table, { key }] = [tables[resourceType], resourceTypes[resourceType]];
   const found = write.selectFrom(table).selectAll(table);
   const rows: readonly Columns[] = await found.where(`${table}.${key}` as never, '=', id as never).execute();
-  const facts = await copyOpen(write, noun, period, rows);
+  const facts = await copyOpen(write, resourceType, period, rows);
   const ending = write.updateTable(table).set({ recurring: '' } as never);
   await ending.where(key as never, '=', id as never).execute();
   return facts;
@@ -60,23 +65,23 @@ async function repeat(write: AccountWrite, noun: RecurringNoun, period: Period, 
 /** Creates an open record like each of these, one period later, with the same creator and the same assigned. */
 async function copyOpen(
   write: AccountWrite,
-  noun: RecurringNoun,
+  resourceType: RecurringResourceType,
   period: Period,
   rows: readonly Columns[],
 ): Promise<NewOccurrence[]> {
   if (rows.length === 0) return [];
-  const { key } = nouns[noun];
+  const { key } = resourceTypes[resourceType];
   const stamps = { date_created: write.now, date_modified: null };
   const copies = rows.map(({ [key]: _id, account_id: _account, ...fields }) => ({
     ...{ ...fields, ...movedBy(period, fields as Dates), ...open, ...stamps },
   }));
-  const inserting = write.insertInto(tables[noun], copies as never).returning(key as never);
+  const inserting = write.insertInto(tables[resourceType], copies as never).returning(key as never);
   const created: readonly Columns[] = await inserting.execute();
   // Both databases number rows in the order in which they are inserted.
   const ids = created.map((row) => Number(row[key])).sort((one, other) => one - other);
-  await copyAssigned(write, noun, new Map(rows.map((row, index) => [Number(row[key]), ids[index] ?? 0])));
+  await copyAssigned(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), ids[index] ?? 0])));
   return rows.map((row, index) => ({
-    kind: `new_${noun}`,
+    kind: `new_${resourceType}`,
     recordId: ids[index] ?? 0,
     userId: Number(row.user_id),
   }));

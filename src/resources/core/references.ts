@@ -1,4 +1,4 @@
-import { type Kind, nouns } from '../../delivery/outbox/event-kinds.ts';
+import { type Kind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound } from '../../problems.ts';
@@ -10,21 +10,23 @@ import { idColumnOf, ofEach, type ResourceName, tables } from './resource-tables
 export type Columns = Readonly<Record<string, unknown>>;
 
 /** What those that name a record of this noun share with it. */
-const sharedOf = (noun: ResourceName) => [...new Set(relationsTo(noun).flatMap(({ shares = [] }) => shares))];
+const sharedOf = (resourceType: ResourceName) => [
+  ...new Set(relationsTo(resourceType).flatMap(({ shares = [] }) => shares)),
+];
 
-const finders = ofEach((noun) =>
+const finders = ofEach((resourceType) =>
   AccountView.prepared((view, { id }: { readonly id: number }) => {
-    const [table, column] = [tables[noun], idColumnOf(noun)];
+    const [table, column] = [tables[resourceType], idColumnOf(resourceType)];
     return view
       .selectFrom(table)
-      .select([column, ...sharedOf(noun).map((shared) => `${table}.${shared}`)] as never)
+      .select([column, ...sharedOf(resourceType).map((shared) => `${table}.${shared}`)] as never)
       .where(column as never, '=', id as never);
   }, 'together'),
 );
 
 /** The record must be one of the account; else it is 404. */
-export async function requireExists(view: AccountView, noun: ResourceName, id: number): Promise<Columns> {
-  const [row] = await finders[noun](view, { id });
+export async function requireExists(view: AccountView, resourceType: ResourceName, id: number): Promise<Columns> {
+  const [row] = await finders[resourceType](view, { id });
   if (row === undefined) throw notFound();
   return row;
 }
@@ -38,7 +40,7 @@ export async function requireExists(view: AccountView, noun: ResourceName, id: n
  */
 export function resolveReferences(
   view: AccountView,
-  noun: ResourceName,
+  resourceType: ResourceName,
   given: Columns,
 ): (before?: Columns) => Promise<Columns> {
   const found = new Map<Relation, Promise<Columns>>();
@@ -48,7 +50,7 @@ export function resolveReferences(
     found.set(relation, row);
     return row;
   };
-  const relations = relationsOf(noun);
+  const relations = relationsOf(resourceType);
   for (const relation of relations) {
     const id = given[relation.field];
     if (typeof id === 'number' && (relation.parent || id !== 0)) find(relation, id);
@@ -70,7 +72,7 @@ export function resolveReferences(
       for (const column of shares) {
         sources.set(column, source);
         if (all[column] === row[column]) continue;
-        if (all[column]) throw differs(source, noun, column);
+        if (all[column]) throw differs(source, resourceType, column);
         taken[column] = all[column] = row[column];
       }
     }
@@ -78,18 +80,18 @@ export function resolveReferences(
   };
 }
 
-function differs({ field, to }: Relation, noun: ResourceName, column: string): Error {
-  const shared = relationsOf(noun).find((relation) => relation.field === column)?.to ?? column;
+function differs({ field, to }: Relation, resourceType: ResourceName, column: string): Error {
+  const shared = relationsOf(resourceType).find((relation) => relation.field === column)?.to ?? column;
   return invalidInput([{ field, message: `must be a ${to} of the same ${shared}` }]);
 }
 
 /** Which records move along with one of this noun, and what they are told by. */
-const followers = (noun: ResourceName, changes: Columns) =>
-  relationsTo(noun).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
+const followers = (resourceType: ResourceName, changes: Columns) =>
+  relationsTo(resourceType).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
 
 /** The kinds that a change of such a record may record of others. */
-export function kindsOfMove(noun: ResourceName, changes: Columns): readonly Kind[] {
-  return followers(noun, changes).map(({ of }) => `changed_${of}` as const);
+export function kindsOfMove(resourceType: ResourceName, changes: Columns): readonly Kind[] {
+  return followers(resourceType, changes).map(({ of }) => `changed_${of}` as const);
 }
 
 /**
@@ -102,7 +104,7 @@ export function kindsOfMove(noun: ResourceName, changes: Columns): readonly Kind
 export async function cascadeReferenceChanges(
   write: AccountWrite,
   { userId }: Caller,
-  noun: ResourceName,
+  resourceType: ResourceName,
   moved: Columns,
   to: Columns,
 ): Promise<NewOccurrence[]> {
@@ -110,14 +112,14 @@ export async function cascadeReferenceChanges(
   const changes = Object.fromEntries(
     Object.entries(to).filter(([column, value]) => value !== undefined && value !== moved[column]),
   );
-  for (const { of, field, shares = [] } of followers(noun, changes)) {
+  for (const { of, field, shares = [] } of followers(resourceType, changes)) {
     const shared = shares.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
     const columns = await resolveReferences(write, of, Object.fromEntries(shared))();
-    const { key } = nouns[of];
+    const { key } = resourceTypes[of];
     const rows: readonly Columns[] = await write
       .updateTable(tables[of])
       .set({ ...columns, date_modified: write.now } as never)
-      .where(field as never, '=', moved[nouns[noun].key] as never)
+      .where(field as never, '=', moved[resourceTypes[resourceType].key] as never)
       .returning(key as never)
       .execute();
     const ids = rows.map((row) => Number(row[key])).sort((a, b) => a - b);

@@ -35,11 +35,13 @@ const relations: readonly Relation[] = [
   { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },
 ];
 
-export const relationsOf = (noun: ResourceName): readonly Relation[] => relations.filter(({ of }) => of === noun);
+export const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
+  relations.filter(({ of }) => of === resourceType);
 
-export const relationsTo = (noun: ResourceName): readonly Relation[] => relations.filter(({ to }) => to === noun);
+export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
+  relations.filter(({ to }) => to === resourceType);
 
 /** What a record of this noun belongs to; undefined where it stands by itself. */
-export function parentOf(noun: ResourceName): ResourceName | undefined {
-  return relationsOf(noun).find(({ parent }) => parent)?.to;
+export function parentOf(resourceType: ResourceName): ResourceName | undefined {
+  return relationsOf(resourceType).find(({ parent }) => parent)?.to;
 }

@@ -1,4 +1,4 @@
-import { nouns } from '../../delivery/outbox/event-kinds.ts';
+import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { Fields } from '../../http/fields/field.ts';
 import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
 import type { Permission } from '../../permissions.ts';
@@ -24,10 +24,10 @@ export function resourceRoutes<
   O extends Orders,
   L extends Fields,
 >(records: Records<F, C, P, O, L>, descriptions: Words): readonly Route[] {
-  const { noun, fields, changes, parameters, kinds } = records;
-  const { collection, key, permission } = nouns[noun];
-  const parent = parentOf(noun);
-  const parentKey = parent && nouns[parent].key;
+  const { resourceType, fields, changes, parameters, kinds } = records;
+  const { collection, key, permission } = resourceTypes[resourceType];
+  const parent = parentOf(resourceType);
+  const parentKey = parent && resourceTypes[parent].key;
   const idIn = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
   const head = (path: string, words: string) => ({ path, description: words });
   const reading = { permission, fields };
@@ -44,7 +44,7 @@ export function resourceRoutes<
     create({
       ...head(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
       ...writing,
-      records: [`new_${noun}`],
+      records: [`new_${resourceType}`],
       at: { collection, key },
       call: (write, caller, input, ids) =>
         records.create(write, caller, input, parentKey === undefined ? undefined : idIn(ids, parentKey)),

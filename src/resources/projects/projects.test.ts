@@ -157,7 +157,9 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await subtasks.get(otherSubtask.subtask_id), otherSubtask);
     assert.deepEqual(await events.get(otherEvent.event_id), otherEvent);
     const rows = await carillon.store.read.selectFrom('assignments').selectAll().execute();
-    const left = rows.map((row) => [row.resource_type, String(row.record_id)]).filter(([noun]) => noun !== 'project');
+    const left = rows
+      .map((row) => [row.resource_type, String(row.record_id)])
+      .filter(([resourceType]) => resourceType !== 'project');
     assert.deepEqual(left, [['task', otherTask.task_id]], 'nobody stays assigned to what is gone');
   });
 }

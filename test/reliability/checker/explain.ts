@@ -1,4 +1,4 @@
-import { type Kind, kinds, nouns } from '../../../src/delivery/outbox/event-kinds.ts';
+import { type Kind, kinds, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import {
   about,
   causes,
@@ -49,7 +49,7 @@ function strayRecords({ calls, database }: Ledgers): string[] {
 }
 
 const isOfKind = (record: string, { kind }: Occurring): boolean =>
-  record.includes(`/v2${nouns[kinds[kind].noun].collection}/`);
+  record.includes(`/v2${resourceTypes[kinds[kind].resourceType].collection}/`);
 
 /**
  * A hook that was acknowledged is there, for what and whom it was asked; it lives unless it was removed, or somebody asked for

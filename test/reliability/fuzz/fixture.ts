@@ -1,5 +1,5 @@
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import { nouns } from '../../../src/delivery/outbox/event-kinds.ts';
+import { resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -48,13 +48,13 @@ export class Stage implements Known {
 
   /** Remembers what an answer tells of: what was made, what is gone, and how a record was tagged. */
   learn({ method, operation, ids }: Draft, { status, headers, body }: Reply): void {
-    const [, , noun = ''] = operation.path.split('/');
+    const [, , resourceType = ''] = operation.path.split('/');
     const name = operation.ids.at(-1) ?? '';
     const tag = headers.get('etag');
     if (tag !== undefined) this.tags.splice(0, this.tags.length, tag, ...this.tags.slice(0, 5));
     const [, made] = /\/(\d+)$/.exec(headers.get('location') ?? '') ?? [];
-    const known = Object.values(nouns).find(({ collection }) => collection === `/${noun}`);
-    if (status === 201 && made !== undefined) this.add(known?.key ?? `${noun.replace(/s$/, '')}_id`, made);
+    const known = Object.values(resourceTypes).find(({ collection }) => collection === `/${resourceType}`);
+    if (status === 201 && made !== undefined) this.add(known?.key ?? `${resourceType.replace(/s$/, '')}_id`, made);
     if (status === 202) this.add('delivery_id', String((JSON.parse(body.toString()) as Json).data.id));
     // An ended hook can still be read, and restored.
     const isGone = status === 404 || (method === 'DELETE' && status === 200);

@@ -107,11 +107,20 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     CARILLON_KEY: stage.caller.key ?? '',
     CARILLON_DOMAIN: stage.caller.domain ?? '',
   };
-  for (const noun of ['clients', 'comments', 'contacts', 'projects', 'tasks', 'teams', 'time-entries', 'events']) {
-    const { code, stdout, faults } = await commandLine([noun, 'list'], { environment });
+  for (const resourceType of [
+    'clients',
+    'comments',
+    'contacts',
+    'projects',
+    'tasks',
+    'teams',
+    'time-entries',
+    'events',
+  ]) {
+    const { code, stdout, faults } = await commandLine([resourceType, 'list'], { environment });
     const strange = stdout.split('\n').find((line) => CONTROL.test(line));
     if (code !== 0 || strange !== undefined)
-      broken.push(`carillon ${noun} list: ${code} ${faults} ${JSON.stringify(strange)}`);
+      broken.push(`carillon ${resourceType} list: ${code} ${faults} ${JSON.stringify(strange)}`);
   }
   for (const line of logged().split('\n').slice(1, -1)) {
     if (CONTROL.test(line) || !isObject(line) || line.includes('"event":"forged"'))

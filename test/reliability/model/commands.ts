@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { fc } from '../../kit/fast-check.ts';
-import { dayOf, type Entries, entriesOf, fields, type Noun } from './fields.ts';
+import { dayOf, type Entries, entriesOf, fields, type ResourceType } from './fields.ts';
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
 import { askedOf, contradictions, listed } from './lists.ts';
 import { collectionOf, type Key, kinds, type Manner, permissionOf, type World } from './model.ts';
@@ -71,34 +71,42 @@ function conditioned(
   world: World,
   real: Real,
   key: Key,
-  noun: Noun,
+  resourceType: ResourceType,
   pick: number,
   condition: Condition,
   header: string,
 ) {
   if (condition === 'none') return { headers: {}, stale: false };
   if (condition === 'any') return { headers: { [header]: '*' }, stale: false };
-  const id = world.pick(key.account, noun, pick);
-  const record = world.find(key.account, noun, id);
+  const id = world.pick(key.account, resourceType, pick);
+  const record = world.find(key.account, resourceType, id);
   const shown = record === undefined ? undefined : world.present(key.account, record);
-  const tag = real.tagOf(`/${collectionOf(noun)}/${id}`, shown, condition);
+  const tag = real.tagOf(`/${collectionOf(resourceType)}/${id}`, shown, condition);
   if (tag === undefined && condition === 'current') return { headers: {}, stale: false };
   return { headers: { [header]: tag ?? '"never"' }, stale: condition === 'stale' };
 }
 
 type Creation = { readonly pick: number; readonly entries: Entries; readonly word: number };
 
-function create(noun: Noun) {
-  const args = { pick: picks, entries: entriesOf(noun, 'create'), word: fc.constantFrom(0, 0, 0, 0, 1, 2) };
-  return step(`create ${noun}`, args, (world, real, given: Creation, key) => createOne(world, real, noun, given, key));
+function create(resourceType: ResourceType) {
+  const args = { pick: picks, entries: entriesOf(resourceType, 'create'), word: fc.constantFrom(0, 0, 0, 0, 1, 2) };
+  return step(`create ${resourceType}`, args, (world, real, given: Creation, key) =>
+    createOne(world, real, resourceType, given, key),
+  );
 }
 
-async function createOne(world: World, real: Real, noun: Noun, given: Creation, key: Key): Promise<void> {
-  const { path, body, comes } = plannedCreate(world, key, noun, given);
+async function createOne(
+  world: World,
+  real: Real,
+  resourceType: ResourceType,
+  given: Creation,
+  key: Key,
+): Promise<void> {
+  const { path, body, comes } = plannedCreate(world, key, resourceType, given);
   const name = given.word === 0 ? undefined : `${world.keys.indexOf(key)} ${given.word}`;
   const headers = given.word === 0 ? {} : { 'idempotency-key': `word-${given.word}` };
   const answer = await real.call(key, 'POST', path, body, headers);
-  const away = turnedAway(world, key, permissionOf(noun, 'write'));
+  const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
   const kept = name === undefined || away !== undefined ? undefined : world.keptAnswer(name);
   if (kept !== undefined) {
     // X4: the same call is answered again, another one under the same word is not made.
@@ -110,10 +118,10 @@ async function createOne(world: World, real: Real, noun: Noun, given: Creation, 
   if (typeof comes !== 'function') return real.refused(answer, comes);
   assert.equal(answer.status, 201, answer.text);
   assert.equal(answer.headers.get('idempotency-replayed'), null);
-  const id = String(answer.json.data[`${noun}_id`]);
+  const id = String(answer.json.data[`${resourceType}_id`]);
   assert.match(id, /^[1-9]\d*$/);
-  assert.ok(!world.isKnown(noun, id), `${noun} ${id} was issued before`);
-  assert.equal(answer.headers.get('location'), `${real.base}/${collectionOf(noun)}/${id}`);
+  assert.ok(!world.isKnown(resourceType, id), `${resourceType} ${id} was issued before`);
+  assert.equal(answer.headers.get('location'), `${real.base}/${collectionOf(resourceType)}/${id}`);
   isRecord(world, real, key, comes(id), answer);
   if (name !== undefined) world.keep(name, { call: `${path} ${JSON.stringify(body)}`, json: answer.json });
 }
@@ -130,8 +138,8 @@ const again = step('again', { pick: picks, same: fc.boolean() }, async (world, r
   const [path = '', ...rest] = call.split(' ');
   const body = same ? rest.join(' ') : `${rest.join(' ')} `;
   const answer = await real.call(key, 'POST', path, body, { 'idempotency-key': `word-${word}` });
-  const noun = path.split('/')[1]?.replace(/s$/, '') as Noun;
-  const away = turnedAway(world, key, permissionOf(noun, 'write'));
+  const resourceType = path.split('/')[1]?.replace(/s$/, '') as ResourceType;
+  const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
   if (away !== undefined) return real.refused(answer, away);
   if (!same) return real.refused(answer, refusal(422, 'idempotency_mismatch'));
   assert.deepEqual([answer.status, answer.json], [201, json]);
@@ -152,40 +160,40 @@ const completions: readonly Entries[] = [
 
 const assignments = fields.task.users?.good.map((written): Entries => [['users', written]]) ?? fc.constant<Entries>([]);
 
-function change(noun: Noun, entries = entriesOf(noun, 'change')) {
+function change(resourceType: ResourceType, entries = entriesOf(resourceType, 'change')) {
   const args = { pick: picks, entries, condition: conditions };
-  return step(`change ${noun}`, args, async (world, real, { pick, entries, condition }, key) => {
-    const { headers, stale } = conditioned(world, real, key, noun, pick, condition, 'if-match');
+  return step(`change ${resourceType}`, args, async (world, real, { pick, entries, condition }, key) => {
+    const { headers, stale } = conditioned(world, real, key, resourceType, pick, condition, 'if-match');
     const judged = Object.keys(headers).length === 0 ? 'none' : stale ? 'stale' : 'holds';
-    const planned = plannedChange(world, key, noun, { pick, entries, condition: judged });
+    const planned = plannedChange(world, key, resourceType, { pick, entries, condition: judged });
     const answer = await real.call(key, 'PUT', planned.path, planned.body, headers);
     if (typeof planned.comes !== 'function') return real.refused(answer, planned.comes);
     assert.equal(answer.status, 200, answer.text);
     planned.comes(await newIdsOf(world, real, key));
-    const record = world.find(key.account, noun, planned.path.split('/')[2] ?? '');
+    const record = world.find(key.account, resourceType, planned.path.split('/')[2] ?? '');
     if (record !== undefined) isRecord(world, real, key, record, answer);
   });
 }
 
 /** The ids of tasks and subtasks that the world does not know: those of what a completion has created (C41). */
 async function newIdsOf(world: World, real: Real, key: Key): Promise<NewIds> {
-  const unknown = new Map<Noun, string[]>();
-  for (const noun of ['task', 'subtask'] as const) {
-    const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}`);
-    const ids: string[] = (json.data ?? []).map((record: Record<string, string>) => record[`${noun}_id`]);
+  const unknown = new Map<ResourceType, string[]>();
+  for (const resourceType of ['task', 'subtask'] as const) {
+    const { json } = await real.call(key, 'GET', `/${collectionOf(resourceType)}`);
+    const ids: string[] = (json.data ?? []).map((record: Record<string, string>) => record[`${resourceType}_id`]);
     unknown.set(
-      noun,
-      ids.filter((id) => !world.isKnown(noun, id)),
+      resourceType,
+      ids.filter((id) => !world.isKnown(resourceType, id)),
     );
   }
-  return (noun) => unknown.get(noun)?.shift() ?? `no new ${noun}`;
+  return (resourceType) => unknown.get(resourceType)?.shift() ?? `no new ${resourceType}`;
 }
 
-function remove(noun: Noun) {
+function remove(resourceType: ResourceType) {
   const args = { pick: picks, condition: conditions };
-  return step(`delete ${noun}`, args, async (world, real, { pick, condition }, key) => {
-    const { headers, stale } = conditioned(world, real, key, noun, pick, condition, 'if-match');
-    const { path, comes } = plannedDelete(world, key, noun, { pick, stale });
+  return step(`delete ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
+    const { headers, stale } = conditioned(world, real, key, resourceType, pick, condition, 'if-match');
+    const { path, comes } = plannedDelete(world, key, resourceType, { pick, stale });
     const answer = await real.call(key, 'DELETE', path, undefined, headers);
     if (typeof comes !== 'function') return real.refused(answer, comes);
     assert.deepEqual([answer.status, answer.json], [200, []], answer.text);
@@ -193,15 +201,15 @@ function remove(noun: Noun) {
   });
 }
 
-function read(noun: Noun) {
+function read(resourceType: ResourceType) {
   const args = { pick: picks, condition: conditions };
-  return step(`read ${noun}`, args, async (world, real, { pick, condition }, key) => {
-    const { headers, stale } = conditioned(world, real, key, noun, pick, condition, 'if-none-match');
-    const id = world.pick(key.account, noun, pick);
-    const answer = await real.call(key, 'GET', `/${collectionOf(noun)}/${id}`, undefined, headers);
-    const away = turnedAway(world, key, permissionOf(noun, 'read'));
+  return step(`read ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
+    const { headers, stale } = conditioned(world, real, key, resourceType, pick, condition, 'if-none-match');
+    const id = world.pick(key.account, resourceType, pick);
+    const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}/${id}`, undefined, headers);
+    const away = turnedAway(world, key, permissionOf(resourceType, 'read'));
     if (away !== undefined) return real.refused(answer, away);
-    const record = world.find(key.account, noun, id);
+    const record = world.find(key.account, resourceType, id);
     if (record === undefined) return real.refused(answer, refusal(404, 'not_found'));
     if (Object.keys(headers).length > 0 && !stale) return assert.deepEqual([answer.status, answer.text], [304, '']);
     assert.equal(answer.status, 200);
@@ -209,14 +217,14 @@ function read(noun: Noun) {
   });
 }
 
-function list(noun: Noun) {
-  return step(`list ${noun}`, { asked: askedOf(noun) }, async (world, real, { asked }, key) => {
-    const { query, records } = listed(world, key.account, noun, asked);
+function list(resourceType: ResourceType) {
+  return step(`list ${resourceType}`, { asked: askedOf(resourceType) }, async (world, real, { asked }, key) => {
+    const { query, records } = listed(world, key.account, resourceType, asked);
     const search = new URLSearchParams(query);
     for (const name of ['limit', 'offset'] as const)
       if (asked[name] !== undefined) search.set(name, String(asked[name]));
-    const answer = await real.call(key, 'GET', `/${collectionOf(noun)}?${search}`);
-    const refused = listRefusal(world, key, noun, asked, query);
+    const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}?${search}`);
+    const refused = listRefusal(world, key, resourceType, asked, query);
     if (refused !== undefined) return real.refused(answer, refused);
     const { limit: wanted = 1_000, offset = 0 } = asked;
     const limit = Math.min(wanted, 1_000);
@@ -225,7 +233,7 @@ function list(noun: Noun) {
     const link = answer.headers.get('link');
     if (offset + limit >= records.length) return assert.equal(link, null);
     const [, next = ''] = /^<(.*)>; rel="next"$/.exec(link ?? '') ?? [];
-    assert.ok(next.startsWith(`${real.base}/${collectionOf(noun)}?`), `link: ${link}`);
+    assert.ok(next.startsWith(`${real.base}/${collectionOf(resourceType)}?`), `link: ${link}`);
     assert.equal(new URL(next).searchParams.get('offset'), String(offset + limit));
   });
 }
@@ -233,11 +241,11 @@ function list(noun: Noun) {
 function listRefusal(
   world: World,
   key: Key,
-  noun: Noun,
+  resourceType: ResourceType,
   { limit, offset }: { limit: number | undefined; offset: number | undefined },
   query: Readonly<Record<string, string>>,
 ): Refused | undefined {
-  const away = turnedAway(world, key, permissionOf(noun, 'read'));
+  const away = turnedAway(world, key, permissionOf(resourceType, 'read'));
   if (away !== undefined) return away;
   const bad = [...(limit === 0 ? ['limit'] : []), ...((offset ?? 0) < 0 ? ['offset'] : [])];
   const apart = bad.length > 0 ? bad : contradictions(query);
@@ -293,21 +301,21 @@ async function readFeed_(
   await readFeed(world, real, key, given);
 }
 
-const records: readonly Noun[] = ['client', 'project', 'task', 'subtask', 'event'];
+const records: readonly ResourceType[] = ['client', 'project', 'task', 'subtask', 'event'];
 const twice = <T>(all: readonly T[]) => [...all, ...all];
 
 /** What every world begins with: records of each noun in its first account, at several times, and hooks of its owner. */
 export async function begin(world: World, real: Real): Promise<void> {
   const key = keyOf(world, 0);
-  for (const [index, noun] of (
+  for (const [index, resourceType] of (
     ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event', 'client', 'project'] as const
   ).entries()) {
-    const named: Entries = [[`${noun}_name`, { as: 'text', sent: 'First', shown: 'First' }]];
+    const named: Entries = [[`${resourceType}_name`, { as: 'text', sent: 'First', shown: 'First' }]];
     const time = `${dayOf(1 + (index % 4))} ${index % 2 === 0 ? '10:30:00' : '00:00:00'}`;
     const dated: Entries = ['start_date', 'due_date'].map((field) => [field, { as: 'text', sent: time, shown: time }]);
-    const assigned: Entries = noun === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
-    const entries = noun === 'client' ? named : [...named, ...dated, ...assigned];
-    await createOne(world, real, noun, { pick: index, entries, word: 0 }, key);
+    const assigned: Entries = resourceType === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
+    const entries = resourceType === 'client' ? named : [...named, ...dated, ...assigned];
+    await createOne(world, real, resourceType, { pick: index, entries, word: 0 }, key);
   }
   for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
 }
@@ -315,7 +323,7 @@ export async function begin(world: World, real: Real): Promise<void> {
 /** Everything that can be done. What stands here more than once is done more often. */
 export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
   ...twice(twice(records)).map(create),
-  ...twice(records).map((noun) => change(noun)),
+  ...twice(records).map((resourceType) => change(resourceType)),
   ...records.map(remove),
   ...records.map(read),
   ...twice(records).map(list),
@@ -333,7 +341,11 @@ export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
   ]),
   step('hooks', { pick: fc.nat(5) }, (world, real, { pick }, key) => listHooks(world, real, key, pick)),
   step('deliveries', {}, (world, real, _given, key) => listDeliveries(world, real, key)),
-  ...twice(twice([...(['task', 'subtask'] as const)].map((noun) => change(noun, fc.constantFrom(...completions))))),
-  ...(['project', 'task', 'subtask', 'subtask'] as const).map((noun) => change(noun, assignments)),
+  ...twice(
+    twice(
+      [...(['task', 'subtask'] as const)].map((resourceType) => change(resourceType, fc.constantFrom(...completions))),
+    ),
+  ),
+  ...(['project', 'task', 'subtask', 'subtask'] as const).map((resourceType) => change(resourceType, assignments)),
   ...[again, again, wait, wait, behave, behave, feed],
 ];

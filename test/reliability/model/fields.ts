@@ -12,7 +12,7 @@ export type Written =
       /** What it also sets: another field, and what is shown there. */
       readonly implies?: readonly [field: string, shown: string];
     }
-  | { readonly as: 'reference'; readonly noun: Noun; readonly pick: number; readonly needed: boolean }
+  | { readonly as: 'reference'; readonly resourceType: ResourceType; readonly pick: number; readonly needed: boolean }
   | { readonly as: 'users'; readonly picks: readonly number[] }
   | { readonly as: 'bad'; readonly sent: unknown };
 
@@ -27,8 +27,8 @@ type Spec = {
 };
 
 /** The nouns of the contract with records of their own. */
-export const nouns = ['client', 'project', 'task', 'subtask', 'event', 'user'] as const;
-export type Noun = (typeof nouns)[number];
+export const resourceTypes = ['client', 'project', 'task', 'subtask', 'event', 'user'] as const;
+export type ResourceType = (typeof resourceTypes)[number];
 
 const text = (sent: unknown, shown = String(sent)): Written => ({ as: 'text', sent, shown });
 const texts = (...all: (readonly [unknown, string])[]) =>
@@ -119,9 +119,9 @@ const currency: Spec = {
   good: texts(['', ''], ['CHF', 'CHF']),
   bad: fc.constantFrom<unknown>('francs', 5),
 };
-const refersTo = (noun: Noun, needed = false): Spec => ({
+const refersTo = (resourceType: ResourceType, needed = false): Spec => ({
   initial: '0',
-  good: fc.nat(11).map((pick): Written => ({ as: 'reference', noun, pick, needed })),
+  good: fc.nat(11).map((pick): Written => ({ as: 'reference', resourceType, pick, needed })),
   bad: fc.constantFrom<unknown>('abc', -1, 1.5, true),
 });
 const users: Spec = {
@@ -136,7 +136,7 @@ const role: Spec = {
 };
 
 /** What callers write of each noun (C26 to C35), and how. */
-export const fields: Readonly<Record<Noun, Readonly<Record<string, Spec>>>> = {
+export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>>>> = {
   client: {
     client_name: name,
     email,
@@ -180,7 +180,7 @@ export const fields: Readonly<Record<Noun, Readonly<Record<string, Spec>>>> = {
 };
 
 /** What a change takes beside that: to where something moves, and that it is open again (C33). */
-const movable: Readonly<Partial<Record<Noun, Readonly<Record<string, Spec>>>>> = {
+const movable: Readonly<Partial<Record<ResourceType, Readonly<Record<string, Spec>>>>> = {
   task: { project_id: refersTo('project', true), resume: flag },
   subtask: { task_id: refersTo('task', true), resume: flag },
 };
@@ -196,8 +196,8 @@ const written = ([field, { good, bad }]: [string, Spec]) =>
   ).map((value) => [field, value] as const);
 
 /** What is given of a noun: a few fields of it, mostly good. */
-export function entriesOf(noun: Noun, doing: 'create' | 'change'): fc.Arbitrary<Entries> {
-  const specs = { ...fields[noun], ...(doing === 'change' ? movable[noun] : {}) };
+export function entriesOf(resourceType: ResourceType, doing: 'create' | 'change'): fc.Arbitrary<Entries> {
+  const specs = { ...fields[resourceType], ...(doing === 'change' ? movable[resourceType] : {}) };
   const few = fc.array(fc.oneof(...Object.entries(specs).map(written)), { maxLength: 5 });
   if (doing === 'change') return few;
   const required = Object.entries(specs).filter(([, { initial }]) => initial === undefined);

@@ -7,8 +7,8 @@ import {
   type Key,
   kinds,
   moment,
-  nounOfKind,
   permissionOf,
+  resourceTypeOfKind,
   type World,
 } from './model.ts';
 import { turnedAway } from './records.ts';
@@ -47,7 +47,8 @@ export async function subscribe(
   const kind = kinds[kindPick % kinds.length] ?? '';
   const target = `http://127.0.0.1:9/${world.mark}/${targetPick}`;
   const answer = await real.call(key, 'POST', '/hooks', { target_url: target, event: kind });
-  const away = turnedAway(world, key, 'hooks:write') ?? turnedAway(world, key, permissionOf(nounOfKind(kind), 'read'));
+  const away =
+    turnedAway(world, key, 'hooks:write') ?? turnedAway(world, key, permissionOf(resourceTypeOfKind(kind), 'read'));
   if (away !== undefined) return real.refused(answer, away);
   if (world.isTaken(target)) return real.refused(answer, refusal(409, 'target_taken'));
   assert.deepEqual([answer.status, Object.keys(answer.json)], [201, ['id']]);
@@ -79,7 +80,7 @@ export async function restore(world: World, real: Real, key: Key, pick: number):
   const away = turnedAway(world, key, 'hooks:write');
   if (away !== undefined) return real.refused(answer, away);
   if (hook?.ended === undefined || hook.userId !== key.userId) return real.refused(answer, refusal(404, 'not_found'));
-  const unread = turnedAway(world, key, permissionOf(nounOfKind(hook.kind), 'read'));
+  const unread = turnedAway(world, key, permissionOf(resourceTypeOfKind(hook.kind), 'read'));
   if (unread !== undefined) return real.refused(answer, unread);
   if (world.isTaken(hook.target)) return real.refused(answer, refusal(409, 'target_taken'));
   assert.equal(answer.status, 200);
@@ -119,8 +120,8 @@ export async function listDeliveries(world: World, real: Real, key: Key): Promis
   assert.deepEqual(found.sort(), wanted.sort());
 }
 
-export const addressOf = (real: Real, { noun, id }: Pick<Happened, 'noun' | 'id'>) =>
-  `${real.base}/${collectionOf(noun)}/${id}`;
+export const addressOf = (real: Real, { resourceType, id }: Pick<Happened, 'noun' | 'id'>) =>
+  `${real.base}/${collectionOf(resourceType)}/${id}`;
 
 /** X2: the feed, from a cursor that was answered before or from its beginning, page by page. */
 export async function readFeed(
@@ -158,7 +159,7 @@ export async function readFeed(
   const wanted = key.account.feed.filter(
     (one) =>
       (scope === 'account' || one.userId === key.userId) &&
-      world.may(key, permissionOf(one.noun, 'read')) &&
+      world.may(key, permissionOf(one.resourceType, 'read')) &&
       (kind === undefined || one.kind === kind),
   );
   const lines = found.map((one) => `${one.kind} ${one.resource_url} ${one.occurred_at} ${one.user_id}`);

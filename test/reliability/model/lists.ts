@@ -1,5 +1,5 @@
 import { fc } from '../../kit/fast-check.ts';
-import { dayOf, NONE, type Noun } from './fields.ts';
+import { dayOf, NONE, type ResourceType } from './fields.ts';
 import type { Account, Recorded, World } from './model.ts';
 
 /** One filter as it is written, and what of a list it leaves. */
@@ -43,9 +43,9 @@ const until =
   ];
 
 const of =
-  (noun: Noun, names: (record: Recorded) => string | undefined): Filter =>
+  (resourceType: ResourceType, names: (record: Recorded) => string | undefined): Filter =>
   (world, account, pick) => {
-    const id = pick === 0 ? '0' : world.pick(account, noun, pick);
+    const id = pick === 0 ? '0' : world.pick(account, resourceType, pick);
     return [id, (record) => names(record) === id];
   };
 const word =
@@ -77,7 +77,7 @@ const created = { created_from: since('date_created'), created_to: until('date_c
 const completed = { completed_from: since('date_completed'), completed_to: until('date_completed') };
 
 /** C25, C29 to C32. */
-export const filters: Readonly<Record<Noun, Readonly<Record<string, Filter>>>> = {
+export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filter>>>> = {
   client: { client_name: part },
   project: {
     client_id: of('client', ({ shown }) => shown.client_id),
@@ -100,7 +100,7 @@ export const filters: Readonly<Record<Noun, Readonly<Record<string, Filter>>>> =
   subtask: {
     task_id: of('task', ({ parent }) => parent),
     user_id: (world, account, pick) => {
-      const gone = account.gone.findLast(({ noun }) => noun === 'user');
+      const gone = account.gone.findLast(({ resourceType }) => resourceType === 'user');
       const id = pick % 3 === 0 && gone !== undefined ? gone.id : world.pick(account, 'user', pick);
       return [id, ({ users }) => users.includes(id) && world.find(account, 'user', id) !== undefined];
     },
@@ -175,7 +175,7 @@ const latest = turned(
 const dueDate = by(({ shown }) => shown.due_date ?? '');
 
 /** C30, and what the other lists can be ordered by. Else every list is by id, and events by their start (C7). */
-export const orders: Readonly<Record<Noun, Readonly<Record<string, Order>>>> = {
+export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order>>>> = {
   client: { clientname: then(name('client_name'), id), latest },
   // Nothing has any time here.
   project: {
@@ -194,8 +194,8 @@ export const orders: Readonly<Record<Noun, Readonly<Record<string, Order>>>> = {
   },
   ...{ subtask: {}, event: {}, user: {} },
 };
-const usual = (noun: Noun) =>
-  noun === 'event'
+const usual = (resourceType: ResourceType) =>
+  resourceType === 'event'
     ? then(
         by(({ shown }) => shown.start_date ?? ''),
         id,
@@ -210,29 +210,29 @@ export type Asked = {
   readonly offset: number | undefined;
 };
 
-export function askedOf(noun: Noun): fc.Arbitrary<Asked> {
-  const names = Object.keys(filters[noun]);
+export function askedOf(resourceType: ResourceType): fc.Arbitrary<Asked> {
+  const names = Object.keys(filters[resourceType]);
   const some =
     names.length === 0 ? fc.constant([]) : fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(11)), { maxLength: 2 });
   return fc.record({
     filters: some,
-    order: fc.constantFrom(undefined, ...Object.keys(orders[noun])),
+    order: fc.constantFrom(undefined, ...Object.keys(orders[resourceType])),
     limit: fc.constantFrom(undefined, undefined, 1, 2, 3, 1000, 5000, 0),
     offset: fc.constantFrom(undefined, undefined, 0, 1, 2, 50, -1),
   });
 }
 
 /** The list as it must be answered: the query, every record that it leaves in its order. */
-export function listed(world: World, account: Account, noun: Noun, { filters: wanted, order }: Asked) {
+export function listed(world: World, account: Account, resourceType: ResourceType, { filters: wanted, order }: Asked) {
   const query: Record<string, string> = {};
   const kept: ((record: Recorded) => boolean)[] = [];
   for (const [name, pick] of new Map(wanted)) {
-    const found = filters[noun][name]?.(world, account, pick);
+    const found = filters[resourceType][name]?.(world, account, pick);
     if (found === undefined) continue;
     query[name] = found[0];
     kept.push(found[1]);
   }
-  const records = world.all(account, noun).filter((record) => kept.every((keeps) => keeps(record)));
+  const records = world.all(account, resourceType).filter((record) => kept.every((keeps) => keeps(record)));
   if (order !== undefined) query.order = order;
-  return { query, records: records.sort(orders[noun][order ?? ''] ?? usual(noun)) };
+  return { query, records: records.sort(orders[resourceType][order ?? ''] ?? usual(resourceType)) };
 }

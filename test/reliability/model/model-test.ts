@@ -6,7 +6,7 @@ import type { Person } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import type { Figure, Proof, Run } from '../reliability-test.ts';
 import { begin, everyCommand } from './commands.ts';
-import { nouns } from './fields.ts';
+import { resourceTypes } from './fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
 import { type Asked, listed, orders } from './lists.ts';
 import { type Account, collectionOf, World } from './model.ts';
@@ -163,11 +163,11 @@ class Place {
       const key = world.keys.find((one) => one.account === account && world.isAdmin(one));
       if (key === undefined) continue;
       await readFeed(world, real, key, { scope: 'account', limit: 1_000, kindPick: undefined });
-      for (const noun of nouns) {
-        for (const order of [undefined, ...Object.keys(orders[noun])]) {
+      for (const resourceType of resourceTypes) {
+        for (const order of [undefined, ...Object.keys(orders[resourceType])]) {
           const asked = order === undefined ? '' : `?order=${order}`;
-          const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}${asked}`);
-          const { records } = listed(world, account, noun, { ...everything, order });
+          const { json } = await real.call(key, 'GET', `/${collectionOf(resourceType)}${asked}`);
+          const { records } = listed(world, account, resourceType, { ...everything, order });
           const paging = { offset: 0, limit: 1_000, total_records: records.length };
           assert.deepEqual(json, { paging, data: records.map((record) => world.present(account, record)) }, asked);
         }

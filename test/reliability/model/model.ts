@@ -1,10 +1,10 @@
 import { MAX_FAILURES, nextStatus } from '../checker/delivery-checker.ts';
-import { type Entries, fields, NONE, type Noun, type Written } from './fields.ts';
+import { type Entries, fields, NONE, type ResourceType, type Written } from './fields.ts';
 
 /** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
 export type Recorded = {
   readonly id: string;
-  readonly noun: Noun;
+  readonly resourceType: ResourceType;
   /** Every text that is shown of the record itself; what is shown of others is looked up. */
   readonly shown: Record<string, string>;
   /** Who is assigned. */
@@ -15,7 +15,7 @@ export type Recorded = {
 
 export type Happened = {
   readonly kind: string;
-  readonly noun: Noun;
+  readonly resourceType: ResourceType;
   readonly id: string;
   readonly userId: string;
   readonly at: string;
@@ -53,10 +53,10 @@ export type Key = {
   readonly permissions: ReadonlySet<string>;
 };
 
-const hookKinds = ['event', 'client', 'project', 'task', 'subtask'].map((noun) => `new_${noun}`);
+const hookKinds = ['event', 'client', 'project', 'task', 'subtask'].map((resourceType) => `new_${resourceType}`);
 export const kinds = [...hookKinds, 'completed_task', 'completed_subtask'];
 
-export const nounOfKind = (kind: string) => kind.split('_')[1] as Noun;
+export const resourceTypeOfKind = (kind: string) => kind.split('_')[1] as ResourceType;
 const areas = {
   client: 'clients',
   project: 'projects',
@@ -65,8 +65,8 @@ const areas = {
   event: 'events',
   user: 'users',
 };
-export const permissionOf = (noun: Noun, doing: 'read' | 'write') => `${areas[noun]}:${doing}`;
-export const collectionOf = (noun: Noun) => `${noun}s`;
+export const permissionOf = (resourceType: ResourceType, doing: 'read' | 'write') => `${areas[resourceType]}:${doing}`;
+export const collectionOf = (resourceType: ResourceType) => `${resourceType}s`;
 
 export const moment = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
@@ -124,35 +124,35 @@ export class World {
 
   // ——— records
 
-  all(account: Account, noun: Noun): Recorded[] {
-    const found = [...account.records.values()].filter((record) => record.noun === noun);
+  all(account: Account, resourceType: ResourceType): Recorded[] {
+    const found = [...account.records.values()].filter((record) => record.resourceType === resourceType);
     return found.sort((a, b) => Number(a.id) - Number(b.id));
   }
 
-  find(account: Account, noun: Noun, id: string): Recorded | undefined {
-    return account.records.get(`${noun} ${id}`);
+  find(account: Account, resourceType: ResourceType, id: string): Recorded | undefined {
+    return account.records.get(`${resourceType} ${id}`);
   }
 
   /** An id by a number: mostly of a record that is there, else one that is gone, another account's, or of nobody. */
-  pick(account: Account, noun: Noun, pick: number): string {
+  pick(account: Account, resourceType: ResourceType, pick: number): string {
     const foreign = this.accounts.find((one) => one !== account);
     const others = [
-      ...account.gone.filter((record) => record.noun === noun).slice(-1),
-      ...(foreign === undefined ? [] : this.all(foreign, noun).slice(0, 1)),
+      ...account.gone.filter((record) => record.resourceType === resourceType).slice(-1),
+      ...(foreign === undefined ? [] : this.all(foreign, resourceType).slice(0, 1)),
     ].map(({ id }) => id);
-    const own = this.all(account, noun).map(({ id }) => id);
+    const own = this.all(account, resourceType).map(({ id }) => id);
     const ids = [...own, ...own, ...own, ...own, ...others, '9007199254740990'];
     return ids[pick % ids.length] ?? '';
   }
 
   /** Everything that is shown of a record (C24 to C35). */
   present(account: Account, record: Recorded): Record<string, unknown> {
-    const { noun, id, shown } = record;
-    const named = (of: Noun, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
-    const whole: Record<string, unknown> = { [`${noun}_id`]: id, ...shown };
-    if (noun === 'client') return { ...whole, contact_id: '0' };
-    if (noun === 'user') return { ...whole, user_name: nameOf(record) };
-    if (noun === 'event') return whole;
+    const { resourceType, id, shown } = record;
+    const named = (of: ResourceType, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
+    const whole: Record<string, unknown> = { [`${resourceType}_id`]: id, ...shown };
+    if (resourceType === 'client') return { ...whole, contact_id: '0' };
+    if (resourceType === 'user') return { ...whole, user_name: nameOf(record) };
+    if (resourceType === 'event') return whole;
     const users = record.users
       .map((userId) => this.find(account, 'user', userId))
       .filter((user) => user !== undefined)
@@ -160,12 +160,13 @@ export class World {
       .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
     // It has no teams and no time.
     const assigned = { users, teams: [] };
-    if (noun === 'project') {
+    if (resourceType === 'project') {
       const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
       return { ...whole, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
     }
     const step = { ...whole, ...assigned, tracked_seconds: '0' };
-    if (noun === 'task') return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
+    if (resourceType === 'task')
+      return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
     const task = this.find(account, 'task', record.parent);
     const projectId = task?.parent ?? '';
     return {
@@ -176,26 +177,27 @@ export class World {
 
   add(
     account: Account,
-    noun: Noun,
+    resourceType: ResourceType,
     id: string,
     shown: Record<string, string>,
     users: readonly string[],
     parent: string,
   ) {
-    const record: Recorded = { id, noun, shown, users, parent };
-    account.records.set(`${noun} ${id}`, record);
+    const record: Recorded = { id, resourceType, shown, users, parent };
+    account.records.set(`${resourceType} ${id}`, record);
     return record;
   }
 
   remove(account: Account, record: Recorded): void {
-    account.records.delete(`${record.noun} ${record.id}`);
+    account.records.delete(`${record.resourceType} ${record.id}`);
     account.gone.push(record);
   }
 
-  isKnown(noun: Noun, id: string): boolean {
+  isKnown(resourceType: ResourceType, id: string): boolean {
     return this.accounts.some(
       (account) =>
-        this.find(account, noun, id) !== undefined || account.gone.some((one) => one.noun === noun && one.id === id),
+        this.find(account, resourceType, id) !== undefined ||
+        account.gone.some((one) => one.resourceType === resourceType && one.id === id),
     );
   }
 
@@ -218,8 +220,8 @@ export class World {
 
   happen(account: Account, facts: readonly (readonly [kind: string, record: Recorded, userId: string])[]): void {
     this.#turn += 1;
-    for (const [kind, { noun, id }, userId] of facts) {
-      const one = { kind, noun, id, userId, at: this.time, turn: this.#turn };
+    for (const [kind, { resourceType, id }, userId] of facts) {
+      const one = { kind, resourceType, id, userId, at: this.time, turn: this.#turn };
       account.feed.push(one);
       for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
     }
@@ -284,7 +286,7 @@ export type Given = {
   /** Fields that are refused for what they are. */
   readonly bad: readonly string[];
   /** What is referred to. */
-  readonly refers: readonly (readonly [noun: Noun, id: string])[];
+  readonly refers: readonly (readonly [noun: ResourceType, id: string])[];
 };
 
 /** Writes entries down as a caller of this account would. */
@@ -292,7 +294,7 @@ export function given(world: World, account: Account, entries: Entries): Given {
   const all = new Map(entries);
   const body: Record<string, unknown> = {};
   const shown: Record<string, string> = {};
-  const refers: (readonly [Noun, string])[] = [];
+  const refers: (readonly [ResourceType, string])[] = [];
   const implied: (readonly [field: string, shown: string])[] = [];
   const bad: string[] = [];
   let users: readonly string[] | undefined;
@@ -312,7 +314,7 @@ export function given(world: World, account: Account, entries: Entries): Given {
       shown[field] = text;
       if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
       // C14: whoever names a creator is judged apart.
-      if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.noun, text]);
+      if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.resourceType, text]);
     }
   }
   return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, refers };
@@ -321,19 +323,19 @@ export function given(world: World, account: Account, entries: Entries): Given {
 function referred(
   world: World,
   account: Account,
-  { noun, pick, needed }: Extract<Written, { as: 'reference' }>,
+  { resourceType, pick, needed }: Extract<Written, { as: 'reference' }>,
 ): [unknown, string] {
   const nothing = ['0', 0, '', null];
   if (!needed && pick < nothing.length) return [nothing[pick], '0'];
-  const id = world.pick(account, noun, pick);
+  const id = world.pick(account, resourceType, pick);
   return [pick % 2 === 0 ? id : Number(id), id];
 }
 
 /** What is shown of a record where nothing was given. */
-export function initial(noun: Noun): Record<string, string> {
-  const rows = Object.entries(fields[noun]).filter(([field]) => field !== 'users');
+export function initial(resourceType: ResourceType): Record<string, string> {
+  const rows = Object.entries(fields[resourceType]).filter(([field]) => field !== 'users');
   const shown = Object.fromEntries(rows.map(([field, spec]) => [field, spec.initial ?? '']));
-  const completed = noun === 'task' || noun === 'subtask' ? { date_completed: NONE } : {};
+  const completed = resourceType === 'task' || resourceType === 'subtask' ? { date_completed: NONE } : {};
   return { ...shown, ...completed };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Answer } from '../../kit/service.ts';
-import { type Entries, fields, NONE, type Noun } from './fields.ts';
+import { type Entries, fields, NONE, type ResourceType } from './fields.ts';
 import {
   collectionOf,
   type Given,
@@ -24,10 +24,10 @@ type Planned = {
 
 export type Condition = 'none' | 'current' | 'stale' | 'any';
 
-const parents: Readonly<Partial<Record<Noun, Noun>>> = { task: 'project', subtask: 'task' };
+const parents: Readonly<Partial<Record<ResourceType, ResourceType>>> = { task: 'project', subtask: 'task' };
 const ranks = ['nobody', 'member', 'admin', 'owner'];
 
-const isSpan = (noun: Noun) => 'start_date' in fields[noun];
+const isSpan = (resourceType: ResourceType) => 'start_date' in fields[resourceType];
 
 /** Why a caller gets no further than the door; undefined where they do (C1, C2). */
 export function turnedAway(world: World, key: Key, permission: string | undefined): Refused | undefined {
@@ -45,7 +45,7 @@ function creator(world: World, key: Key, wanted: string | undefined, present: st
 
 /** What is wrong with references, after all else (C26, C34). */
 function unknownOf(world: World, key: Key, { refers }: Given): Refused | undefined {
-  const isThere = refers.every(([noun, id]) => world.find(key.account, noun, id) !== undefined);
+  const isThere = refers.every(([resourceType, id]) => world.find(key.account, resourceType, id) !== undefined);
   return isThere ? undefined : refusal(404, 'not_found');
 }
 
@@ -67,38 +67,38 @@ function userFault(world: World, key: Key, { shown }: Given, before: Recorded | 
 export function plannedCreate(
   world: World,
   key: Key,
-  noun: Noun,
+  resourceType: ResourceType,
   { pick, entries }: { pick: number; entries: Entries },
 ): Omit<Planned, 'comes'> & { comes: Refused | ((id: string) => Recorded) } {
   const { account } = key;
-  const parentNoun = parents[noun];
-  const parent = parentNoun === undefined ? '' : world.pick(account, parentNoun, pick);
+  const parentResourceType = parents[resourceType];
+  const parent = parentResourceType === undefined ? '' : world.pick(account, parentResourceType, pick);
   const written = given(world, account, entries);
-  const path = `/${collectionOf(noun)}${parent === '' ? '' : `/${parent}`}`;
+  const path = `/${collectionOf(resourceType)}${parent === '' ? '' : `/${parent}`}`;
   return { path, body: written.body, comes: comes() };
 
   function comes(): Refused | ((id: string) => Recorded) {
-    const required = Object.entries(fields[noun]).filter(([, { initial: usual }]) => usual === undefined);
+    const required = Object.entries(fields[resourceType]).filter(([, { initial: usual }]) => usual === undefined);
     const missing = required.map(([field]) => field).filter((field) => !(field in written.body));
-    const away = turnedAway(world, key, permissionOf(noun, 'write'));
+    const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
     const bad = [...written.bad, ...missing];
     if (bad.length > 0) return refusal(400, 'invalid_input', bad);
-    const { completed, ...rest } = { ...initial(noun), ...written.shown };
-    if (isSpan(noun) && isOutOfOrder(rest)) return refusal(400, 'invalid_input', ['due_date']);
-    if (parentNoun !== undefined && world.find(account, parentNoun, parent) === undefined)
+    const { completed, ...rest } = { ...initial(resourceType), ...written.shown };
+    if (isSpan(resourceType) && isOutOfOrder(rest)) return refusal(400, 'invalid_input', ['due_date']);
+    if (parentResourceType !== undefined && world.find(account, parentResourceType, parent) === undefined)
       return refusal(404, 'not_found');
-    const userId = noun === 'user' ? '' : creator(world, key, written.shown.user_id, key.userId);
+    const userId = resourceType === 'user' ? '' : creator(world, key, written.shown.user_id, key.userId);
     if (typeof userId !== 'string') return userId;
-    const fault = noun === 'user' ? userFault(world, key, written, undefined) : unknownOf(world, key, written);
+    const fault = resourceType === 'user' ? userFault(world, key, written, undefined) : unknownOf(world, key, written);
     if (fault !== undefined) return fault;
     return (id) => {
       const shown: Record<string, string> = { ...rest, date_created: world.time };
-      if (noun !== 'user') Object.assign(shown, { date_modified: NONE, user_id: userId });
+      if (resourceType !== 'user') Object.assign(shown, { date_modified: NONE, user_id: userId });
       if (completed !== undefined)
         Object.assign(shown, { completed, date_completed: completed === '1' ? world.time : NONE });
-      const record = world.add(account, noun, id, shown, written.users ?? [], parent);
-      world.happen(account, [[`new_${noun}`, record, noun === 'user' ? key.userId : userId]]);
+      const record = world.add(account, resourceType, id, shown, written.users ?? [], parent);
+      world.happen(account, [[`new_${resourceType}`, record, resourceType === 'user' ? key.userId : userId]]);
       return record;
     };
   }
@@ -108,17 +108,17 @@ export function plannedCreate(
 export function plannedChange(
   world: World,
   key: Key,
-  noun: Noun,
+  resourceType: ResourceType,
   { pick, entries, condition }: { pick: number; entries: Entries; condition: 'none' | 'holds' | 'stale' },
 ): Omit<Planned, 'comes'> & { comes: Refused | ((newIds: NewIds) => void) } {
   const { account } = key;
-  const id = world.pick(account, noun, pick);
-  const record = world.find(account, noun, id);
+  const id = world.pick(account, resourceType, pick);
+  const record = world.find(account, resourceType, id);
   const written = given(world, account, entries);
-  return { path: `/${collectionOf(noun)}/${id}`, body: written.body, comes: comes() };
+  return { path: `/${collectionOf(resourceType)}/${id}`, body: written.body, comes: comes() };
 
   function comes(): Refused | ((newIds: NewIds) => void) {
-    const away = turnedAway(world, key, permissionOf(noun, 'write'));
+    const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
     // X5: a condition is about the record, and looked at before the body.
     if (condition !== 'none' && record === undefined) return refusal(404, 'not_found');
@@ -127,19 +127,19 @@ export function plannedChange(
     if (record === undefined) return refusal(404, 'not_found');
     const { completed, resume, project_id, task_id, user_id, ...rest } = written.shown;
     const after = { ...record.shown, ...rest };
-    if (isSpan(noun) && isOutOfOrder(after))
+    if (isSpan(resourceType) && isOutOfOrder(after))
       return refusal(400, 'invalid_input', ['due_date' in written.body ? 'due_date' : 'start_date']);
-    const userId = noun === 'user' ? '' : creator(world, key, user_id, record.shown.user_id ?? '');
+    const userId = resourceType === 'user' ? '' : creator(world, key, user_id, record.shown.user_id ?? '');
     if (typeof userId !== 'string') return userId;
-    const fault = noun === 'user' ? userFault(world, key, written, record) : unknownOf(world, key, written);
+    const fault = resourceType === 'user' ? userFault(world, key, written, record) : unknownOf(world, key, written);
     if (fault !== undefined) return fault;
     if (resume === '1' && completed === '1') return refusal(400, 'invalid_input', ['resume']);
     return (newIds) => {
       Object.assign(record.shown, rest);
-      if (noun !== 'user') Object.assign(record.shown, { date_modified: world.time, user_id: userId });
-      if (noun === 'event' && project_id !== undefined) record.shown.project_id = project_id;
-      if (noun === 'task' && project_id !== undefined) record.parent = project_id;
-      if (noun === 'subtask' && task_id !== undefined) record.parent = task_id;
+      if (resourceType !== 'user') Object.assign(record.shown, { date_modified: world.time, user_id: userId });
+      if (resourceType === 'event' && project_id !== undefined) record.shown.project_id = project_id;
+      if (resourceType === 'task' && project_id !== undefined) record.parent = project_id;
+      if (resourceType === 'subtask' && task_id !== undefined) record.parent = task_id;
       if (written.users !== undefined) record.users = written.users;
       const reopens = resume === '1' || completed === '0';
       finish(world, key, record, { completes: completed === '1', reopens, newIds });
@@ -155,22 +155,22 @@ function finish(
   { completes, reopens, newIds }: { completes: boolean; reopens: boolean; newIds: NewIds },
 ): void {
   const { account, userId } = key;
-  const { noun, shown, id } = record;
+  const { resourceType, shown, id } = record;
   if (reopens) Object.assign(shown, { completed: '0', date_completed: NONE });
   if (!completes || shown.completed === '1') {
-    world.happen(account, [[`changed_${noun}`, record, userId]]);
+    world.happen(account, [[`changed_${resourceType}`, record, userId]]);
     return;
   }
   const done = { completed: '1', date_completed: world.time };
   Object.assign(shown, done);
   const open = world.all(account, 'subtask').filter((one) => one.parent === id && one.shown.completed === '0');
-  const along = noun === 'task' ? open : [];
+  const along = resourceType === 'task' ? open : [];
   for (const subtask of along) Object.assign(subtask.shown, done, { date_modified: world.time });
   const repeated = repeat(world, account, record, newIds);
   world.happen(account, [
     ...along.map((subtask) => ['completed_subtask', subtask, userId] as const),
-    [`completed_${noun}`, record, userId],
-    ...repeated.map((next) => [`new_${next.noun}`, next, next.shown.user_id ?? ''] as const),
+    [`completed_${resourceType}`, record, userId],
+    ...repeated.map((next) => [`new_${next.resourceType}`, next, next.shown.user_id ?? ''] as const),
   ]);
 }
 
@@ -178,20 +178,20 @@ function finish(
 export function plannedDelete(
   world: World,
   key: Key,
-  noun: Noun,
+  resourceType: ResourceType,
   { pick, stale }: { pick: number; stale: boolean },
 ): Planned {
   const { account } = key;
-  const id = world.pick(account, noun, pick);
-  const record = world.find(account, noun, id);
-  return { path: `/${collectionOf(noun)}/${id}`, body: undefined, comes: comes() };
+  const id = world.pick(account, resourceType, pick);
+  const record = world.find(account, resourceType, id);
+  return { path: `/${collectionOf(resourceType)}/${id}`, body: undefined, comes: comes() };
 
   function comes(): Refused | (() => void) {
-    const away = turnedAway(world, key, permissionOf(noun, 'write'));
+    const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
     if (record === undefined) return refusal(404, 'not_found');
     if (stale) return refusal(412, 'precondition_failed');
-    if (noun === 'user') {
+    if (resourceType === 'user') {
       const fault = userFault(world, key, { shown: { role: 'member' } } as unknown as Given, record);
       if (fault !== undefined) return fault;
     }
@@ -200,24 +200,30 @@ export function plannedDelete(
 }
 
 function remove(world: World, { account, userId }: Key, record: Recorded): void {
-  const { noun, id } = record;
-  const below = (of: Noun, parentId: string) => world.all(account, of).filter((one) => one.parent === parentId);
-  const naming = (of: Noun, field: string) => world.all(account, of).filter((one) => one.shown[field] === id);
-  const tasks = noun === 'project' ? below('task', id) : [];
-  const subtasks = [...tasks, ...(noun === 'task' ? [record] : [])].flatMap((task) => below('subtask', task.id));
+  const { resourceType, id } = record;
+  const below = (of: ResourceType, parentId: string) => world.all(account, of).filter((one) => one.parent === parentId);
+  const naming = (of: ResourceType, field: string) => world.all(account, of).filter((one) => one.shown[field] === id);
+  const tasks = resourceType === 'project' ? below('task', id) : [];
+  const subtasks = [...tasks, ...(resourceType === 'task' ? [record] : [])].flatMap((task) =>
+    below('subtask', task.id),
+  );
   const left =
-    noun === 'project' ? naming('event', 'project_id') : noun === 'client' ? naming('project', 'client_id') : [];
+    resourceType === 'project'
+      ? naming('event', 'project_id')
+      : resourceType === 'client'
+        ? naming('project', 'client_id')
+        : [];
   for (const one of left) {
-    one.shown[`${noun}_id`] = '0';
+    one.shown[`${resourceType}_id`] = '0';
     one.shown.date_modified = world.time;
   }
   const going = [...subtasks, ...tasks, record];
   for (const one of going) world.remove(account, one);
   world.happen(account, [
-    ...going.map((one) => [`deleted_${one.noun}`, one, userId] as const),
-    ...left.map((one) => [`changed_${one.noun}`, one, userId] as const),
+    ...going.map((one) => [`deleted_${one.resourceType}`, one, userId] as const),
+    ...left.map((one) => [`changed_${one.resourceType}`, one, userId] as const),
   ]);
-  if (noun !== 'user') return;
+  if (resourceType !== 'user') return;
   for (const hook of account.hooks)
     if (hook.userId === id && hook.ended === undefined) world.end(account, hook, 'user_deleted');
 }
@@ -226,5 +232,5 @@ function remove(world: World, { account, userId }: Key, record: Recorded): void 
 export function isRecord(world: World, real: Real, key: Key, record: Recorded, answer: Answer): void {
   const shown = world.present(key.account, record);
   assert.deepEqual(answer.json, { data: shown });
-  real.tagged(`/${collectionOf(record.noun)}/${record.id}`, answer, shown);
+  real.tagged(`/${collectionOf(record.resourceType)}/${record.id}`, answer, shown);
 }

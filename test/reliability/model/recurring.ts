@@ -1,9 +1,9 @@
 /// <reference lib="esnext.temporal" />
-import { NONE, type Noun } from './fields.ts';
+import { NONE, type ResourceType } from './fields.ts';
 import type { Account, Recorded, World } from './model.ts';
 
 /** The ids that the service has given to new records, by noun, in the order of their creation. */
-export type NewIds = (noun: Noun) => string;
+export type NewIds = (resourceType: ResourceType) => string;
 
 const periods: Readonly<Record<string, Temporal.DurationLike>> = {
   ...{ D: { days: 1 }, W: { weeks: 1 }, M: { months: 1 }, Q: { months: 3 }, S: { months: 6 }, Y: { years: 1 } },
@@ -15,12 +15,14 @@ export const recurs = ({ shown }: Recorded): boolean => (shown.recurring ?? '') 
 export function repeat(world: World, account: Account, record: Recorded, newIds: NewIds): Recorded[] {
   const period = periods[record.shown.recurring ?? ''];
   if (period === undefined) return [];
-  const parts = world.all(account, 'subtask').filter(({ parent }) => record.noun === 'task' && parent === record.id);
+  const parts = world
+    .all(account, 'subtask')
+    .filter(({ parent }) => record.resourceType === 'task' && parent === record.id);
   const copied = (before: Recorded, parent: string) => {
     const dates = ['start_date', 'due_date'].map((field) => [field, moved(before.shown[field] ?? NONE, period)]);
     const shown = { ...before.shown, ...Object.fromEntries(dates), completed: '0', date_completed: NONE };
     const stamped = { ...shown, date_created: world.time, date_modified: NONE };
-    return world.add(account, before.noun, newIds(before.noun), stamped, before.users, parent);
+    return world.add(account, before.resourceType, newIds(before.resourceType), stamped, before.users, parent);
   };
   const next = copied(record, record.parent);
   const copies = parts.map((part) => copied(part, next.id));

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { localErrorWords } from '../../../src/delivery/dispatcher/retry-policy.ts';
-import { type Kind, nouns, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
+import { type Kind, resourceTypes, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
 import { type HookStatus, statusOf } from '../checker/delivery-checker.ts';
 import type { Database } from '../checker/history.ts';
 
@@ -76,9 +76,9 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
     wrong.push(...rowsOf(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
   }
   const records = new Map<string, string>();
-  for (const [noun, column] of Object.entries(words)) {
-    const { collection } = nouns[noun as keyof typeof words];
-    for (const row of rowsOf(database, `select ${noun}_id as id, ${column} as word from ${noun}s`)) {
+  for (const [resourceType, column] of Object.entries(words)) {
+    const { collection } = resourceTypes[resourceType as keyof typeof words];
+    for (const row of rowsOf(database, `select ${resourceType}_id as id, ${column} as word from ${resourceType}s`)) {
       records.set(`${baseUrl}/v2${collection}/${row.id}`, String(row.word));
     }
   }

@@ -2,7 +2,7 @@ import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { Desk, Request } from './api-client.ts';
 import type { Person } from './seed-database.ts';
 
-const nouns = {
+const resourceTypes = {
   event: { kind: 'new_event', parent: undefined },
   client: { kind: 'new_client', parent: undefined },
   project: { kind: 'new_project', parent: undefined },
@@ -10,20 +10,27 @@ const nouns = {
   subtask: { kind: 'new_subtask', parent: 'task' },
 } as const satisfies Record<string, { kind: Kind; parent: string | undefined }>;
 
-type Noun = keyof typeof nouns;
+type ResourceType = keyof typeof resourceTypes;
 
 /** The likelier, the oftener they stand here. */
-const likely: readonly Noun[] = [...Array<'event'>(4).fill('event'), 'client', 'project', 'task', 'task', 'subtask'];
+const likely: readonly ResourceType[] = [
+  ...Array<'event'>(4).fill('event'),
+  'client',
+  'project',
+  'task',
+  'task',
+  'subtask',
+];
 
 /** What hooks are made for; so that those of a completion hear of something too, it is likelier than it happens. */
 export const kindsToHear: readonly Kind[] = [
-  ...likely.map((noun) => nouns[noun].kind),
+  ...likely.map((resourceType) => resourceTypes[resourceType].kind),
   'completed_task',
   'completed_subtask',
 ];
 
 type Made = {
-  readonly noun: Noun;
+  readonly resourceType: ResourceType;
   readonly url: string;
   readonly who: Person;
   readonly word: string;
@@ -55,36 +62,36 @@ export class Records {
     for (let count = 10 + this.#desk.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
   };
 
-  #create(who: Person, noun: Noun): void {
+  #create(who: Person, resourceType: ResourceType): void {
     const desk = this.#desk;
-    const { kind, parent } = nouns[noun];
+    const { kind, parent } = resourceTypes[resourceType];
     this.#count += 1;
     const word = `${who.domain} ${this.#count}`;
     const above = desk.any(
-      this.#made.filter((one) => one.noun === parent && !one.isOver && one.who.domain === who.domain),
+      this.#made.filter((one) => one.resourceType === parent && !one.isOver && one.who.domain === who.domain),
     );
     if (parent !== undefined && above === undefined) return;
     if (above !== undefined) above.isParent = true;
-    const dates = noun === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
+    const dates = resourceType === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
     const once = desk.random.below(3) === 0 ? { once: `once-${this.#count}` } : {};
-    const url = `/v2/${noun}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
-    const request: Request = { method: 'POST', url, body: { [`${noun}_name`]: word, ...dates }, ...once };
+    const url = `/v2/${resourceType}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
+    const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...once };
     const of = above === undefined ? {} : { above: desk.baseUrl + above.url };
     const call = desk.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
     let made: Made | undefined;
     const put = () => {
       const done = (id: string) => {
-        const address = `/v2/${noun}s/${id}`;
+        const address = `/v2/${resourceType}s/${id}`;
         if (made !== undefined && made.url !== address)
           desk.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
         if (made !== undefined) return;
         Object.assign(call, { record: desk.baseUrl + address });
-        made = { noun, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
+        made = { resourceType, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
         this.#made.push(made);
       };
       // One that is made once may have been made before it was refused.
       const undone = () => void ('once' in once || this.refused.add(word));
-      desk.ask(who, request, [call], ({ json }) => done(json.data[`${noun}_id`]), undone);
+      desk.ask(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
     put();
     if ('once' in once) this.#retries.push(put);
@@ -105,8 +112,8 @@ export class Records {
     const one = desk.any(
       this.#made.filter((made) => {
         if (made.isOver || of(made, 'asked')) return false;
-        if (made.noun === 'subtask') return made.above === undefined || of(made.above, 'none');
-        return made.noun === 'task' && !under(made).some((below) => of(below, 'asked'));
+        if (made.resourceType === 'subtask') return made.above === undefined || of(made.above, 'none');
+        return made.resourceType === 'task' && !under(made).some((below) => of(below, 'asked'));
       }),
     );
     if (one === undefined) return;
@@ -117,10 +124,10 @@ export class Records {
       return;
     }
     const completed = [one, ...under(one).filter((below) => !below.isOver && of(below, 'none'))];
-    const calls = completed.map(({ noun, url, word }) =>
+    const calls = completed.map(({ resourceType, url, word }) =>
       desk.open({
         did: 'occur',
-        kind: noun === 'task' ? 'completed_task' : 'completed_subtask',
+        kind: resourceType === 'task' ? 'completed_task' : 'completed_subtask',
         userId: who.userId,
         record: desk.baseUrl + url,
         word,
@@ -153,11 +160,11 @@ export class Records {
   /** C3: nobody sees what another account has. */
   readonly list = (): void => {
     const who = this.#desk.someone();
-    const noun = this.#desk.random.one(Object.keys(nouns) as Noun[]);
-    this.#desk.put(who, { method: 'GET', url: `/v2/${noun}s` }, ({ status, json }) => {
+    const resourceType = this.#desk.random.one(Object.keys(resourceTypes) as ResourceType[]);
+    this.#desk.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
       if (status !== 200) return;
       for (const record of json.data) {
-        const word = String(record[`${noun}_name`]);
+        const word = String(record[`${resourceType}_name`]);
         if (!word.startsWith(`${who.domain} `)) this.#desk.wrong.push(`${who.domain} was shown ${word}`);
       }
     });

@@ -1,4 +1,4 @@
-import { type FeedKind, feedNouns, kinds } from '../../../../packages/sdk/src/api-types.ts';
+import { type FeedKind, feedResourceTypes, kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { setQuery } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
@@ -9,7 +9,7 @@ import type { Wanted } from './live-updates.ts';
 
 const verbs = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
-  ...new Set<FeedKind>([...kinds, ...verbs.flatMap((verb) => feedNouns.map((noun) => `${verb}_${noun}` as const))]),
+  ...new Set<FeedKind>([...kinds, ...verbs.flatMap((verb) => feedResourceTypes.map((noun) => `${verb}_${noun}` as const))]),
 ];
 
 /** Which of what happens, as the address says. */
@@ -60,7 +60,7 @@ export function Filters({ wanted }: { readonly wanted: Wanted }) {
             { value: 'account', text: 'Everybody' },
             { value: 'own', text: 'You' },
           ]}
-          onChange={(scope) => set({ scope: scope === 'own' ? 'own' : undefined })}
+          onChange={(scope) => set({ scope === 'own' ? 'own' : undefined })}
         />
       )}
     </search>

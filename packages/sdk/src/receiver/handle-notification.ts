@@ -63,18 +63,18 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
       onError(new Error('A notification is not signed by any of the secrets, or not lately by this clock.'));
       return reply(400, 'The signature is wrong.');
     }
-    const noun = nounIn(body);
-    if (noun === undefined) return reply(400, 'The body names no record of the service.');
+    const resourceType = resourceTypeIn(body);
+    if (resourceType === undefined) return reply(400, 'The body names no record of the service.');
     // X1: a test, of whether anybody is here.
-    if (noun === 'hooks') return reply(200, 'Here.');
+    if (resourceType === 'hooks') return reply(200, 'Here.');
     onTold();
     return told(signed.id);
   }
 
   /** The noun of the record that a body names; undefined for everything that is no notification of this service. */
-  function nounIn(body: string): string | undefined {
+  function resourceTypeIn(body: string): string | undefined {
     try {
-      return recordAt(root, String(fieldOf(JSON.parse(body), 'resource_url'))).noun;
+      return recordAt(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
     } catch (error) {
       onError(error);
       return undefined;

@@ -52,15 +52,16 @@ export type Handlers = { readonly [K in Kind]?: Handler<K> | undefined };
  * @throws TypeError for a name that is no kind a hook can name
  */
 export function kindsOf(on: Handlers): readonly Kind[] {
-  const strange = Object.keys(on).find((name) => !Object.hasOwn(nouns, name));
-  if (strange !== undefined) throw new TypeError(`"on.${strange}" is none of ${Object.keys(nouns).join(', ')}.`);
+  const strange = Object.keys(on).find((name) => !Object.hasOwn(resourceTypes, name));
+  if (strange !== undefined)
+    throw new TypeError(`"on.${strange}" is none of ${Object.keys(resourceTypes).join(', ')}.`);
   const handled = kinds.filter((kind) => on[kind] !== undefined);
   const wrong = handled.find((kind) => typeof on[kind] !== 'function');
   if (wrong !== undefined) throw new TypeError(`"on.${wrong}" is no function.`);
   return handled;
 }
 
-const nouns: { readonly [K in Kind]: (carillon: Carillon) => Gets<RecordOf[K]> } = {
+const resourceTypes: { readonly [K in Kind]: (carillon: Carillon) => Gets<RecordOf[K]> } = {
   completed_subtask: ({ subtasks }) => subtasks,
   completed_task: ({ tasks }) => tasks,
   new_client: ({ clients }) => clients,
@@ -76,7 +77,7 @@ const nouns: { readonly [K in Kind]: (carillon: Carillon) => Gets<RecordOf[K]> }
  */
 export async function mustBeReadable(carillon: Carillon, some: readonly Kind[], signal: AbortSignal): Promise<void> {
   // There is no record 0, but who may not read any is told that first.
-  await Promise.all(some.map((kind) => found<unknown>(nouns[kind](carillon).get('0', { signal }))));
+  await Promise.all(some.map((kind) => found<unknown>(resourceTypes[kind](carillon).get('0', { signal }))));
 }
 
 /** A handler has thrown; the `cause` is what. */
@@ -92,7 +93,7 @@ export class HandlerFailed extends Error {
 /** Reads the record and calls the handler of its kind. A record that was deleted since is done with. */
 export async function handle<K extends Kind>(on: Handlers, kind: K, id: string, context: Context): Promise<void> {
   const { carillon, signal } = context;
-  const record = await found(nouns[kind](carillon).get(id, { signal }));
+  const record = await found(resourceTypes[kind](carillon).get(id, { signal }));
   if (record === undefined) return;
   try {
     await on[kind]?.(record, context);

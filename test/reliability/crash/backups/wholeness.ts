@@ -45,7 +45,7 @@ const NEITHER_PENDING_NOR_SETTLED = `
 export function apart({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
   const gone = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
   const begun = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
-  const ours = occurrences.filter(({ kind }) => ['event', 'client'].includes(kinds[kind as Kind].noun));
+  const ours = occurrences.filter(({ kind }) => ['event', 'client'].includes(kinds[kind as Kind].resourceType));
   return [
     ...ours
       .filter(({ record }) => !records.has(record) && !gone.has(record))
