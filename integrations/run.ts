@@ -10,7 +10,7 @@ const steps = ['build', 'types', 'lint', 'test'];
 const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
 const root = new URL('../', import.meta.url);
 
-// The tests stand on the harness of the root, and on its types.
+// The tests use the test kit of the root, and on its types.
 install(new URL('test/', root));
 const named = process.argv.slice(2);
 for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {

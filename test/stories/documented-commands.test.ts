@@ -98,7 +98,7 @@ async function stays(text: string, where: { cwd: string; env: NodeJS.ProcessEnv 
 /** Whether a test of its own reads this page. */
 function isRead(path: string): boolean {
   const name = path.split('/').at(-1) ?? '';
-  const folders = [import.meta.dirname, join(import.meta.dirname, '../harness')];
+  const folders = [import.meta.dirname, join(import.meta.dirname, '../kit')];
   const files = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)));
   return files.some((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }

@@ -120,7 +120,7 @@ export async function listDeliveries(world: World, real: Real, key: Key): Promis
   assert.deepEqual(found.sort(), wanted.sort());
 }
 
-export const addressOf = (real: Real, { resourceType, id }: Pick<Happened, 'noun' | 'id'>) =>
+export const addressOf = (real: Real, { resourceType, id }: Pick<Happened, 'resourceType' | 'id'>) =>
   `${real.base}/${collectionOf(resourceType)}/${id}`;
 
 /** X2: the feed, from a cursor that was answered before or from its beginning, page by page. */
