@@ -187,8 +187,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
-        '    const flight = lane.begin(row, clock.now());\n',
-        "    const flight = lane.begin(row, clock.now());\n    const count = (tx: import('../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', lane.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
+        '    const flight = queue.begin(row, clock.now());\n',
+        "    const flight = queue.begin(row, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
       ],
     ],
     caughtBy: {
@@ -250,7 +250,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a change forgets to record what happened',
     file: 'src/resources/core/define-resource.ts',
-    changes: [['record(write, [...moved,', 'if (facts) record(write, [...moved,']],
+    changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
       name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',
@@ -369,7 +369,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a deleted hook goes on with what is in its lane',
     file: 'src/delivery/dispatcher/dispatcher.ts',
-    changes: [['      if (lane !== undefined) this.#discard(lane);\n', '']],
+    changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
       name: 'C13 what was pending and what happens later does not go out after the 200, however long one waits',

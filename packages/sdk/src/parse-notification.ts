@@ -17,15 +17,17 @@ type NotifiedRecords = {
   hooks: Hook;
 };
 
-/** The record that a notification names: `noun` tells its type. */
+/** The record that a notification names. */
 export type Notified = {
   [ResourceType in keyof NotifiedRecords]: {
+    /** The type of the record, as in the path of its address. */
     readonly resourceType: ResourceType;
+    /** The record as it is now. */
     readonly record: NotifiedRecords[ResourceType];
   };
 }[keyof NotifiedRecords];
 
-/** The nouns that a notification can name. */
+/** The resources that a notification can name. */
 export type NotifyingResourceTypes = { readonly [Noun in keyof NotifiedRecords]: Gets<NotifiedRecords[Noun]> };
 
 type Reader = (resourceTypes: NotifyingResourceTypes, id: string, options?: CallOptions) => Promise<Notified>;

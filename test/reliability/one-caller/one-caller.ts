@@ -31,7 +31,7 @@ const BOUNDS = {
 
 const QUICK_SECONDS = 4;
 
-const attacker = fileURLToPath(new URL('one-caller/attacker.ts', import.meta.url));
+const attacker = fileURLToPath(new URL('attacker.ts', import.meta.url));
 
 export const oneCaller: Proof = {
   id: 'R16',

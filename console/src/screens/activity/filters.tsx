@@ -9,7 +9,10 @@ import type { Wanted } from './live-updates.ts';
 
 const verbs = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
-  ...new Set<FeedKind>([...kinds, ...verbs.flatMap((verb) => feedResourceTypes.map((noun) => `${verb}_${noun}` as const))]),
+  ...new Set<FeedKind>([
+    ...kinds,
+    ...verbs.flatMap((verb) => feedResourceTypes.map((noun) => `${verb}_${noun}` as const)),
+  ]),
 ];
 
 /** Which of what happens, as the address says. */
@@ -60,7 +63,7 @@ export function Filters({ wanted }: { readonly wanted: Wanted }) {
             { value: 'account', text: 'Everybody' },
             { value: 'own', text: 'You' },
           ]}
-          onChange={(scope) => set({ scope === 'own' ? 'own' : undefined })}
+          onChange={(scope) => set({ scope: scope === 'own' ? 'own' : undefined })}
         />
       )}
     </search>
