@@ -28,7 +28,7 @@ export type Converted = {
 
 /** A record that could not come, and why. */
 export type Skipped = {
-  readonly resourceType: ResourceTypeName;
+  readonly resource: ResourceTypeName;
   readonly id: string;
   readonly left_out: readonly FieldError[];
 };
@@ -113,7 +113,7 @@ class Conversion {
       this.#write(resourceType.table, rows, tallier);
       if (plan.numbering[resourceType.name]?.kept === false)
         for (const { id, new_id } of page)
-          this.#idMap.add({ resourceType: resourceType.name, old: id, new: String(new_id) });
+          this.#idMap.add({ resource: resourceType.name, old: id, new: String(new_id) });
       progress.advance(page.length);
     }
   }
@@ -146,8 +146,8 @@ class Conversion {
   ): void {
     count.leftOut += 1;
     this.#leftOut += 1;
-    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ resourceType, id, left_out });
-    this.#report.add({ resourceType, id, left_out, record: JSON.parse(json) });
+    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ resource: resourceType, id, left_out });
+    this.#report.add({ resource: resourceType, id, left_out, record: JSON.parse(json) });
   }
 
   #say(resourceType: ResourceTypeName, { id, origin }: Kept, changes: Made['changes']): void {
@@ -156,7 +156,7 @@ class Conversion {
     const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
     if (!isMade && changed.length === 0) return;
     this.#changed += 1;
-    this.#report.add({ resourceType, id, ...(isMade && { made: 'the source does not list it' }), changed });
+    this.#report.add({ resource: resourceType, id, ...(isMade && { made: 'the source does not list it' }), changed });
   }
 
   #writeOther(table: MovedTable, tallier: Tallier): void {

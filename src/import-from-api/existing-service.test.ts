@@ -28,7 +28,7 @@ for (const { test, database, testService } of stores) {
       Object.entries(account.lists).map(([resourceType, list]) => [resourceType, list.length, list.length, 0]),
     );
     assert.deepEqual([moved.leftOut, moved.skipped], [0, []]);
-    const changed = reported(`${work}.report`).flatMap(({ noun: resourceType, id, changed }) =>
+    const changed = reported(`${work}.report`).flatMap(({ resource: resourceType, id, changed }) =>
       changed.map(({ field, was }: Json) => [resourceType, id, field, was]),
     );
     assert.deepEqual(changed, [
@@ -93,7 +93,7 @@ for (const { test, database, testService } of stores) {
     assert.equal(moved.leftOut, 0, JSON.stringify(moved.skipped));
     const fieldsOf = (resourceType: string) =>
       reported(`${work}.report`)
-        .filter((one) => one.noun === resourceType)
+        .filter((one) => one.resource === resourceType)
         .flatMap(({ changed }) => changed.map(({ field }: Json) => field))
         .sort();
     assert.deepEqual(fieldsOf('clients'), ['active', 'active', 'email', 'email']);
@@ -127,7 +127,7 @@ for (const { test, database, testService } of stores) {
     });
     assert.equal(again.code, 2);
     assert.deepEqual(
-      JSON.parse(again.stdout).skipped.map(({ noun: resourceType, id, left_out }: Json) => [
+      JSON.parse(again.stdout).skipped.map(({ resource: resourceType, id, left_out }: Json) => [
         resourceType,
         id,
         left_out.map(({ field }: Json) => field),

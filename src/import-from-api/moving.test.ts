@@ -98,7 +98,7 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual([moved.leftOut, moved.standing, moved.missing], [0, { readings: 2, changed: 0 }, []]);
       // Who has left stands for what they made, and is in no list.
       assert.deepEqual(
-        linesOf(`${work}.report`).map(({ noun: resourceType, made }) => [resourceType, typeof made]),
+        linesOf(`${work}.report`).map(({ resource: resourceType, made }) => [resourceType, typeof made]),
         [['users', 'string']],
       );
       assert.deepEqual(linesOf(`${work}.ids`), []);
@@ -153,7 +153,7 @@ for (const { test: testOn, database, testService } of stores) {
           { kept: false, taken: 2, strange: 0 },
         ],
       );
-      const map = linesOf(`${work}.ids`).filter(({ noun: resourceType }) => resourceType === 'events');
+      const map = linesOf(`${work}.ids`).filter(({ resource: resourceType }) => resourceType === 'events');
       assert.deepEqual(
         map.map(({ old }) => old),
         ['1', '3', '4', '5', '6', '7', '8', '9'],
@@ -251,10 +251,10 @@ for (const { test: testOn, database, testService } of stores) {
         ],
       );
       assert.equal(
-        report.find(({ noun: resourceType, id }) => resourceType === 'events' && id === '5').record.event_name,
+        report.find(({ resource: resourceType, id }) => resourceType === 'events' && id === '5').record.event_name,
         'E 5',
       );
-      const changed = report.find(({ noun: resourceType, id }) => resourceType === 'events' && id === '3').changed;
+      const changed = report.find(({ resource: resourceType, id }) => resourceType === 'events' && id === '3').changed;
       assert.deepEqual(
         changed.map(({ field, was }: Json) => [field, was]),
         [

@@ -153,7 +153,7 @@ test('a source whose hooks are a page of HTML keeps nobody from the key; a repor
   assert.match(JSON.parse(stdout).key, /^carillon_/);
   assert.match(faults.join(), /\/v2\/hooks\S* answers something that is not JSON/);
   const report = readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8');
-  assert.match(report, /"noun":"users"/);
+  assert.match(report, /"resource":"users"/);
   const again = await carillon([...args, '--as-domain', 'new.test'], { cwd, environment });
   assert.equal(again.code, 1);
   assert.match(again.faults.join(), /^carillon-from-old\.test\.report\.jsonl is there already: /);

@@ -76,9 +76,9 @@ function numbersOf({ resourceType, there, isAsked, here, leftOut, isSame }: Comp
 
 /** Each record that was left out, with the reason. */
 function skippedIn({ skipped, leftOut }: Moved): string[] {
-  const lines = skipped.map(({ resourceType, id, left_out }) => {
+  const lines = skipped.map(({ resource, id, left_out }) => {
     const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
-    return `left out: ${resourceType} ${id || 'without an id'}: ${why}`;
+    return `left out: ${resource} ${id || 'without an id'}: ${why}`;
   });
   const more = leftOut - skipped.length;
   return more > 0 ? [...lines, `left out: ${grouped(more)} more`] : lines;
