@@ -16,8 +16,8 @@ const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, strin
   pending_deliveries: { owed_at: 'created_at' },
   finalized_deliveries: { owed_at: 'created_at', settled_at: 'finalized_at' },
   manual_attempts: { ask_id: 'manual_attempt_id' },
-  assignments: { resourceType: 'resource_type' },
-  team_assignments: { resourceType: 'resource_type' },
+  assignments: { noun: 'resource_type' },
+  team_assignments: { noun: 'resource_type' },
   hooks: { unheard: 'unacknowledged' },
 };
 

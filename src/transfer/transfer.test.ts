@@ -51,7 +51,7 @@ for (const { test, database } of stores) {
     const times = { owed_at: 'created_at', settled_at: 'finalized_at' };
     assert.deepEqual(rows.finalized_deliveries, named(finalized, times));
     assert.deepEqual(rows.manual_attempts, named(manual, { ask_id: 'manual_attempt_id' }));
-    assert.deepEqual(rows.assignments, named(assigned, { resourceType: 'resource_type' }));
+    assert.deepEqual(rows.assignments, named(assigned, { noun: 'resource_type' }));
     assert.equal(rows.hooks?.length, hooks?.length);
     // What is written anew is in format 2, and comes in again.
     const again = join(temporaryFolder(t), 'again.jsonl');

@@ -1,15 +1,15 @@
 import type { Create } from 'zapier-platform-core';
 import { rootOf } from './connection';
 import { given, inputOf } from './inputs';
-import { type Field, type Noun, nouns, shown, titleOf } from './table';
+import { type Field, type ResourceType, resourceTypes, shown, titleOf } from './table';
 
 /** What can be done to a record: which id stands in the address, what is asked for, what is always sent. */
 type Verb = {
   name: string;
   says: string;
   method: 'POST' | 'PUT';
-  idOf: (noun: Noun) => string | undefined;
-  fieldsOf: (noun: Noun) => Field[];
+  idOf: (resourceType: ResourceType) => string | undefined;
+  fieldsOf: (resourceType: ResourceType) => Field[];
   body?: Record<string, unknown>;
 };
 
@@ -32,37 +32,37 @@ const verbs: readonly Verb[] = [
   },
 ];
 
-const isCompleted = ({ change }: Noun) => change.some(({ name }) => name === 'completed');
+const isCompleted = ({ change }: ResourceType) => change.some(({ name }) => name === 'completed');
 
 export const creates = Object.fromEntries(
-  nouns.flatMap((noun) =>
+  resourceTypes.flatMap((resourceType) =>
     verbs
-      .filter(({ name }) => name !== 'complete' || isCompleted(noun))
-      .map((verb) => createOf(noun, verb))
+      .filter(({ name }) => name !== 'complete' || isCompleted(resourceType))
+      .map((verb) => createOf(resourceType, verb))
       .map((create) => [create.key, create]),
   ),
 );
 
-function createOf(noun: Noun, { name, says, method, idOf, fieldsOf, body = {} }: Verb): Create {
-  const idName = idOf(noun);
-  const fields = fieldsOf(noun);
-  const title = titleOf(noun.name);
+function createOf(resourceType: ResourceType, { name, says, method, idOf, fieldsOf, body = {} }: Verb): Create {
+  const idName = idOf(resourceType);
+  const fields = fieldsOf(resourceType);
+  const title = titleOf(resourceType.name);
   const idField: Field[] =
     idName === undefined ? [] : [{ name: idName, says: 'Which one.', form: 'text', required: true }];
   return {
-    key: `${name}_${noun.name}`,
+    key: `${name}_${resourceType.name}`,
     noun: title,
-    display: { label: `${titleOf(name)} ${title}`, description: `${says} one ${noun.name}.` },
+    display: { label: `${titleOf(name)} ${title}`, description: `${says} one ${resourceType.name}.` },
     operation: {
       inputFields: [...idField, ...fields].map(inputOf),
       perform: async (z, bundle) => {
         const inputData: Record<string, unknown> = bundle.inputData;
         const id = idName === undefined ? '' : `/${encodeURIComponent(String(inputData[idName]))}`;
-        const url = `${rootOf(z, bundle)}/${noun.plural}${id}`;
+        const url = `${rootOf(z, bundle)}/${resourceType.plural}${id}`;
         const answer = await z.request({ url, method, body: { ...given(fields, inputData), ...body } });
-        return shown(noun, answer.data.data);
+        return shown(resourceType, answer.data.data);
       },
-      sample: shown(noun, noun.sample),
+      sample: shown(resourceType, resourceType.sample),
     },
   };
 }

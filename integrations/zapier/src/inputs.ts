@@ -1,5 +1,5 @@
 import type { PlainInputField } from 'zapier-platform-core';
-import { type Field, nouns, titleOf } from './table';
+import { type Field, resourceTypes, titleOf } from './table';
 
 const types: Record<Field['form'], PlainInputField['type']> = {
   text: 'string',
@@ -18,7 +18,7 @@ const words: Record<string, string> = {
 
 /** How Zapier asks for a field; an id is chosen from a list of names. */
 export function inputOf({ name, says, form, required = false, words: values = [] }: Field): PlainInputField {
-  const other = nouns.find(({ key }) => key === name);
+  const other = resourceTypes.find(({ key }) => key === name);
   return {
     key: name,
     label: titleOf(name),

@@ -5,8 +5,8 @@ export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
 export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
 
-/** A noun of the service: where its records are, and what is asked for to create, change and find them. */
-export type Noun = {
+/** A resource type of the service: where its records are, and what is asked for to create, change and find them. */
+export type ResourceType = {
   name: string;
   plural: string;
   /** The field that holds its id. */
@@ -20,12 +20,12 @@ export type Noun = {
   sample: Record<string, unknown>;
 };
 
-export const nouns = service.nouns as Noun[];
+export const resourceTypes = service.resourceTypes as ResourceType[];
 
-/** What a hook can be told of, with the noun whose record it rings for. */
-export const hookKinds: { name: string; noun: Noun }[] = service.kinds.flatMap(({ name, noun, hooks }) => {
-  const found = nouns.find((one) => one.name === noun);
-  return hooks && found !== undefined ? [{ name, noun: found }] : [];
+/** What a hook can be told of, with the resource type whose record it rings for. */
+export const hookKinds: { name: string; resourceType: ResourceType }[] = service.kinds.flatMap(({ name, resourceType, hooks }) => {
+  const found = resourceTypes.find((one) => one.name === resourceType);
+  return hooks && found !== undefined ? [{ name, resourceType: found }] : [];
 });
 
 /** `completed_task` → `Completed Task`. */
@@ -37,6 +37,6 @@ export function titleOf(name: string): string {
 /** A record as Zapier wants it: with `id`. */
 export type Shown = Record<string, unknown> & { id: string };
 
-export function shown({ key }: Noun, record: Record<string, unknown>): Shown {
+export function shown({ key }: ResourceType, record: Record<string, unknown>): Shown {
   return { id: String(record[key]), ...record };
 }

@@ -1,7 +1,7 @@
 import type { Bundle, Trigger, ZObject } from 'zapier-platform-core';
 import { expected, rootOf } from './connection';
 import { recordsAt } from './records';
-import { hookKinds, type Noun, nouns, type Shown, shown, titleOf } from './table';
+import { hookKinds, type ResourceType, resourceTypes, type Shown, shown, titleOf } from './table';
 
 /** How many records Zapier is shown as examples, and how many in a list to choose from. */
 const EXAMPLES = 3;
@@ -9,31 +9,31 @@ const CHOICES = 100;
 
 /** One for each kind that a hook can be told of. */
 const hooks = hookKinds.map(
-  ({ name, noun }): Trigger => ({
+  ({ name, resourceType }): Trigger => ({
     key: name,
-    noun: titleOf(noun.name),
+    noun: titleOf(resourceType.name),
     display: { label: titleOf(name), description: `Triggers as soon as ${sentenceOf(name)}, done by you.` },
     operation: {
       type: 'hook',
       performSubscribe: (z, bundle) => subscribe(z, bundle, name),
       performUnsubscribe: unsubscribe,
-      perform: (z, bundle) => record(z, bundle, noun),
-      performList: (z, bundle) => list(z, bundle, noun, { limit: EXAMPLES, ...examplesOf(name) }),
-      sample: shown(noun, noun.sample),
+      perform: (z, bundle) => record(z, bundle, resourceType),
+      performList: (z, bundle) => list(z, bundle, resourceType, { limit: EXAMPLES, ...examplesOf(name) }),
+      sample: shown(resourceType, resourceType.sample),
     },
   }),
 );
 
-/** One for each noun, never shown: what Zapier offers where the id of a record is asked for. */
-const choices = nouns.map(
-  (noun): Trigger => ({
-    key: `list_${noun.name}`,
-    noun: titleOf(noun.name),
-    display: { label: `List of ${titleOf(noun.plural)}`, description: 'Fills the lists to choose from.', hidden: true },
+/** One for each resource type, never shown: what Zapier offers where the id of a record is asked for. */
+const choices = resourceTypes.map(
+  (resourceType): Trigger => ({
+    key: `list_${resourceType.name}`,
+    noun: titleOf(resourceType.name),
+    display: { label: `List of ${titleOf(resourceType.plural)}`, description: 'Fills the lists to choose from.', hidden: true },
     operation: {
       type: 'polling',
       canPaginate: true,
-      perform: (z, bundle) => list(z, bundle, noun, { limit: CHOICES, offset: CHOICES * (bundle.meta?.page ?? 0) }),
+      perform: (z, bundle) => list(z, bundle, resourceType, { limit: CHOICES, offset: CHOICES * (bundle.meta?.page ?? 0) }),
     },
   }),
 );
@@ -41,9 +41,9 @@ const choices = nouns.map(
 export const triggers = Object.fromEntries([...hooks, ...choices].map((trigger) => [trigger.key, trigger]));
 
 function sentenceOf(kind: string): string {
-  const [what, noun = ''] = kind.split('_');
-  const article = /^[aeio]/.test(noun) ? 'an' : 'a';
-  return what === 'completed' ? `${article} ${noun} is completed` : `${article} ${noun} is created`;
+  const [what, resourceType = ''] = kind.split('_');
+  const article = /^[aeio]/.test(resourceType) ? 'an' : 'a';
+  return what === 'completed' ? `${article} ${resourceType} is completed` : `${article} ${resourceType} is created`;
 }
 
 function examplesOf(kind: string): Record<string, string> {
@@ -74,23 +74,23 @@ async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
 }
 
 /**
- * The record that a notification names: one of this trigger's noun, on this service. Anybody can POST to a target (the
+ * The record that a notification names: one of this trigger's resource type, on this service. Anybody can POST to a target (the
  * specification, section 5). A test of the hook names the hook and triggers nothing, nor does what was deleted since.
  */
-async function record(z: ZObject, bundle: Bundle, noun: Noun): Promise<Shown[]> {
+async function record(z: ZObject, bundle: Bundle, resourceType: ResourceType): Promise<Shown[]> {
   const url = String(bundle.cleanedRequest?.resource_url);
   const root = rootOf(z, bundle);
   const [, plural] = /^\/(\w+)\/\d+$/.exec(url.startsWith(root) ? url.slice(root.length) : '') ?? [];
   if (plural === 'hooks') return [];
-  if (plural !== noun.plural)
-    throw new z.errors.Error(`That is the address of no ${noun.name} here.`, 'foreign_address');
+  if (plural !== resourceType.plural)
+    throw new z.errors.Error(`That is the address of no ${resourceType.name} here.`, 'foreign_address');
   const answer = await z.request({ url, ...expected(404) });
-  return answer.status === 404 ? [] : [shown(noun, answer.data.data)];
+  return answer.status === 404 ? [] : [shown(resourceType, answer.data.data)];
 }
 
 type Wanted = Readonly<Record<string, string | number>> & { readonly limit: number };
 
-async function list(z: ZObject, bundle: Bundle, noun: Noun, wanted: Wanted): Promise<Shown[]> {
-  const records = await recordsAt(z, `${rootOf(z, bundle)}/${noun.plural}`, wanted);
-  return records.map((record) => shown(noun, record));
+async function list(z: ZObject, bundle: Bundle, resourceType: ResourceType, wanted: Wanted): Promise<Shown[]> {
+  const records = await recordsAt(z, `${rootOf(z, bundle)}/${resourceType.plural}`, wanted);
+  return records.map((record) => shown(resourceType, record));
 }

@@ -17,7 +17,7 @@ type Flags = ConnectionFlags & FlagValues & { readonly json?: true };
 
 /** One record that was made on the way. */
 type Made = {
-  readonly resourceType: string;
+  readonly resource: string;
   readonly id: string;
   readonly name: string;
   readonly resource_url: string;
@@ -95,7 +95,7 @@ async function make(
   const location = answer.headers.get('location') ?? '';
   return [
     ...before,
-    { resourceType, id: textOf(`${resourceType}_id`), name: textOf(`${resourceType}_name`), resource_url: location },
+    { resource: resourceType, id: textOf(`${resourceType}_id`), name: textOf(`${resourceType}_name`), resource_url: location },
   ];
 }
 
@@ -138,7 +138,7 @@ const brief = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 function linesOf(kind: Kind, made: readonly Made[], hooks: readonly Hook[] | undefined): string[] {
   const told = hooks?.map(({ id, state, target_url }) => `told: hook ${id} (${state}) at ${target_url}`);
   return [
-    ...made.map(({ resourceType, id, name }) => `made: ${resourceType} ${id} ${name}`),
+    ...made.map(({ resource, id, name }) => `made: ${resource} ${id} ${name}`),
     `${kind}: ${made.at(-1)?.resource_url}`,
     ...(told ?? ['told: not known; this key may not read hooks']),
     ...(told?.length === 0

@@ -131,7 +131,7 @@ test('trigger makes a real one of each kind, with what it needs, and says who is
 
   const task = await trigger('completed_task', '--task-name', 'Ring');
   assert.deepEqual(
-    task.made.map(({ noun: resourceType, id, name }: Record<string, string>) => [resourceType, id, name]),
+    task.made.map(({ resource, id, name }: Record<string, string>) => [resource, id, name]),
     [
       ['project', '1', 'Triggered project'],
       ['task', '1', 'Ring'],

@@ -75,7 +75,7 @@ for (const { test, database } of shared) {
     const held = await store.read.selectFrom('hooks').select('hook_id').where('lease_owner', '<>', 0).execute();
     assert.deepEqual(held, hooks.slice(0, 1));
     const { rows: commits } = await sql<{ queues: number }>`
-      select count(*)::int as lanes from hooks where lease_owner = 0 group by xmin::text`.execute(store.read);
+      select count(*)::int as queues from hooks where lease_owner = 0 group by xmin::text`.execute(store.read);
     assert.ok(Math.max(...commits.map(({ queues }) => queues)) <= 500, JSON.stringify(commits));
   });
 }

@@ -1,6 +1,6 @@
-import { type Noun, nouns } from '../parts/table';
+import { type ResourceType, resourceTypes } from '../parts/table';
 
-/** What can be done with every record, and with some; `at` is where below the noun, `takes` what is asked for. */
+/** What can be done with every record, and with some; `at` is where below the resource type, `takes` what is asked for. */
 export type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   at: 'all' | 'one' | 'parent' | 'restore';
@@ -21,7 +21,7 @@ const completing: Record<string, Operation> = {
 };
 
 /** A resource of the node: where its records are, and what can be done with them. */
-export type Resource = Omit<Noun, 'label'> & { operations: Record<string, Operation> };
+export type Resource = Omit<ResourceType, 'label'> & { operations: Record<string, Operation> };
 
 const hook: Resource = {
   name: 'hook',
@@ -39,11 +39,11 @@ const hook: Resource = {
 
 /** Every resource, by name. */
 export const resources: Record<string, Resource> = Object.fromEntries(
-  [...nouns.map(withOperations), hook].map((resource) => [resource.name, resource]),
+  [...resourceTypes.map(withOperations), hook].map((resource) => [resource.name, resource]),
 );
 
-function withOperations(noun: Noun): Resource {
-  const create: Operation = { method: 'POST', at: noun.parent === undefined ? 'all' : 'parent', takes: 'creation' };
-  const isCompleted = noun.change.some(({ name }) => name === 'completed');
-  return { ...noun, operations: { ...(isCompleted ? completing : {}), create, ...common } };
+function withOperations(resourceType: ResourceType): Resource {
+  const create: Operation = { method: 'POST', at: resourceType.parent === undefined ? 'all' : 'parent', takes: 'creation' };
+  const isCompleted = resourceType.change.some(({ name }) => name === 'completed');
+  return { ...resourceType, operations: { ...(isCompleted ? completing : {}), create, ...common } };
 }

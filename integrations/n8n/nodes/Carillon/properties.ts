@@ -104,8 +104,8 @@ function propertiesOf(resource: Resource): INodeProperties[] {
 
 function optionOf(name: string, resource: Resource): INodePropertyOptions {
   const title = OPERATION_NAMES[name] ?? titleOf(name);
-  const noun = name === 'getAll' ? resource.plural : `a ${resource.name}`.replace(/^a (?=[aeio])/, 'an ');
-  return { name: title, value: name, action: `${title[0]}${title.slice(1).toLowerCase()} ${noun}` };
+  const resourceType = name === 'getAll' ? resource.plural : `a ${resource.name}`.replace(/^a (?=[aeio])/, 'an ');
+  return { name: title, value: name, action: `${title[0]}${title.slice(1).toLowerCase()} ${resourceType}` };
 }
 
 function textProperty(

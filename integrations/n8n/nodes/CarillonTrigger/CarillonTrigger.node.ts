@@ -10,7 +10,7 @@ import {
 } from 'n8n-workflow';
 import { messageOf } from '../parts/call';
 import { placeOf, recordAt } from '../parts/record';
-import { kinds, nouns, titleOf } from '../parts/table';
+import { kinds, resourceTypes, titleOf } from '../parts/table';
 import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
 
 /** Starts a workflow when something happens: a hook for each active workflow, and no polling. */
@@ -104,8 +104,8 @@ function wantedBy(context: IHookFunctions): Wanted {
 }
 
 function pluralOf(kind: string): string | undefined {
-  const noun = kinds.find(({ name }) => name === kind)?.noun;
-  return nouns.find(({ name }) => name === noun)?.plural;
+  const resourceType = kinds.find(({ name }) => name === kind)?.resourceType;
+  return resourceTypes.find(({ name }) => name === resourceType)?.plural;
 }
 
 /** Answers without starting the workflow. */

@@ -1,11 +1,11 @@
 import type { IDataObject } from 'n8n-workflow';
 import { baseUrlOf, type Context, call, refusal } from './call';
-import { nouns } from './table';
+import { resourceTypes } from './table';
 
-/** A record of the service: the plural of its noun, and its id. */
+/** A record of the service: the plural of its resource type, and its id. */
 export type Place = { plural: string; id: string };
 
-const known = new Set([...nouns.map(({ plural }) => plural), 'hooks', 'users']);
+const known = new Set([...resourceTypes.map(({ plural }) => plural), 'hooks', 'users']);
 
 /**
  * What a `resource_url` names, if it is the address of a record of this service. Anybody can POST to a target, and the

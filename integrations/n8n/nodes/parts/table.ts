@@ -5,8 +5,8 @@ export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
 export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
 
-/** A noun of the service: where its records are, and what is asked for to create, change and find them. */
-export type Noun = {
+/** A resource type of the service: where its records are, and what is asked for to create, change and find them. */
+export type ResourceType = {
   name: string;
   plural: string;
   /** The field that holds its id. */
@@ -19,12 +19,12 @@ export type Noun = {
   filters: Field[];
 };
 
-export type Kind = { name: string; noun: string; hooks: boolean };
+export type Kind = { name: string; resourceType: string; hooks: boolean };
 
 /** Everything that can happen; `hooks`: what a hook can be told of. */
 export const kinds: Kind[] = service.kinds;
 
-export const nouns = service.nouns as Noun[];
+export const resourceTypes = service.resourceTypes as ResourceType[];
 
 /** `completed_task` → `Completed task`; n8n asks for Title Case in lists of options. */
 export function titleOf(name: string): string {
