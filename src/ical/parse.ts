@@ -3,7 +3,7 @@ import { CalendarError, type Component, type Line, outlineOf } from './line-read
 import { propertyIn, textOf } from './property.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
 import { type Skipped, SkippedLines } from './skipped.ts';
-import { machineZone, SourceZones } from './source-zone.ts';
+import { SourceZones } from './source-zone.ts';
 import { Times } from './times.ts';
 import { Steps } from './work-budget.ts';
 import { isZone } from './zone.ts';
@@ -32,7 +32,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
   const named = zoneNamed(lines, drops);
   const zone = options.zone ?? named;
   const zones = new SourceZones(components, drops, steps);
-  const times = new Times(zones, zone === undefined ? undefined : machineZone(zone));
+  const times = new Times(zones, zone);
   const events: ReadEvent[] = [];
   const reading = new Reading({ drops, times, options, steps, events });
   for (const [uid, found] of eventsIn(components, drops)) {

@@ -1,6 +1,6 @@
 import { type Dated, datedOf } from './days.ts';
 import type { IcalValue } from './ical-value.ts';
-import { momentOf, type SourceZone, type SourceZones, UTC_ZONE, wallOf } from './source-zone.ts';
+import { machineZone, momentOf, type SourceZone, type SourceZones, UTC_ZONE, wallOf } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 
 /** A time as the service keeps it, `YYYY-MM-DD HH:MM:SS`; another form for years that it does not know. */
@@ -21,12 +21,15 @@ export function isWithinYears(dated: Dated): boolean {
 /** Converts the times of a file to one zone, or leaves them as they are written where there is none. */
 export class Times {
   readonly #zones: Pick<SourceZones, 'find'>;
+  readonly #targetName: string | undefined;
   readonly #target: SourceZone | undefined;
   readonly #zoned = new Map<string, number>();
 
-  constructor(zones: Pick<SourceZones, 'find'>, target: SourceZone | undefined) {
+  /** @param target the IANA name of the zone to convert to; undefined leaves times as they are written */
+  constructor(zones: Pick<SourceZones, 'find'>, target: string | undefined) {
     this.#zones = zones;
-    this.#target = target;
+    this.#targetName = target;
+    this.#target = target === undefined ? undefined : machineZone(target);
   }
 
   /** The zones that times were in, each with the line where it stands first. */
@@ -45,7 +48,8 @@ export class Times {
   /** What a clock of the target shows. */
   converted(time: Written): number {
     const zone = this.zoneOf(time);
-    if (zone === undefined || this.#target === undefined) return time.wallMs;
+    // In the same zone a time stays as it is written, also one that no clock shows, since clocks are put forward over it.
+    if (zone === undefined || this.#target === undefined || time.zone === this.#targetName) return time.wallMs;
     return wallOf(this.#target, momentOf(zone, time.wallMs));
   }
 

@@ -75,7 +75,15 @@ test('X9 events that are written and read again are the same events: names, days
         events.map(({ name, dated }) => ({ event_name: name, ...dated })),
       );
     }),
-    { numRuns: 300 },
+    {
+      numRuns: 300,
+      examples: [
+        [
+          [{ name: '!', dated: { start_date: '2026-09-27 03:00:00', due_date: '2026-09-27 00:00:00' } }],
+          'Pacific/Chatham',
+        ],
+      ],
+    },
   );
 });
 

@@ -27,7 +27,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   owed_at: 'created_at',
   settled_at: 'finalized_at',
   ask_id: 'manual_attempt_id',
-  resourceType: 'resource_type',
+  noun: 'resource_type',
 };
 const nameNow = (name: unknown) => RENAMED[String(name)] ?? String(name);
 

@@ -17,6 +17,9 @@ import type { Seen as AttackSeen } from './sockets.ts';
 const HONEST_PER_SECOND = 40;
 const HONEST_CONNECTIONS = 96;
 
+/** The honest callers ask for this time before anything is measured: until then much of the service is not compiled. */
+const WARM_UP_MS = 3_000;
+
 /** The attack begins when the honest callers have been asking for this time. */
 const BEFORE_MS = 500;
 
@@ -64,6 +67,7 @@ async function prove(run: Run): Promise<Figure> {
   const broken: string[] = [];
   const proveOn = async (store: TestStore, chosen: readonly Case[]) => {
     const scene = await sceneOn(store, run.context);
+    await within((context) => honestCalls(context, scene, WARM_UP_MS));
     for (const { attack, by } of chosen) {
       for (const attacker of by) {
         const seen = await attacked(scene, attack, attacker, (run.count * 1_000) / by.length);
@@ -95,10 +99,9 @@ function shareOf(index: number, stores: number): readonly Case[] {
 
 function attacked(scene: Scene, attack: Attack, by: Attacker, forMs: number): Promise<Seen> {
   return within(async (context) => {
-    const { service, honest, target } = scene;
+    const { service, target } = scene;
     const resident = watchResident(context, service.process.pid ?? 0);
-    const order = { origin: service.baseUrl, requests: honest, connections: HONEST_CONNECTIONS };
-    const calling = runGenerator(context, { ...order, rate: HONEST_PER_SECOND, forMs: BEFORE_MS + forMs }, service);
+    const calling = honestCalls(context, scene, BEFORE_MS + forMs);
     await wait(BEFORE_MS);
     const attacking = runAttack(context, {
       attack: attack.name,
@@ -112,6 +115,11 @@ function attacked(scene: Scene, attack: Attack, by: Attacker, forMs: number): Pr
     const undelivered = await undeliveredOf(answered.made, target);
     return { honest: answered, attack: seen, created: answered.made.length, undelivered, residentMiB: resident() };
   });
+}
+
+function honestCalls(context: Cleanup, { service, honest }: Scene, forMs: number) {
+  const load = { connections: HONEST_CONNECTIONS, rate: HONEST_PER_SECOND, forMs };
+  return runGenerator(context, { origin: service.baseUrl, requests: honest, ...load }, service);
 }
 
 async function runAttack(context: Cleanup, orders: Orders): Promise<AttackSeen> {
