@@ -21,7 +21,10 @@ function searchOf(resourceType: ResourceType): Search {
   return {
     key: `find_${resourceType.name}`,
     noun: title,
-    display: { label: `Find ${title}`, description: `Finds one ${resourceType.name} by its ID or by what is known of it.` },
+    display: {
+      label: `Find ${title}`,
+      description: `Finds one ${resourceType.name} by its ID or by what is known of it.`,
+    },
     operation: {
       inputFields: [id, ...resourceType.filters.map(inputOf)],
       perform: async (z, bundle) => {

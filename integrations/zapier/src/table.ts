@@ -23,10 +23,12 @@ export type ResourceType = {
 export const resourceTypes = service.resourceTypes as ResourceType[];
 
 /** What a hook can be told of, with the resource type whose record it rings for. */
-export const hookKinds: { name: string; resourceType: ResourceType }[] = service.kinds.flatMap(({ name, resourceType, hooks }) => {
-  const found = resourceTypes.find((one) => one.name === resourceType);
-  return hooks && found !== undefined ? [{ name, resourceType: found }] : [];
-});
+export const hookKinds: { name: string; resourceType: ResourceType }[] = service.kinds.flatMap(
+  ({ name, resourceType, hooks }) => {
+    const found = resourceTypes.find((one) => one.name === resourceType);
+    return hooks && found !== undefined ? [{ name, resourceType: found }] : [];
+  },
+);
 
 /** `completed_task` → `Completed Task`. */
 export function titleOf(name: string): string {

@@ -29,11 +29,16 @@ const choices = resourceTypes.map(
   (resourceType): Trigger => ({
     key: `list_${resourceType.name}`,
     noun: titleOf(resourceType.name),
-    display: { label: `List of ${titleOf(resourceType.plural)}`, description: 'Fills the lists to choose from.', hidden: true },
+    display: {
+      label: `List of ${titleOf(resourceType.plural)}`,
+      description: 'Fills the lists to choose from.',
+      hidden: true,
+    },
     operation: {
       type: 'polling',
       canPaginate: true,
-      perform: (z, bundle) => list(z, bundle, resourceType, { limit: CHOICES, offset: CHOICES * (bundle.meta?.page ?? 0) }),
+      perform: (z, bundle) =>
+        list(z, bundle, resourceType, { limit: CHOICES, offset: CHOICES * (bundle.meta?.page ?? 0) }),
     },
   }),
 );

@@ -95,7 +95,12 @@ async function make(
   const location = answer.headers.get('location') ?? '';
   return [
     ...before,
-    { resource: resourceType, id: textOf(`${resourceType}_id`), name: textOf(`${resourceType}_name`), resource_url: location },
+    {
+      resource: resourceType,
+      id: textOf(`${resourceType}_id`),
+      name: textOf(`${resourceType}_name`),
+      resource_url: location,
+    },
   ];
 }
 

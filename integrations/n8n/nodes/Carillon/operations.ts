@@ -43,7 +43,11 @@ export const resources: Record<string, Resource> = Object.fromEntries(
 );
 
 function withOperations(resourceType: ResourceType): Resource {
-  const create: Operation = { method: 'POST', at: resourceType.parent === undefined ? 'all' : 'parent', takes: 'creation' };
+  const create: Operation = {
+    method: 'POST',
+    at: resourceType.parent === undefined ? 'all' : 'parent',
+    takes: 'creation',
+  };
   const isCompleted = resourceType.change.some(({ name }) => name === 'completed');
   return { ...resourceType, operations: { ...(isCompleted ? completing : {}), create, ...common } };
 }
