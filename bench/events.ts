@@ -4,7 +4,7 @@ import { within } from '../test/kit/cleanup.ts';
 import { openAt } from '../test/kit/database.ts';
 
 const PROJECTS = 24;
-const ROWS_A_WRITE = 5_000;
+const INSERT_BATCH_SIZE = 5_000;
 export const DAY_MS = 86_400_000;
 
 /** The same numbers in every run. */
@@ -61,8 +61,8 @@ export function fillWithEvents(
     const store = await openAt(context, database);
     const inserter = new Inserter();
     const next = random(1);
-    for (let begin = 1; begin <= events; begin += ROWS_A_WRITE) {
-      const count = Math.min(ROWS_A_WRITE, events - begin + 1);
+    for (let begin = 1; begin <= events; begin += INSERT_BATCH_SIZE) {
+      const count = Math.min(INSERT_BATCH_SIZE, events - begin + 1);
       const rows = Array.from({ length: count }, (_, index) => eventRow(begin + index, years, next));
       inMonth += rows.filter(
         (row) => row.start_date.slice(0, 10) >= first && row.start_date.slice(0, 10) <= last,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
 
-const LONGEST_START_MS = 20_000;
+const START_TIMEOUT_MS = 20_000;
 
 /** A program of this folder in a process of its own; where it is, if it listens; and which process does the work. */
 export type Program = { readonly url: string; readonly pid: number | undefined; readonly process: ChildProcess };
@@ -16,7 +16,7 @@ export async function startProgram(context: Cleanup, path: string, words: readon
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   atEnd(context, () => child.kill('SIGKILL'));
-  const [said] = await once(child, 'message', { signal: AbortSignal.timeout(LONGEST_START_MS) });
+  const [said] = await once(child, 'message', { signal: AbortSignal.timeout(START_TIMEOUT_MS) });
   const { url, pid = child.pid } = said as { url: string; pid?: number };
   if (pid !== undefined && pid !== child.pid) atEnd(context, () => process.kill(pid, 'SIGKILL'));
   return { url, pid, process: child };

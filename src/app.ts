@@ -24,8 +24,8 @@ import { notFound, Problem } from './problems.ts';
 import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
-const LARGEST_HEADERS = 16 * 1_024;
-const LONGEST_URL = 8 * 1_024;
+const MAX_HEADER_BYTES = 16 * 1_024;
+const MAX_URL_BYTES = 8 * 1_024;
 
 export type AppPorts = {
   readonly store: Store;
@@ -92,7 +92,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: {
       ServerResponse: gate.turnAnswers.responseClass,
-      maxHeaderSize: LARGEST_HEADERS,
+      maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 0,
       // A missing host is refused as a problem, like all else.
       requireHostHeader: false,
@@ -128,7 +128,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     const { url = '' } = request.raw;
-    if (url.length > LONGEST_URL) throw new Problem('uri_too_long');
+    if (url.length > MAX_URL_BYTES) throw new Problem('uri_too_long');
     // Behind a door it is known first who comes.
     if (!isProbe(url) && !ports.doors.some(({ prefix }) => url.startsWith(prefix))) work.beginVisit(request, reply);
     done();

@@ -12,13 +12,13 @@ export type Clock = {
 };
 
 /** Node cuts longer timers to 1 ms. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(waitMs, run) {
-    const timer = setTimeout(run, Math.min(Math.max(waitMs, 0), LONGEST_TIMER_MS));
+    const timer = setTimeout(run, Math.min(Math.max(waitMs, 0), MAX_TIMER_MS));
     return () => clearTimeout(timer);
   },
 };

@@ -22,7 +22,7 @@ export function parseRate(text: string): Rate | undefined {
 const UTC = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
 /** A life longer than a century is a slip of the pen, and would leave the calendar's four-digit years. */
-const LONGEST_LIFE_MS = 36_500 * UNITS_MS.d;
+const MAX_LIFETIME_MS = 36_500 * UNITS_MS.d;
 
 /** When something is to end: so many milliseconds from now, at a moment (since the epoch, UTC), or never. */
 export type Expiry = { readonly afterMs: number } | { readonly at: number } | null;
@@ -35,7 +35,7 @@ export function parseExpiry(value: unknown): Expiry | undefined {
   if (value === '' || value === null) return null;
   if (typeof value !== 'string') return undefined;
   const afterMs = parseDuration(value);
-  if (afterMs !== undefined) return afterMs <= LONGEST_LIFE_MS ? { afterMs } : undefined;
+  if (afterMs !== undefined) return afterMs <= MAX_LIFETIME_MS ? { afterMs } : undefined;
   const at = UTC.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
   // Date.parse rolls 30 February over into March; only a moment that reads back as it was written is one (C9).
   const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(value.replace(' ', 'T'));

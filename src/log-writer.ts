@@ -3,10 +3,10 @@ import { type Clock, systemClock } from './clock.ts';
 import { printableJson } from './control-characters.ts';
 
 /** What is held at the most, characters, where nobody takes it; the lines beyond it are dropped. */
-const MOST_HELD = 1_024 * 1_024;
+const MAX_BUFFERED_BYTES = 1_024 * 1_024;
 
 /** When it is tried again where whoever reads has not made room yet. */
-const AGAIN_MS = 10;
+const RETRY_DELAY_MS = 10;
 
 /** Writes what it can of a text, and answers how many octets that were. */
 type Write = (octets: Uint8Array) => number;
@@ -33,7 +33,7 @@ export class LogLines {
   write(line: string): void {
     // Whoever reads along may do so on a terminal. The end of the line is no part of the JSON.
     const safe = `${printableJson(line.slice(0, -1))}\n`;
-    if (this.#length + safe.length > MOST_HELD) return;
+    if (this.#length + safe.length > MAX_BUFFERED_BYTES) return;
     this.#held.push(safe);
     this.#length += safe.length;
     if (this.#cancel !== undefined) return;
@@ -50,7 +50,7 @@ export class LogLines {
     this.#held = [];
     this.#rest = this.#writeOut(this.#rest.length === 0 ? said : Buffer.concat([this.#rest, said]));
     this.#length = this.#rest.length;
-    if (this.#length > 0) this.#cancel = this.#clock.after(AGAIN_MS, () => this.flushSync());
+    if (this.#length > 0) this.#cancel = this.#clock.after(RETRY_DELAY_MS, () => this.flushSync());
   }
 
   /** What was not taken, and may be later. */

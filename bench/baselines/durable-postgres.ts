@@ -4,9 +4,9 @@ import { sayWhere } from './where.ts';
 
 // F2 on PostgreSQL: node:http, and one prepared insert for all calls that wait, which is a transaction by itself: group
 // commit. Nobody is asked who they are, nothing is checked, nobody is told.
-const GROUPS_AT_ONCE = 4;
+const GROUP_CONCURRENCY = 4;
 const [, , connectionString = ''] = process.argv;
-const pool = new pg.Pool({ connectionString, max: GROUPS_AT_ONCE });
+const pool = new pg.Pool({ connectionString, max: GROUP_CONCURRENCY });
 await pool.query('create table if not exists floor (event_id bigserial primary key, name text, start text, due text)');
 const text =
   'insert into floor (name, start, due) select * from unnest($1::text[], $2::text[], $3::text[]) returning event_id';
@@ -47,7 +47,7 @@ const server = createServer((request, response) => {
   request.on('data', (part: Buffer) => void parts.push(part));
   request.on('end', () => {
     waiting.push({ event: JSON.parse(String(Buffer.concat(parts))), response });
-    if (waiting.length === 1 && underWay < GROUPS_AT_ONCE) commit();
+    if (waiting.length === 1 && underWay < GROUP_CONCURRENCY) commit();
   });
 });
 server.listen(0, '127.0.0.1', () => sayWhere(server));

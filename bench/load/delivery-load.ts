@@ -5,10 +5,10 @@ const LOOK_MS = 20;
 const SILENT_MS = 500;
 
 /** No more is committed while so much is still to be told: the rate that lasts is the one at which the backlog is flat. */
-export const MOST_BEHIND = 2_000;
+export const MAX_BEHIND = 2_000;
 
 /** What is still to be told is waited for so long. */
-const LONGEST_REST_MS = 60_000;
+const DRAIN_TIMEOUT_MS = 60_000;
 
 /** How many were pending and told so far. */
 export type Tally = { pending: number; told: number };
@@ -37,7 +37,7 @@ export async function toldPerSecond(
   while (!isOver()) await count();
   const behind = tally.pending - tally.told;
   await committing;
-  for (const giveUpAt = performance.now() + LONGEST_REST_MS; tally.told < tally.pending; await count()) {
+  for (const giveUpAt = performance.now() + DRAIN_TIMEOUT_MS; tally.told < tally.pending; await count()) {
     if (performance.now() > giveUpAt) throw new Error(`of ${tally.pending} pending, ${tally.told} were told`);
   }
   const perSecond = tally.told / ((performance.now() - begun) / 1_000);
@@ -59,7 +59,7 @@ export function asFastAsTold(write: (writer: number) => Promise<number>, writers
   return async (tally, isOver) => {
     const keepWriting = async (_: unknown, writer: number) => {
       while (!isOver()) {
-        if (tally.pending - tally.told > MOST_BEHIND) await wait(LOOK_MS);
+        if (tally.pending - tally.told > MAX_BEHIND) await wait(LOOK_MS);
         else add(tally, await write(writer));
       }
     };

@@ -3,7 +3,7 @@ import { moment } from '../statistics.ts';
 import { Connection, Refused, type Wired } from './connection.ts';
 
 /** Asks that were still unanswered when the last one had been due for so long are given up, and say so. */
-export const LONGEST_ANSWER_MS = 30_000;
+export const RESPONSE_TIMEOUT_MS = 30_000;
 
 /**
  * What became of one ask: when it was due, when it was sent, when its answer was there, milliseconds; and that answer.
@@ -41,7 +41,7 @@ export async function atRate(
       throw error;
     });
     free.push(connection);
-    return { dueAt, sentAt, answeredAt: body === undefined ? sentAt + LONGEST_ANSWER_MS : moment(), body };
+    return { dueAt, sentAt, answeredAt: body === undefined ? sentAt + RESPONSE_TIMEOUT_MS : moment(), body };
   };
   const begun = moment();
   const count = Math.round((perSecond * forMs) / 1_000);
@@ -54,9 +54,9 @@ export async function atRate(
     one.catch(() => undefined);
     asked.push(one);
   }
-  const giveUp = AbortSignal.timeout(LONGEST_ANSWER_MS);
+  const giveUp = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
   const gaveUp = new Promise<never>((_, reject) => {
-    giveUp.addEventListener('abort', () => reject(new Error(`not answered within ${LONGEST_ANSWER_MS} ms`)));
+    giveUp.addEventListener('abort', () => reject(new Error(`not answered within ${RESPONSE_TIMEOUT_MS} ms`)));
   });
   try {
     return await Promise.race([Promise.all(asked), gaveUp]);

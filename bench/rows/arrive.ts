@@ -7,7 +7,7 @@ import { type Database, databases, type Stage } from '../environment.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
 import { untilSilent } from '../load/delivery-load.ts';
-import { atRate, LONGEST_ANSWER_MS } from '../load/open-loop.ts';
+import { atRate, RESPONSE_TIMEOUT_MS } from '../load/open-loop.ts';
 import { nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
@@ -35,7 +35,7 @@ const peerAt = (perSecond: number) => `${peerNameOf(PEER)}, ${perSecond.toLocale
 /** Arrival time of each record at a path; waits until `count` have arrived. */
 export async function arrivalsOf(receiver: Receiver, path: string, count: number): Promise<Map<string, number>> {
   const heard = new Map<string, number>();
-  for (const giveUpAt = performance.now() + LONGEST_ANSWER_MS; heard.size < count; await wait(10)) {
+  for (const giveUpAt = performance.now() + RESPONSE_TIMEOUT_MS; heard.size < count; await wait(10)) {
     const { arrivals } = await receiver.report();
     for (const [at, record, when] of arrivals) if (at === path && !heard.has(record)) heard.set(record, when);
     if (performance.now() > giveUpAt) throw new Error(`of ${count}, ${heard.size} arrived at ${path}`);

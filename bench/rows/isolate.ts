@@ -4,7 +4,7 @@ import type { Bench, Claim, Run } from '../bench.ts';
 import { type Database, databases } from '../environment.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
-import { type Asked, atRate, LONGEST_ANSWER_MS } from '../load/open-loop.ts';
+import { type Asked, atRate, RESPONSE_TIMEOUT_MS } from '../load/open-loop.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
@@ -105,7 +105,7 @@ async function besideAShare(scene: Scene, { share, manner }: Badness) {
 /** Each record that arrives below a path, and its arrival time. */
 async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
   const arrived: (readonly [record: string, at: number])[] = [];
-  for (const giveUpAt = performance.now() + LONGEST_ANSWER_MS; arrived.length < wanted; await wait(20)) {
+  for (const giveUpAt = performance.now() + RESPONSE_TIMEOUT_MS; arrived.length < wanted; await wait(20)) {
     const { arrivals } = await receiver.report();
     for (const [path, record, at] of arrivals) if (path.startsWith(prefix)) arrived.push([record, at]);
     if (performance.now() > giveUpAt) throw new Error(`of ${wanted}, ${arrived.length} arrived at ${prefix}`);

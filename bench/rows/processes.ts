@@ -3,7 +3,7 @@ import { type Cleanup, within } from '../../test/kit/cleanup.ts';
 import type { Bench, Claim, Side } from '../bench.ts';
 import { type Crowd, crowded, startTellers, type Told } from '../delivery-load.ts';
 import type { Database, Stage } from '../environment.ts';
-import { MOST_BEHIND, type Tally, toldPerSecond } from '../load/delivery-load.ts';
+import { MAX_BEHIND, type Tally, toldPerSecond } from '../load/delivery-load.ts';
 import { type Peer, nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Program } from '../programs.ts';
 import type { Receiver } from '../receiver.ts';
@@ -71,7 +71,7 @@ async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew
   const { processes, database } = crew;
   const address = database === 'SQLite' ? stage.newFile() : await stage.newDatabase(database);
   const target = `${receiver.url}/count/${who}/${processes}`;
-  const order = { address, target, mostBehind: MOST_BEHIND / processes };
+  const order = { address, target, mostBehind: MAX_BEHIND / processes };
   return delivered(crew, peerNameOf(who), 'peer', roundMs, async (context) => {
     const programs: Program[] = [];
     // The first process creates the schema.

@@ -12,7 +12,7 @@ const BUSY_EVENTS = 2_000;
 const BUSY_CONNECTIONS = 64;
 /** Time until the result of a single delivery is stored. */
 const QUIET_MS = 60;
-const LONGEST_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const nameOf = (how: string, database: Database) => `${how}, on ${database}`;
 
@@ -49,7 +49,7 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
     await Promise.all(Array.from({ length: connections }, each));
     const wanted = who === 'hooked' ? Math.ceil(events / connections) * connections : 0;
     let delivered = 0;
-    for (const giveUpAt = performance.now() + LONGEST_MS; delivered < wanted; await wait(10)) {
+    for (const giveUpAt = performance.now() + TIMEOUT_MS; delivered < wanted; await wait(10)) {
       delivered += (await receiver.report()).counts[path] ?? 0;
       if (performance.now() > giveUpAt) throw new Error(`of ${wanted}, ${delivered} were delivered`);
     }

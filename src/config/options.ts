@@ -279,11 +279,11 @@ function parseBaseUrl(text: string): Parsed<string> {
 }
 
 /** A year: more can only be a slip of the pen, and some such moments no calendar can show. */
-const LONGEST_WAIT_MS = 365 * 24 * 3_600_000;
+const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 
 function parseWaits(text: string): Parsed<readonly [number, number]> {
   const [first = -1, second = -1, ...more] = text.split(',').map(parseDuration);
-  const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= LONGEST_WAIT_MS;
+  const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= MAX_WAIT_MS;
   if (!isWait(first) || !isWait(second) || more.length > 0)
     return { fault: 'must be two durations of at most 365d, such as 1m,2h' };
   return { value: [first, second] };

@@ -11,8 +11,8 @@ import type { ReadOptions } from './series.ts';
  * How long a file may be read, and in how much memory: a rule of one line can ask for more than there is. It is the
  * machine's time that counts, whatever clock the service has.
  */
-const LONGEST_MS = 15_000;
-const MOST_MEMORY_MB = 384;
+const TIMEOUT_MS = 15_000;
+const MAX_MEMORY_MB = 384;
 
 const READER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
@@ -44,7 +44,7 @@ export function parseInChildProcess(
   accountId: number,
   fd: number,
   options: ReadOptions,
-  longestMs = LONGEST_MS,
+  longestMs = TIMEOUT_MS,
 ): Promise<ReadCalendar> {
   return readers.run(accountId, () => readIn(fd, options, longestMs));
 }
@@ -55,7 +55,7 @@ function readIn(fd: number, options: ReadOptions, longestMs: number): Promise<Re
       serialization: 'advanced',
       // It needs nothing of what this process knows; on Windows nothing starts without this.
       env: process.env.SystemRoot === undefined ? {} : { SystemRoot: process.env.SystemRoot },
-      execArgv: [`--max-old-space-size=${MOST_MEMORY_MB}`],
+      execArgv: [`--max-old-space-size=${MAX_MEMORY_MB}`],
       stdio: [fd, 'ignore', 'ignore', 'ipc'],
     });
     let line = 1;

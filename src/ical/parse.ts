@@ -15,7 +15,7 @@ export type ReadCalendar = {
 };
 
 /** More than a calendar of people has: beyond, the file is refused as a whole. */
-export const MOST_EVENTS = 50_000;
+export const MAX_EVENTS = 50_000;
 
 /** Of all that repeats in a file: some seconds of work. */
 const MAX_STEPS = 8_000_000;
@@ -39,8 +39,8 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
     const line = found[0]?.line ?? 1;
     if (found.some(({ rules }) => rules.length > 0)) atLine(line);
     reading.series(uid, found);
-    if (events.length > MOST_EVENTS) {
-      throw new CalendarError(line, `is beyond ${MOST_EVENTS} events, repetitions included; split the file`);
+    if (events.length > MAX_EVENTS) {
+      throw new CalendarError(line, `is beyond ${MAX_EVENTS} events, repetitions included; split the file`);
     }
     if (steps.areSpent) throw new CalendarError(line, 'takes too long to work out: too much repeats too often');
   }

@@ -24,7 +24,7 @@ export type ReadEvent = Dated & {
   readonly event_name: string;
 };
 
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 
 export type ReadingPorts = {
   readonly drops: SkippedLines;
@@ -137,7 +137,7 @@ export class Reading {
       this.#drop('untitled', found);
       return 'Untitled';
     }
-    const kept = shortened(name, LONGEST_NAME).trim();
+    const kept = shortened(name, MAX_NAME_LENGTH).trim();
     if (kept !== name) this.#drop('shortened', found);
     return kept;
   }

@@ -36,11 +36,11 @@ export type Skipped = {
   readonly examples: readonly string[];
 };
 
-const MOST_EXAMPLES = 5;
-const LONGEST_EXAMPLE = 120;
+const MAX_EXAMPLES = 5;
+const MAX_EXAMPLE_LENGTH = 120;
 
 /** More kinds of things than a file has that was not made to have many. */
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /** Gathers what is dropped. */
 export class SkippedLines {
@@ -50,11 +50,11 @@ export class SkippedLines {
   add(what: string, reason: Reason, line: number, example: string): void {
     const key = `${reason} ${what}`;
     const row = this.#rows.get(key) ?? { what, reason, count: 0, examples: [] };
-    if (row.count === 0 && this.#rows.size >= MOST_ROWS) return;
+    if (row.count === 0 && this.#rows.size >= MAX_ROWS) return;
     this.#rows.set(key, row);
     row.count += 1;
-    if (row.examples.length < MOST_EXAMPLES) {
-      const text = shortened(example, LONGEST_EXAMPLE).toWellFormed().replaceAll('\0', '');
+    if (row.examples.length < MAX_EXAMPLES) {
+      const text = shortened(example, MAX_EXAMPLE_LENGTH).toWellFormed().replaceAll('\0', '');
       row.examples.push(`line ${line}: ${text}`);
     }
   }

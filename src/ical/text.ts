@@ -1,5 +1,5 @@
 /** The most octets of a line, its end not counted (RFC 5545, 3.1). */
-const LONGEST_LINE = 75;
+const MAX_LINE_BYTES = 75;
 
 /** Whatever somebody might take for the end of a line, which must never stand in a value. */
 const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/g;
@@ -23,13 +23,13 @@ export function plain(text: string): string {
 
 /** One line with its end, folded where it is too long: never within a character, so that no reader sees half of one. */
 export function folded(line: string): string {
-  if (line.length <= LONGEST_LINE && Buffer.byteLength(line) <= LONGEST_LINE) return `${line}\r\n`;
+  if (line.length <= MAX_LINE_BYTES && Buffer.byteLength(line) <= MAX_LINE_BYTES) return `${line}\r\n`;
   const parts: string[] = [];
   let part = '';
   let octets = 0;
   for (const character of line) {
     const length = Buffer.byteLength(character);
-    if (octets + length > LONGEST_LINE) {
+    if (octets + length > MAX_LINE_BYTES) {
       parts.push(part);
       part = ' ';
       octets = 1;

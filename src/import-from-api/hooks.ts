@@ -5,7 +5,7 @@ import type { Source } from './source.ts';
 export type ForeignHook = { readonly event: string; readonly target_url: string };
 
 /** Who says that there are more does not stand still, or never ends. */
-const MOST_HOOKS = 10_000;
+const MAX_HOOKS = 10_000;
 
 /** The hooks of the key's user that live there, where that service tells which there are (X1). */
 export async function hooksOf(source: Source): Promise<readonly ForeignHook[] | undefined> {
@@ -16,7 +16,7 @@ export async function hooksOf(source: Source): Promise<readonly ForeignHook[] | 
     const { total, records } = pageOf(reply.body, 'hooks');
     found.push(...records.filter(isLive));
     offset += records.length;
-    if (records.length === 0 || total === null || offset >= Math.min(total, MOST_HOOKS)) return found;
+    if (records.length === 0 || total === null || offset >= Math.min(total, MAX_HOOKS)) return found;
   }
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 
-const BYTES_A_WRITE = 1 << 16;
+const WRITE_BATCH_BYTES = 1 << 16;
 
 /** A file of JSON lines for its owner alone; there is none where nothing was written. */
 export class Lines {
@@ -19,7 +19,7 @@ export class Lines {
 
   text(text: string): void {
     this.#waiting += text;
-    if (this.#waiting.length >= BYTES_A_WRITE) this.#flush();
+    if (this.#waiting.length >= WRITE_BATCH_BYTES) this.#flush();
   }
 
   close(): void {

@@ -20,7 +20,7 @@ export type Plan = {
   readonly numbering: Readonly<Partial<Record<ResourceTypeName, Numbering>>>;
 };
 
-const VALUES_A_QUERY = 1_000;
+const QUERY_BATCH_SIZE = 1_000;
 
 /** The id in the work file of an owner whom the source does not know. */
 const NEW_OWNER = 'owner';
@@ -176,7 +176,7 @@ async function countTaken(
   for (let last = 0; ; ) {
     const rows = work.all(
       'select new_id from records where noun = ? and new_id > ? order by new_id limit ?',
-      ...[name, last, VALUES_A_QUERY],
+      ...[name, last, QUERY_BATCH_SIZE],
     );
     if (rows.length === 0) return taken;
     const numbers = rows.map((row) => Number(row.new_id));

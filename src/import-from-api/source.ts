@@ -26,16 +26,16 @@ export type SourceOptions = {
 const DEADLINE_MS = 90_000;
 
 /** What one answer may take up, unpacked: a thousand records of the largest kind that this service takes. */
-const MOST_BYTES = 64 << 20;
+const MAX_RESPONSE_BYTES = 64 << 20;
 
 /** An answer that is larger: a smaller page may not be. */
 export class TooLarge extends TransferError {}
 
 /** 1, 2, 4, … seconds: nearly four minutes in all. Who has never answered gets three tries: the address is wrong. */
-const MOST_TRIES = 9;
-const MOST_FIRST_TRIES = 3;
-const LONGEST_WAIT_MS = 60_000;
-const LONGEST_ASKED_MS = 24 * 3_600_000;
+const MAX_ATTEMPTS = 9;
+const MAX_FIRST_ATTEMPTS = 3;
+const MAX_WAIT_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** What passes by itself. */
 const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
@@ -76,9 +76,9 @@ export function createSource(options: SourceOptions): Source {
           return reply;
         }
         const why = reasonOf(answer);
-        if (tries >= (hasAnswered ? MOST_TRIES : MOST_FIRST_TRIES)) throw given(url, why, tries);
+        if (tries >= (hasAnswered ? MAX_ATTEMPTS : MAX_FIRST_ATTEMPTS)) throw given(url, why, tries);
         const waitMs = waitAfter(answer, tries);
-        if (waitMs > LONGEST_ASKED_MS) throw given(url, `${why}, and asks for more than a day`, tries);
+        if (waitMs > MAX_RETRY_AFTER_MS) throw given(url, `${why}, and asks for more than a day`, tries);
         say(`${url}: ${why}; again in ${Math.ceil(waitMs / 1_000)} s`);
         await sleep(clock, waitMs);
       }
@@ -97,7 +97,7 @@ function replyOf(answer: Answered | Failed, url: string): Reply | undefined {
       `${url} leads to ${location ?? 'another address'}: no redirect is followed, the key would go with it. --from-api must name the right address.`,
     );
   if (status !== 200) throw new TransferError(`${url} answers ${status}: ${JSON.stringify(text.slice(0, 200))}`);
-  if (answer.text === undefined) throw new TooLarge(`${url} answers more than ${MOST_BYTES >> 20} MiB.`);
+  if (answer.text === undefined) throw new TooLarge(`${url} answers more than ${MAX_RESPONSE_BYTES >> 20} MiB.`);
   const body = parsed(text);
   if (body !== undefined) return { state: 'found', body };
   // Cut off in the middle: the next try may have all of it.
@@ -113,7 +113,7 @@ function reasonOf(answer: Answered | Failed): string {
 /** What is asked for is kept, in full; else each wait is twice as long as the one before. */
 function waitAfter(answer: Answered | Failed, tries: number): number {
   const asked = 'failed' in answer ? undefined : answer.waitMs;
-  return asked ?? Math.min(1_000 * 2 ** (tries - 1), LONGEST_WAIT_MS);
+  return asked ?? Math.min(1_000 * 2 ** (tries - 1), MAX_WAIT_MS);
 }
 
 function given(url: string, why: string, tries: number): TransferError {
@@ -147,7 +147,7 @@ async function textOf({ body }: Response): Promise<string | undefined> {
   let bytes = 0;
   for await (const piece of body ?? []) {
     bytes += piece.byteLength;
-    if (bytes > MOST_BYTES) return undefined;
+    if (bytes > MAX_RESPONSE_BYTES) return undefined;
     text += decoder.decode(piece, { stream: true });
   }
   return text + decoder.decode();

@@ -36,7 +36,7 @@ export type Taken = {
 type Named = { readonly name: ResourceTypeName; readonly id: string };
 
 /** Ids above it would leave nothing for those to come. */
-const HIGHEST_KEPT = 2 ** 52;
+const MAX_KEPT_ID = 2 ** 52;
 
 /** What marks a work file, and how it is laid out: one that an older version has begun is not gone on with. */
 const MARK = 0x43_6d_76_01;
@@ -157,7 +157,7 @@ export class Work {
     { id, reading, origin, json }: { id: string; reading: number; origin: Origin; json: string },
   ): void {
     const number = parseId(id);
-    const usable = number !== undefined && number > 0 && number <= HIGHEST_KEPT ? number : null;
+    const usable = number !== undefined && number > 0 && number <= MAX_KEPT_ID ? number : null;
     this.run(
       `insert or replace into records (noun, id, number, new_id, reading, origin, json) values (?, ?, ?, ?, ?, ?, ?)`,
       ...[resourceType, id, usable, usable, reading, origin, json],

@@ -12,13 +12,13 @@ import type { Post } from './smtp.ts';
 const LOOK_MS = 10_000;
 
 /** How many mails are handed over at once. */
-const MOST_AT_ONCE = 4;
+const SEND_CONCURRENCY = 4;
 
 /** What one conversation with the server may take, from the name to the end. */
-const LONGEST_MS = 25_000;
+const SEND_TIMEOUT_MS = 25_000;
 
 /** After a decision could not be written down: when it is tried again. */
-const WRITE_AGAIN_MS = 500;
+const WRITE_RETRY_DELAY_MS = 500;
 
 export type MailerPorts = {
   readonly store: Store;
@@ -70,7 +70,7 @@ export class Mailer {
     try {
       await makeMails(store, clock.now());
       while (!this.#stopping && holder.isLeaseValid()) {
-        const mails = await claimMails(store, holder, clock.now(), MOST_AT_ONCE);
+        const mails = await claimMails(store, holder, clock.now(), SEND_CONCURRENCY);
         if (mails.length === 0) return;
         const delivered = await Promise.allSettled(mails.map((mail) => this.#deliver(mail)));
         const failed = delivered.find((one) => one.status === 'rejected');
@@ -88,7 +88,7 @@ export class Mailer {
     const place = { domain: content.domain, baseUrl: baseUrl(), keptMs };
     const messageId = messageIdOf(mail, place.baseUrl);
     const letter = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
-    const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
+    const outcome = await this.#within(SEND_TIMEOUT_MS, (signal) => post.send(letter, signal));
     const decision = decide(outcome, mail);
     this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
     await this.#write(() => this.#settle(mail, decision));
@@ -128,7 +128,7 @@ export class Mailer {
       } catch (error) {
         this.#ports.log.error({ event: 'mail.complete_failed', err: error });
         if (this.#stopping) return;
-        await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_AGAIN_MS, resolve));
+        await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_RETRY_DELAY_MS, resolve));
       }
     }
   }

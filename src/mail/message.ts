@@ -30,7 +30,7 @@ type Piece =
   | { readonly is: 'link'; readonly text: string; readonly url: string };
 
 /** So many hooks are listed; how many more there are is said. */
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 
 /** Tells somebody of hooks of theirs; at least one. */
 export function renderMessage(hooks: readonly HookAlert[], place: Place): Message {
@@ -38,8 +38,8 @@ export function renderMessage(hooks: readonly HookAlert[], place: Place): Messag
   const pieces = [
     { is: 'title', text: `${title}, at ${place.domain}` } as const,
     ...introduction(hooks),
-    ...hooks.slice(0, MOST_LISTED).flatMap((hook) => piecesOf(hook, place)),
-    ...rest(hooks.length - MOST_LISTED, place),
+    ...hooks.slice(0, MAX_LISTED).flatMap((hook) => piecesOf(hook, place)),
+    ...rest(hooks.length - MAX_LISTED, place),
     ...howToRestore(hooks, place),
   ];
   return {

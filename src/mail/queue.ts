@@ -13,7 +13,7 @@ export const GATHERED_MS = 30_000;
 export const QUIET_MS = 5 * 60_000;
 
 /** How many users one look takes in; the next one goes on. */
-const USERS_A_LOOK = 500;
+const USERS_PER_SCAN = 500;
 
 /** A mail that this node has taken up. */
 export type Mail = {
@@ -33,7 +33,7 @@ export async function makeMails(store: Store, now: number): Promise<void> {
     )
     .select(({ fn }) => ['account_id', 'user_id', fn.min<number>('noted_at').as('noted_at')])
     .groupBy(['account_id', 'user_id'])
-    .limit(USERS_A_LOOK)
+    .limit(USERS_PER_SCAN)
     .execute();
   if (rows.length === 0) return;
   const mails = rows.map(({ noted_at, ...whose }) => ({ ...whose, made_at: now, due_at: noted_at + GATHERED_MS }));

@@ -71,7 +71,7 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): 
 const BEFORE: readonly unknown[] = ['EDNS', 'ETLS', 'EAUTH', 'CONNECT_TIMEOUT', 'GREETING_TIMEOUT', 'UPGRADE_TIMEOUT'];
 
 /** What goes wrong on a connection that stands; on another one, ESOCKET is that there is none, or no trust in it. */
-const ON_A_CONNECTION: readonly unknown[] = ['read', 'write'];
+const CONNECTION_PHASES: readonly unknown[] = ['read', 'write'];
 
 /** A word on who may send through the server (RFC 3463, 3.8), and none on whom to. */
 const NOT_FOR_US = /^5\d\d[ -]5\.7\./;
@@ -84,6 +84,6 @@ function outcomeOf(error: NodemailerError): Outcome {
   const untaken =
     error.responseCode !== undefined ||
     BEFORE.includes(error.timeoutType ?? code) ||
-    (code === 'ESOCKET' && !ON_A_CONNECTION.includes(error.syscall));
+    (code === 'ESOCKET' && !CONNECTION_PHASES.includes(error.syscall));
   return { is: 'failed', reason, untaken };
 }

@@ -89,7 +89,7 @@ export function prepared<Given extends Values, Row>(
 }
 
 /** The longest list that one query is compiled for: each length is a text of its own, and of those there are to be few. */
-const LONGEST_PIECE = 128;
+const MAX_PIECE_LENGTH = 128;
 
 /**
  * The same over a list: it is taken apart into pieces, each as long as a power of two, so that a few texts serve lists of
@@ -149,7 +149,7 @@ function compiledByLength<Item extends Values, Given extends Values, Row>(
 function piecesOf<Item>(items: readonly Item[]): (readonly Item[])[] {
   const pieces: (readonly Item[])[] = [];
   let begin = 0;
-  for (let length = LONGEST_PIECE; begin < items.length; ) {
+  for (let length = MAX_PIECE_LENGTH; begin < items.length; ) {
     if (length > items.length - begin) length /= 2;
     else {
       pieces.push(items.slice(begin, begin + length));

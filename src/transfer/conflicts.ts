@@ -5,8 +5,8 @@ import { readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 import { type Checked, rowOf } from './validate-file.ts';
 
-const MOST_NAMED = 5;
-const VALUES_A_QUERY = 1_000;
+const MAX_LISTED = 5;
+const QUERY_BATCH_SIZE = 1_000;
 
 /** What must be new where rows come to others, and how it is called when it is not. */
 type Unique = { readonly in: MovedTable; readonly column: string; readonly says: string };
@@ -69,8 +69,8 @@ async function look(
   taken: Map<string, string[]>,
 ): Promise<void> {
   for (const { in: table, column, says } of unique) {
-    for (let begin = 0; begin < rows.length; begin += VALUES_A_QUERY) {
-      const values = rows.slice(begin, begin + VALUES_A_QUERY).map((row) => row[column]);
+    for (let begin = 0; begin < rows.length; begin += QUERY_BATCH_SIZE) {
+      const values = rows.slice(begin, begin + QUERY_BATCH_SIZE).map((row) => row[column]);
       const found = await sql<{ value: string | number }>`
         select ${sql.ref(column)} as value from ${sql.table(table)}
         where ${sql.ref(column)} in (${sql.join(values)}) order by ${sql.ref(column)}`.execute(read);
@@ -81,7 +81,7 @@ async function look(
 }
 
 function named(values: readonly string[]): string {
-  const more = values.length - MOST_NAMED;
-  const first = values.slice(0, MOST_NAMED).join(', ');
+  const more = values.length - MAX_LISTED;
+  const first = values.slice(0, MAX_LISTED).join(', ');
   return more > 0 ? `${first} and ${more} more` : first;
 }

@@ -20,7 +20,7 @@ import { type Checked, checkFile, rowOf } from './validate-file.ts';
 import { verify } from './verify.ts';
 
 /** One commit with its fsync carries as many. */
-const ROWS_A_COMMIT = 5_000;
+const ROWS_PER_COMMIT = 5_000;
 
 export type ImportPorts = {
   readonly store: Store;
@@ -74,7 +74,7 @@ function takeUp({ resume }: ImportPorts, file: Checked, unfinished: Unfinished):
 
 /** @param from how many lines of the file are in already */
 async function insertRows(ports: ImportPorts, { path, end }: Checked, from: number): Promise<void> {
-  const { store, progress, rowsACommit = ROWS_A_COMMIT } = ports;
+  const { store, progress, rowsACommit = ROWS_PER_COMMIT } = ports;
   const inserter = new Inserter();
   let line = from;
   async function insert(table: MovedTable, rows: readonly FileRow[]): Promise<void> {

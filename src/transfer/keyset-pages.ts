@@ -6,7 +6,7 @@ import { columnsOf, contents, type MovedTable, type Row } from './exported-table
 export type Scope = number | null;
 
 /** Few enough to lie in memory, enough that asking for them costs little. */
-const ROWS_A_PAGE = 2_000;
+const PAGE_SIZE = 2_000;
 
 const list = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
@@ -18,7 +18,7 @@ export async function* pagesOf(
   queries: Queries,
   table: MovedTable,
   scope: Scope,
-  rowsAPage = ROWS_A_PAGE,
+  rowsAPage = PAGE_SIZE,
 ): AsyncGenerator<readonly Row[]> {
   const key = list(contents[table].key);
   const columns = list(columnsOf(table));

@@ -21,7 +21,7 @@ const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;
 
 /** No row of ours comes near: more is no export. */
-const LONGEST_LINE_BYTES = 64 << 20;
+const MAX_LINE_BYTES = 64 << 20;
 
 /** A row in a file: its line's number, from 1, and the row as it stands there. */
 export type FileRow = { readonly line: number; readonly json: string };
@@ -77,7 +77,7 @@ async function eachChunk(file: FileHandle, path: string, reader: Reader): Promis
     const whole = read.lastIndexOf(LINE_FEED) + 1;
     if (whole > 0) await reader.take(read.subarray(0, whole));
     kept = Buffer.from(read.subarray(whole));
-    if (kept.length > LONGEST_LINE_BYTES) throw new TransferError(`${path} is no export of Carillon.`);
+    if (kept.length > MAX_LINE_BYTES) throw new TransferError(`${path} is no export of Carillon.`);
   }
   if (kept.length > 0) throw new TransferError(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
 }

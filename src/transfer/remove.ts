@@ -17,7 +17,7 @@ import { TransferError } from './transfer-error.ts';
 import { type Checked, checkFile } from './validate-file.ts';
 import { verify } from './verify.ts';
 
-const ROWS_A_COMMIT = 2_000;
+const ROWS_PER_COMMIT = 2_000;
 
 type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: Progress };
 
@@ -84,7 +84,7 @@ async function remove(store: Store, scope: Scope, progress: Progress): Promise<n
   progress.begin('removing', total);
   await removeLeftBehind(store, scope);
   for (const table of tables.toReversed()) {
-    for await (const page of pagesOf(store.read, table, scope, ROWS_A_COMMIT)) {
+    for await (const page of pagesOf(store.read, table, scope, ROWS_PER_COMMIT)) {
       const [first, last] = [page[0], page.at(-1)];
       if (first === undefined || last === undefined) continue;
       await store.write(({ queries }) =>

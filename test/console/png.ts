@@ -1,7 +1,7 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const MOST_COLOURS = 256;
+const MAX_COLORS = 256;
 
 type Picture = { readonly width: number; readonly height: number; readonly channels: number; readonly bytes: Buffer };
 
@@ -20,7 +20,7 @@ export function withPalette(png: Buffer): Buffer {
   }
   const palette = [...counts]
     .sort(([, one], [, other]) => other - one)
-    .slice(0, MOST_COLOURS)
+    .slice(0, MAX_COLORS)
     .map(([colour]) => colour);
   const places = new Map([...counts.keys()].map((colour) => [colour, nearest(palette, colour)]));
   // Each line begins with its filter: none.

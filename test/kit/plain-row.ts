@@ -2,7 +2,7 @@ import type { Store } from '../../src/store/store.ts';
 import { type AccountTable, type Column, columns } from '../../src/store/tables.ts';
 import { columnsOf, isTable, type Row } from '../../src/transfer/exported-tables.ts';
 
-const ROWS_A_STATEMENT = 50;
+const ROWS_PER_STATEMENT = 50;
 
 /** A row with the least that its table allows in every column that is not given: null, 0, or an empty text. */
 export function plainRow(table: AccountTable, given: Row): Row {
@@ -19,8 +19,8 @@ export function plainRow(table: AccountTable, given: Row): Row {
 /** Inserts rows past the actions of their noun. */
 export async function insertRows(store: Store, table: AccountTable, rows: readonly Row[]): Promise<void> {
   await store.write(async ({ queries }) => {
-    for (let begin = 0; begin < rows.length; begin += ROWS_A_STATEMENT) {
-      const some = rows.slice(begin, begin + ROWS_A_STATEMENT);
+    for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
+      const some = rows.slice(begin, begin + ROWS_PER_STATEMENT);
       await queries
         .insertInto(table)
         .values(some.map((row) => plainRow(table, row)) as never)

@@ -12,10 +12,10 @@ const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
 const TEMPLATE_RANGES = 'TEST_DATABASE_RANGES';
 
 /** To empty one that is larger takes as long as to copy another. */
-const LARGEST_TO_EMPTY_BYTES = 32 * 1024 * 1024;
+const MAX_TRUNCATED_BYTES = 32 * 1024 * 1024;
 
 /** How long who is connected may take to be sent away. */
-const LONGEST_GOODBYE_MS = 5_000;
+const CLOSE_TIMEOUT_MS = 5_000;
 
 /** It has another name by now; somebody is connected to it. */
 const NOT_OURS = new Set(['3D000', '55006']);
@@ -140,14 +140,14 @@ async function rename(name: string, to: string): Promise<boolean> {
 /** @returns whether it is as a copied one is now; otherwise it is not to be used again */
 async function empty(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ gone: boolean }>(`
-    select pg_terminate_backend(pid, ${LONGEST_GOODBYE_MS}) as gone from pg_stat_activity
+    select pg_terminate_backend(pid, ${CLOSE_TIMEOUT_MS}) as gone from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`);
   if (rows.some(({ gone }) => !gone)) return false;
   const kept = process.env[TEMPLATE_RANGES]?.split(',') ?? [];
   const added = (await rangesOf(client)).filter((range) => !kept.includes(range));
   if (added.length > 0) await client.query(`drop table ${added.join()}`);
   const { shape, bytes } = await shapeOf(client);
-  if (shape !== process.env[TEMPLATE_SHAPE] || bytes > LARGEST_TO_EMPTY_BYTES) return false;
+  if (shape !== process.env[TEMPLATE_SHAPE] || bytes > MAX_TRUNCATED_BYTES) return false;
   await client.query(EMPTY);
   return true;
 }

@@ -11,7 +11,7 @@ import { freePort } from './port.ts';
 /** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
 const ADDRESS = 'TEST_DATABASE_URL';
 
-const LONGEST_RESTART_MS = 20_000;
+const RESTART_TIMEOUT_MS = 20_000;
 
 const SETTINGS = ['max_connections=400', 'shared_buffers=128MB', 'listen_addresses=127.0.0.1'];
 
@@ -83,7 +83,7 @@ export async function startPostgres(
     },
     async restart() {
       // Its processes may outlive it by a moment, and keep the next one from starting.
-      for (const giveUpAt = performance.now() + LONGEST_RESTART_MS; ; await wait(20)) {
+      for (const giveUpAt = performance.now() + RESTART_TIMEOUT_MS; ; await wait(20)) {
         const started = await server.start().then(
           () => true,
           () => false,

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 const fromSource = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** Whatever takes longer than this will never be over: it is ended. */
-const LONGEST_START_MS = 60_000;
-const LONGEST_STOP_MS = 30_000;
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 30_000;
 
 /** A service in a process of its own, started as a newcomer starts it. */
 export type Started = {
@@ -48,7 +48,7 @@ export async function startProcess(
     key: said.get('key'),
     async stop(signal) {
       child.kill(signal);
-      const giveUp = setTimeout(() => child.kill('SIGKILL'), LONGEST_STOP_MS);
+      const giveUp = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
       const [code] = await exited;
       clearTimeout(giveUp);
       return code;
@@ -87,9 +87,9 @@ async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promis
   });
   child.stdout?.setEncoding('utf8');
   const giveUp = setTimeout(() => {
-    errors += `It did not say where it is within ${LONGEST_START_MS} ms. `;
+    errors += `It did not say where it is within ${START_TIMEOUT_MS} ms. `;
     child.kill('SIGKILL');
-  }, LONGEST_START_MS);
+  }, START_TIMEOUT_MS);
   const first = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
   clearTimeout(giveUp);
   const greeting = Array.isArray(first) ? String(first[0]) : '';

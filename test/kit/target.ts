@@ -5,7 +5,7 @@ import { atEnd } from './cleanup.ts';
 import { heardAll } from './wait-for-arrivals.ts';
 
 /** What has not arrived by then does not come any more. */
-const LONGEST_ARRIVAL_MS = 10_000;
+const ARRIVAL_TIMEOUT_MS = 10_000;
 
 /** What is asked for here is no notification. */
 const CAUGHT_UP = '/-/caught-up';
@@ -89,8 +89,8 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
       return new Promise((resolve, reject) => {
         const giveUp = setTimeout(
           () =>
-            reject(new Error(`${received.length} of ${count} notifications arrived within ${LONGEST_ARRIVAL_MS} ms`)),
-          LONGEST_ARRIVAL_MS,
+            reject(new Error(`${received.length} of ${count} notifications arrived within ${ARRIVAL_TIMEOUT_MS} ms`)),
+          ARRIVAL_TIMEOUT_MS,
         );
         waiting.push({
           count,

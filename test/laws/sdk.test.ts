@@ -8,7 +8,7 @@ import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.t
 import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
 import { problems } from '../../src/problems.ts';
-import { MOST_A_CALL } from '../../src/resources/notifications/notifications.ts';
+import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
 import { consoleRows, publicRows } from '../kit/rows.ts';
 import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../kit/sdk-calls.ts';
 import { temporaryFolder } from '../kit/service.ts';
@@ -33,7 +33,7 @@ test('C11 the kinds of the SDK are those that a hook can name: the seven', () =>
 });
 
 test('X2 a receiver knows the end of the feed by what one answer can hold: where that is changed, it has to know', () => {
-  assert.deepEqual([ENTRIES, LOOKED_AT], [MAX_RECORDS, MOST_A_CALL]);
+  assert.deepEqual([ENTRIES, LOOKED_AT], [MAX_RECORDS, MAX_PER_CALL]);
 });
 
 test('the methods of the SDK reach every route, and nothing that is none; those for the console what is behind its door', () => {

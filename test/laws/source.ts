@@ -73,7 +73,7 @@ function importsOf(path: string, spoken: string): Import[] {
 }
 
 /** Where one of the literals of the language may begin instead of a division. */
-const BEFORE_A_PATTERN =
+const PATTERN_PREFIX =
   /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|delete|throw|await|yield))\s*$/;
 
 /** Blanks comments, and in `code` the content of texts, templates and patterns too. Code within `${}` stays. */
@@ -116,7 +116,7 @@ function strip(text: string): { spoken: string; code: string } {
     else if (rest === '/*') put(endOf(text, '*/', at + 2) + 2, 'comment');
     else if (char === "'" || char === '"') putLiteral(quoteEnd(text, at, char));
     else if (char === '`') putTemplate();
-    else if (char === '/' && BEFORE_A_PATTERN.test(text.slice(Math.max(0, at - 40), at)))
+    else if (char === '/' && PATTERN_PREFIX.test(text.slice(Math.max(0, at - 40), at)))
       putLiteral(patternEnd(text, at));
     else if (char === '}' && templates.at(-1) === 0) {
       templates.pop();

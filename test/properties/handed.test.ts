@@ -5,7 +5,7 @@ import { HookQueue } from '../../src/delivery/dispatcher/hook-queue.ts';
 import type { InFlightAttempt } from '../../src/delivery/dispatcher/in-flight-attempt.ts';
 import type { PendingDelivery } from '../../src/delivery/dispatcher/queries.ts';
 
-const READ_AT_ONCE = 4;
+const READ_CONCURRENCY = 4;
 
 /** What may happen next, and to which of several. */
 const steps = [
@@ -108,13 +108,13 @@ class Drive {
     if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnread || !queue.canDispatch(0)) return false;
     queue.isPrefetching = true;
     queue.hasUnread = false;
-    this.#reading = this.#pending.filter((row) => Number(row.position) > queue.readPosition).slice(0, READ_AT_ONCE);
+    this.#reading = this.#pending.filter((row) => Number(row.position) > queue.readPosition).slice(0, READ_CONCURRENCY);
     return true;
   }
 
   #haveRead(): boolean {
     if (this.#reading === undefined) return false;
-    this.queue.addNext(this.#reading, this.#reading.length < READ_AT_ONCE);
+    this.queue.addNext(this.#reading, this.#reading.length < READ_CONCURRENCY);
     this.#reading = undefined;
     this.queue.isPrefetching = false;
     return true;

@@ -10,7 +10,7 @@ import { keep, keepQuick } from './results.ts';
 // `npm run prove`: the long form of every proof; `npm run prove -- R1 kills --count 50 --seed 7`: of some, or shorter. What
 // a whole long form came to, on all databases, is kept in `test/reliability/results/`, and `docs/reliability.md` is written from that by
 // `npm run docs`. `--quick` runs the quick forms one after the other, and how long all of them took is kept as well.
-const MOST_SHOWN = 50;
+const MAX_SHOWN = 50;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -63,8 +63,8 @@ async function prove(proof: Proof): Promise<boolean> {
   try {
     const figure = await proof.prove({ count, seed, stores: chosen, context, say: (line) => say(`  ${line}`) });
     for (const [what, counted] of Object.entries(figure.counts)) say(`  ${what}: ${counted.toLocaleString('en')}`);
-    for (const line of figure.broken.slice(0, MOST_SHOWN)) say(`  BROKEN: ${line}`);
-    if (figure.broken.length > MOST_SHOWN) say(`  and ${figure.broken.length - MOST_SHOWN} more`);
+    for (const line of figure.broken.slice(0, MAX_SHOWN)) say(`  BROKEN: ${line}`);
+    if (figure.broken.length > MAX_SHOWN) say(`  and ${figure.broken.length - MAX_SHOWN} more`);
     const seconds = keepIt(figure);
     say(`  ${figure.broken.length === 0 ? 'holds' : 'DOES NOT HOLD'}, ${seconds} s`);
     return figure.broken.length === 0;

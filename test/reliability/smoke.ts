@@ -10,13 +10,13 @@ import type { Proof } from './reliability-test.ts';
 const SEED = 20_261_121;
 
 /** What a machine may take for one that is busy with others; elsewhere they take a minute at the most. */
-const LONGEST_MS = 300_000;
+const TIMEOUT_MS = 300_000;
 
 /** The quick form of a proof, as a test: as often as its row says. */
 export function quick(proof: Proof): void {
   const { id, name, title, quick: count } = proof;
   if (count === undefined) throw new Error(`${id} has no quick form`);
-  test(`${id} ${title}`, { timeout: LONGEST_MS }, async (t) => {
+  test(`${id} ${title}`, { timeout: TIMEOUT_MS }, async (t) => {
     const seed = Number(process.env.SEED ?? SEED);
     const say = (line: string) => t.diagnostic(line);
     const figure = await proof.prove({ count, seed, stores: chosen, context: t, say });

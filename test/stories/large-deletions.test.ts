@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
 
   /** More than a statement of SQLite can carry values. */
   const MANY = 33_001;
-  const ROWS_A_STATEMENT = 1_000;
+  const ROWS_PER_STATEMENT = 1_000;
 
   /** Rows straight into a table of an account; as many by HTTP would take their time. */
   async function insertMany<T extends AccountTable>(
@@ -28,8 +28,8 @@ for (const { test, testService } of stores) {
       .select('account_id')
       .where('user_id', '=', Number(who.userId))
       .executeTakeFirstOrThrow();
-    for (let first = 0; first < count; first += ROWS_A_STATEMENT) {
-      const numbers = Array.from({ length: Math.min(ROWS_A_STATEMENT, count - first) }, (_, index) => first + index);
+    for (let first = 0; first < count; first += ROWS_PER_STATEMENT) {
+      const numbers = Array.from({ length: Math.min(ROWS_PER_STATEMENT, count - first) }, (_, index) => first + index);
       await carillon.store.write(async (tx) => {
         await new AccountWrite(tx, account_id, Date.now()).insertInto(table, numbers.map(row)).execute();
       });

@@ -9,7 +9,7 @@ import { startTarget } from '../kit/target.ts';
 import type { Crash } from '../reliability/checker/history.ts';
 
 for (const { test, serviceProcess, database: newDatabase } of shared) {
-  const HOOKS_A_NODE = 3;
+  const HOOKS_PER_NODE = 3;
 
   test('C20 of four nodes under load two are killed and one is paused: the fourth tells everything, and the paused one comes back', async (t) => {
     const database = await newDatabase(t);
@@ -22,7 +22,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
     const paths: string[] = [];
     for (const [number, node] of nodes.entries()) {
-      for (let index = 0; index < HOOKS_A_NODE; index += 1) {
+      for (let index = 0; index < HOOKS_PER_NODE; index += 1) {
         const path = `/${number}-${index}`;
         await node.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
         paths.push(path);

@@ -22,13 +22,13 @@ async function make({ carillon }: Person, wanted: readonly string[]): Promise<vo
 const hooksOf = async ({ carillon }: Person) => (await carillon.hooks.list()).data;
 
 /** A process takes its time to start, and more of it on a busy machine. */
-const LONGEST_START_MS = 20_000;
+const START_TIMEOUT_MS = 20_000;
 
 const isSubscribed = (who: Person) =>
   eventually(
     () => hooksOf(who),
     ([hook]) => hook?.state === 'live',
-    LONGEST_START_MS,
+    START_TIMEOUT_MS,
   );
 
 const isTold = async ({ carillon }: Person) => (await carillon.deliveries.list({ state: 'pending' })).data.length === 0;
@@ -63,7 +63,7 @@ for (const { test, testService } of stores) {
     const startedAt = performance.now();
     receiver.start();
     const wanted = names(1, 20).filter((name) => name !== 'E6');
-    await eventually(receiver.written, (written) => written.length >= wanted.length, LONGEST_START_MS);
+    await eventually(receiver.written, (written) => written.length >= wanted.length, START_TIMEOUT_MS);
     t.diagnostic(`caught up ${Math.round(performance.now() - startedAt)} ms after its process was started`);
     await isSubscribed(owner);
     await eventually(() => isTold(owner), Boolean);
@@ -82,12 +82,12 @@ for (const { test, testService } of stores) {
     const making = make(owner, wanted);
     const KILLS = [10, 35, 60];
     for (const count of KILLS) {
-      await eventually(receiver.written, (written) => written.length >= count, LONGEST_START_MS);
+      await eventually(receiver.written, (written) => written.length >= count, START_TIMEOUT_MS);
       await receiver.kill();
       receiver.start();
     }
     await making;
-    await eventually(receiver.written, (written) => written.at(-1) === 'E120', LONGEST_START_MS);
+    await eventually(receiver.written, (written) => written.at(-1) === 'E120', START_TIMEOUT_MS);
     const written = receiver.written();
     assert.deepEqual([...new Set(written)], wanted);
     const again = written.length - wanted.length;

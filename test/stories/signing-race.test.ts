@@ -12,7 +12,7 @@ import { tracedAttempt } from '../kit/traced.ts';
 
 const HOOKS = 4;
 const ROUNDS = 9;
-const MOST_EVENTS = 150;
+const MAX_EVENTS = 150;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
@@ -75,7 +75,7 @@ async function rotateUnderLoad(
   let created = 0;
   let rotating = true;
   const writers = people.map(async ({ carillon }) => {
-    while (rotating || created < MOST_EVENTS) {
+    while (rotating || created < MAX_EVENTS) {
       await carillon.events.create(event);
       created += 1;
     }

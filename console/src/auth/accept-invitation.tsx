@@ -10,7 +10,7 @@ import { Button, ButtonLink } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { PassphraseField } from '../components/passphrase.tsx';
 import { Door } from './auth-layout.tsx';
-import { SHORTEST_PASSPHRASE } from './sign-in.tsx';
+import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 
 /** What a one-time link opens: whoever has it sets a passphrase, and is signed in. */
 export function Welcome({ token }: { readonly token: string }) {
@@ -78,12 +78,12 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
       <PassphraseField
         label="Passphrase"
         autoComplete="new-password"
-        minLength={SHORTEST_PASSPHRASE}
+        minLength={MIN_PASSPHRASE_LENGTH}
         autoFocus
         value={passphrase}
         onInput={setPassphrase}
         fault={faults.passphrase}
-        hint={`At least ${SHORTEST_PASSPHRASE} characters.`}
+        hint={`At least ${MIN_PASSPHRASE_LENGTH} characters.`}
       />
       <Button look="primary" type="submit" disabled={isBusy}>
         {isBusy ? 'Saving…' : 'Save and sign in'}

@@ -13,7 +13,7 @@ import { Door } from './auth-layout.tsx';
 const DOMAIN = 'carillon.domain';
 
 /** The shortest passphrase that the service takes. */
-export const SHORTEST_PASSPHRASE = 12;
+export const MIN_PASSPHRASE_LENGTH = 12;
 
 /** The way in, for who has a passphrase. */
 export function SignIn() {

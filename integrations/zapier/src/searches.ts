@@ -5,7 +5,7 @@ import { recordsAt } from './records';
 import { type ResourceType, resourceTypes, shown, titleOf } from './table';
 
 /** Zapier takes the first; the others show whether the question was clear. */
-const MOST_FOUND = 20;
+const MAX_RESULTS = 20;
 
 export const searches = Object.fromEntries(resourceTypes.map(searchOf).map((search) => [search.key, search]));
 
@@ -35,7 +35,7 @@ function searchOf(resourceType: ResourceType): Search {
           const answer = await z.request({ url: `${url}/${encodeURIComponent(String(known))}`, ...expected(404) });
           return answer.status === 404 ? [] : [shown(resourceType, answer.data.data)];
         }
-        const params = { ...(given(resourceType.filters, inputData) as Record<string, string>), limit: MOST_FOUND };
+        const params = { ...(given(resourceType.filters, inputData) as Record<string, string>), limit: MAX_RESULTS };
         return (await recordsAt(z, url, params)).map((record) => shown(resourceType, record));
       },
       sample: shown(resourceType, resourceType.sample),

@@ -12,7 +12,7 @@ export type ReceivedRequest = {
 };
 
 /** Bytes of a request that are kept in memory; the rest is only counted. */
-const MAX_KEPT_BYTES = 64 * 1_024;
+const MAX_STORED_BYTES = 64 * 1_024;
 const MAX_BODY_SHOWN_BYTES = 2_048;
 
 type Part = 'request-head' | 'request-body' | 'request';
@@ -30,7 +30,7 @@ export class RequestReader {
   constructor(socket: Socket) {
     socket.on('data', (chunk: Buffer) => {
       this.#bytes += chunk.length;
-      this.#kept = Buffer.concat([this.#kept, chunk.subarray(0, MAX_KEPT_BYTES - this.#kept.length)]);
+      this.#kept = Buffer.concat([this.#kept, chunk.subarray(0, MAX_STORED_BYTES - this.#kept.length)]);
       this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-5);
       if (this.#headEnd < 0) this.#findHead();
       this.#nextChunk.resolve();

@@ -5,10 +5,10 @@ import { type Call, type Open, unexpected } from './transport.ts';
 
 /** Waits before a lost connection is opened again: doubled from the first, which the service may set, to the longest. */
 const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** The service says something every 15 seconds: a connection that is silent for so long is lost. */
-const LONGEST_SILENCE_MS = 45_000;
+const SILENCE_TIMEOUT_MS = 45_000;
 
 /** How following is ended. */
 export type FollowOptions = {
@@ -51,7 +51,7 @@ export async function* followEvents<T>(
       silence.end();
     }
     await systemPorts.pause(waitMs, signal);
-    waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
+    waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
   }
 }
 
@@ -87,7 +87,7 @@ class Silence {
   begin(): void {
     this.end();
     const lost = () => new CarillonError({ code: 'timeout', status: 0, message: 'The stream has fallen silent.' });
-    this.#timer = setTimeout(() => this.#controller.abort(lost()), LONGEST_SILENCE_MS);
+    this.#timer = setTimeout(() => this.#controller.abort(lost()), SILENCE_TIMEOUT_MS);
   }
 
   end(): void {

@@ -89,14 +89,14 @@ export interface Imports {
 }
 
 /** How long a large file may take. */
-const LONGEST_MS = 300_000;
+const TIMEOUT_MS = 300_000;
 
 /** Imports at `/{noun}/import`. */
 export function imports(send: Send, resourceType: string): Imports {
   return {
     import: async (input, options) =>
       recordOf(
-        await send({ timeoutMs: LONGEST_MS, ...options, method: 'POST', path: [resourceType, 'import'], body: input }),
+        await send({ timeoutMs: TIMEOUT_MS, ...options, method: 'POST', path: [resourceType, 'import'], body: input }),
       ),
   };
 }

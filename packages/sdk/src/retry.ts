@@ -6,7 +6,7 @@ import type { Answer, Call, Send } from './transport.ts';
 const FIRST_WAIT_MS = 500;
 
 /** Who is asked to wait for longer is told so instead. */
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /** What calls are repeated by. */
 export type RepeatOptions = {
@@ -40,7 +40,7 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
         if (isUnsure && call.method === 'DELETE' && error.code === 'not_found') return GONE;
         const waitMs = waitFor(error, repeats, ports);
         const isAgain = repeats < retries && mayPass(error) && (isUndone(error) || isSafe(call, options));
-        if (!isAgain || waitMs > LONGEST_WAIT_MS || ports.now() + waitMs >= endsAt) throw error;
+        if (!isAgain || waitMs > MAX_WAIT_MS || ports.now() + waitMs >= endsAt) throw error;
         isUnsure ||= !isUndone(error);
         await ports.pause(waitMs, call.signal);
         call.signal?.throwIfAborted();
@@ -80,6 +80,6 @@ function isSafe({ method, idempotencyKey, ifMatch }: Call, { keepsAnswers }: Rep
 }
 
 function waitFor({ retryAfterS = 0 }: CarillonError, repeats: number, ports: Ports): number {
-  const ownMs = Math.min(FIRST_WAIT_MS * 2 ** repeats, LONGEST_WAIT_MS) * (1 - ports.fraction() / 2);
+  const ownMs = Math.min(FIRST_WAIT_MS * 2 ** repeats, MAX_WAIT_MS) * (1 - ports.fraction() / 2);
   return Math.max(retryAfterS * 1_000, ownMs);
 }

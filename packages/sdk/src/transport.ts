@@ -149,10 +149,10 @@ function encodeSegment(segment: string | number): string {
 }
 
 /** What a timer can wait for at most; one that is asked for more waits for nothing. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
-  return timeoutMs === 0 ? undefined : AbortSignal.timeout(Math.min(timeoutMs, LONGEST_MS));
+  return timeoutMs === 0 ? undefined : AbortSignal.timeout(Math.min(timeoutMs, MAX_TIMER_MS));
 }
 
 function requestOf(call: Call, auth: Authenticate, accept: string, timeout: AbortSignal | undefined): RequestInit {

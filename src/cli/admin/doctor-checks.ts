@@ -91,7 +91,7 @@ function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
 }
 
 /** Less than this, and the next busy hour may fill it. */
-const LEAST_FREE_BYTES = 256 * 1_024 * 1_024;
+const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
 async function storage(config: Config, database: Subject['database'], clock: Clock): Promise<Finding[]> {
   const where = showDatabase(config.database);
@@ -147,8 +147,8 @@ function room({ freeBytes, bytes }: Inspection): Finding[] {
   const check = 'disk';
   if (freeBytes === undefined) return [];
   const free = `${mebibytes(freeBytes)} free`;
-  if (freeBytes < LEAST_FREE_BYTES) return [fault(check, `${free}; make room before writes are refused`)];
-  if (freeBytes < bytes + LEAST_FREE_BYTES)
+  if (freeBytes < MIN_FREE_BYTES) return [fault(check, `${free}; make room before writes are refused`)];
+  if (freeBytes < bytes + MIN_FREE_BYTES)
     return [warning(check, `${free}, too little for a backup beside the database; make room, or back up elsewhere`)];
   return [ok(check, free)];
 }
@@ -199,12 +199,12 @@ async function time(clock: Clock): Promise<Finding> {
 
 /** A name that is kept for examples, and resolves (RFC 2606). */
 const PUBLIC_NAME = 'example.com';
-const LONGEST_RESOLVING_MS = 3_000;
+const DNS_TIMEOUT_MS = 3_000;
 
 async function egress(resolve: Resolve | undefined): Promise<Finding> {
   const check = 'egress';
   if (resolve === undefined) return ok(check, 'not looked at, as --offline says');
-  const resolved = await resolve(PUBLIC_NAME, LONGEST_RESOLVING_MS);
+  const resolved = await resolve(PUBLIC_NAME, DNS_TIMEOUT_MS);
   if ('addresses' in resolved) return ok(check, `names resolve (${PUBLIC_NAME})`);
   if (resolved.failure === 'resolver_silent')
     return warning(

@@ -8,7 +8,7 @@ import { baseUrlOf } from '../client/base-url.ts';
 import type { Finding } from './doctor-checks.ts';
 
 /** A trial waits no longer than this for the server, milliseconds. */
-const LONGEST_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /**
  * Whether the mail server takes mails: connects and signs in, and sends nothing, unless it is said to whom. Nothing is
@@ -41,7 +41,7 @@ async function tryTo(post: Post, from: Sender, address: string, baseUrl: string)
   const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
   const letter = { ...testMessage(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };
   const deadline = new AbortController();
-  const cancel = systemClock.after(LONGEST_MS, () => deadline.abort());
+  const cancel = systemClock.after(TIMEOUT_MS, () => deadline.abort());
   const outcome = await post.send(letter, deadline.signal);
   cancel();
   return outcome.is === 'taken' ? undefined : outcome.reason;

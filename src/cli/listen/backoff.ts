@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 
 const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 /** Waits that grow from one to the next, until something went well. */
 export class Waits {
@@ -9,7 +9,7 @@ export class Waits {
 
   next(): number {
     const waitMs = this.#nextMs;
-    this.#nextMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
+    this.#nextMs = Math.min(2 * waitMs, MAX_WAIT_MS);
     return waitMs;
   }
 

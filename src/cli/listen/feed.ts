@@ -7,8 +7,8 @@ import { pause, Waits } from './backoff.ts';
 import type { Mark } from './cursor-file.ts';
 
 /** The longest that the service lets a call wait, and how many entries of it are dealt with at once. */
-const LONGEST_WAIT_S = 30;
-const ENTRIES_AT_ONCE = 100;
+const MAX_WAIT_S = 30;
+const FEED_PAGE_SIZE = 100;
 
 export type FeedOptions = {
   readonly scope: 'own' | 'account' | undefined;
@@ -37,7 +37,7 @@ export class Feed {
   async *stretches(after: string | undefined): AsyncGenerator<Stretch, never, undefined> {
     const { kind } = this.#options;
     for (let next = after; ; ) {
-      const stretch = await this.#list({ after: next, kind, limit: ENTRIES_AT_ONCE, wait: LONGEST_WAIT_S });
+      const stretch = await this.#list({ after: next, kind, limit: FEED_PAGE_SIZE, wait: MAX_WAIT_S });
       next = stretch.next;
       yield stretch;
     }

@@ -11,7 +11,7 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 
 /** A bar longer than this says no more. */
-const LONGEST_BAR = 32;
+const MAX_BAR_WIDTH = 32;
 
 export function addProgressOption(command: Command): Command {
   return command.option('--quiet', 'Show no progress.');
@@ -77,7 +77,7 @@ function underWay({ stage, done, total, seconds }: Standing): [string, string] {
 
 /** How many characters of a terminal's line are left for the bar. */
 function room({ columns = 80 }: Screen, words: readonly string[]): number {
-  return Math.min(LONGEST_BAR, columns - 1 - words.join('').length - 1);
+  return Math.min(MAX_BAR_WIDTH, columns - 1 - words.join('').length - 1);
 }
 
 function bar(done: number, total: number, width: number): string {

@@ -15,7 +15,7 @@ export type Line = string | readonly string[];
 type Colour = 'green' | 'red';
 
 /** Fewer colours than this are black and white. */
-const LEAST_DEPTH = 2;
+const MIN_COLOR_DEPTH = 2;
 
 /**
  * The one way of a command to standard output and standard error. Labels, answers and error texts are written by
@@ -43,7 +43,7 @@ export class Screen {
 
   /** Prints a line in which one word has a colour, where the terminal has colours. */
   printColoured(line: string, word: string, colour: Colour): void {
-    const hasColours = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > LEAST_DEPTH;
+    const hasColours = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MIN_COLOR_DEPTH;
     const paint = (text: string) => (hasColours ? styleText(colour, text, { validateStream: false }) : text);
     this.#sink.write(`${printable(line).replace(word, () => paint(word))}\n`);
   }

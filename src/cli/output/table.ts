@@ -10,8 +10,8 @@ export type Layout = readonly { readonly field: string; readonly width: number }
 const GAP = '  ';
 
 /** A name is still one with so many columns, and other texts are cut to that first. */
-const SHORTEST_NAME = 16;
-const LONGEST_CELL = 48;
+const MIN_NAME_WIDTH = 16;
+const MAX_CELL_WIDTH = 48;
 
 /** A value in one short line: days without a time, moments without seconds, nothing where there is nothing. */
 export function cell(value: unknown): string {
@@ -42,7 +42,7 @@ export function layoutOf(
     width: Math.max(columnsOf(field), ...records.map((record) => columnsOf(cell(record[field])))),
   }));
   if (width === undefined) return measured;
-  const cut = measured.map((column) => ({ ...column, width: Math.min(column.width, LONGEST_CELL) }));
+  const cut = measured.map((column) => ({ ...column, width: Math.min(column.width, MAX_CELL_WIDTH) }));
   return wanted === undefined ? fitting(cut, width) : cut;
 }
 
@@ -65,7 +65,7 @@ function fitting(columns: Layout, width: number): Layout {
   for (const [index, column] of columns.entries()) {
     const room = left - (index === 0 ? 0 : GAP.length);
     const isName = index === 1 && column.field.endsWith('_name');
-    const needed = isName ? Math.min(column.width, Math.max(SHORTEST_NAME, Math.floor(width / 2))) : column.width;
+    const needed = isName ? Math.min(column.width, Math.max(MIN_NAME_WIDTH, Math.floor(width / 2))) : column.width;
     if (needed > room) {
       if (index > 1) continue;
       if (room < 1) break;

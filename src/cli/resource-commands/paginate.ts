@@ -6,7 +6,7 @@ import type { Answered } from '../output/table.ts';
 type Listing = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
 
 /** The most records that the service answers at once (C7). */
-const MOST_AT_ONCE = 1_000;
+const MAX_PAGE_SIZE = 1_000;
 
 /** Every page of a list, by offset or by cursor: all of it, or as many records as `limit` says. */
 export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readonly Answered[], void, undefined> {
@@ -14,7 +14,7 @@ export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readon
   let left = limitOf(limit);
   let from: Readonly<Record<string, string>> = {};
   while (left > 0) {
-    const asked = { ...query, ...from, limit: String(Math.min(left, MOST_AT_ONCE)) };
+    const asked = { ...query, ...from, limit: String(Math.min(left, MAX_PAGE_SIZE)) };
     const answer = await send({ ...call, query: asked, timeoutMs: timeoutFor(query.wait) });
     const { status, body } = answer;
     const data = fieldOf(body, 'data');

@@ -22,13 +22,13 @@ import { StartRateLimiter } from './start-rate-limiter.ts';
 import { firstOf, WorkLoop } from './work-loop.ts';
 
 /** The most attempts in flight at once, over all lanes. */
-const MOST_IN_FLIGHT = 2_000;
+const MAX_IN_FLIGHT = 2_000;
 
 /** The most of them for one account: however many of its targets hang, the others have slots (C22). */
-const MAX_IN_FLIGHT_PER_ACCOUNT = MOST_IN_FLIGHT / 4;
+const MAX_IN_FLIGHT_PER_ACCOUNT = MAX_IN_FLIGHT / 4;
 
 /** The most of them to targets that are not known to answer: however many hang, those that answer have slots (C22). */
-const MAX_UNPROVEN_IN_FLIGHT = MOST_IN_FLIGHT / 2;
+const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 
 /**
  * So many attempts to targets that are not known to answer begin in so many milliseconds: a crowd of them is spread over
@@ -130,7 +130,7 @@ export class Dispatcher {
       onRead: (queue) => this.#schedule([queue]),
     });
     this.#dispatchLoop = new WorkLoop(ports, {
-      hasWork: () => this.#ready.size > 0 && this.#inFlight.size < MOST_IN_FLIGHT && mayGoOn(),
+      hasWork: () => this.#ready.size > 0 && this.#inFlight.size < MAX_IN_FLIGHT && mayGoOn(),
       runOnce: () => this.#dispatchBatch(),
     });
     const { maxAttemptsPerHost: host } = ports;
@@ -414,7 +414,7 @@ export class Dispatcher {
     const { clock, claims } = this.#ports;
     const queues = firstOf(this.#ready, QUEUES_PER_ITERATION);
     for (const queue of queues) {
-      if (this.#inFlight.size >= MOST_IN_FLIGHT || !claims.isLeaseValid()) break;
+      if (this.#inFlight.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
       // To the end of the line, so that every lane gets its turn when slots are few.
       this.#ready.delete(queue);
       // Read or not: once it is, it gets its turn.

@@ -4,7 +4,7 @@ import type { LocalErrorCode, Outcome, Result } from './attempt-outcome.ts';
 export const MAX_FAILURES = 3;
 
 /** A wait that `Retry-After` asks for is not lengthened beyond this (C18). */
-const LONGEST_WAIT_MS = 24 * 3_600_000;
+const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** Waits after faults of our own: doubled from the first to the longest. */
 const MIN_LOCAL_ERROR_WAIT_MS = 1_000;
@@ -90,7 +90,7 @@ export function excusePaused(result: Result, pausedMs: number, deadlineMs: numbe
 
 /** The longest wait that can follow from a failure (C18). */
 export function longestWaitMs(waitsMs: readonly number[]): number {
-  return Math.max(LONGEST_WAIT_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
+  return Math.max(MAX_WAIT_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
 }
 
 /**
@@ -105,7 +105,7 @@ export function remainingMs(dueAt: number | null, now: number, longestMs: number
 function waitMs({ outcome, waitsMs, fraction }: AttemptContext, failures: number): number {
   const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
   const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
-  return Math.round(Math.max(wait, Math.min(askedMs, LONGEST_WAIT_MS)));
+  return Math.round(Math.max(wait, Math.min(askedMs, MAX_WAIT_MS)));
 }
 
 function localErrorWaitMs(faultsBefore: number): number {

@@ -8,7 +8,7 @@ const BELIEVED_MS = 1_000;
 const SHARE_OF_TIME = 100;
 
 /** Accounts that are remembered at the most; then the one that was longest not looked at is forgotten. */
-const MOST_KEPT = 10_000;
+const MAX_CACHED_ACCOUNTS = 10_000;
 
 export type BacklogPorts = {
   readonly store: Pick<Store, 'read'>;
@@ -58,7 +58,7 @@ export class BacklogQuota {
   #remember(accountId: number, isExceeded: boolean | Promise<boolean>, goodUntil: number): void {
     this.#known.delete(accountId);
     const [oldest] = this.#known.keys();
-    if (this.#known.size >= MOST_KEPT && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size >= MAX_CACHED_ACCOUNTS && oldest !== undefined) this.#known.delete(oldest);
     this.#known.set(accountId, { isExceeded, goodUntil });
   }
 }

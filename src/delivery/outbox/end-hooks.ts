@@ -31,14 +31,14 @@ export type End = {
  */
 export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: End): Promise<number[]> {
   const ended: number[] = [];
-  for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_STATEMENT) {
-    ended.push(...(await endBatch(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), end)));
+  for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_STATEMENT) {
+    ended.push(...(await endBatch(tx, hookIds.slice(begin, begin + HOOKS_PER_STATEMENT), end)));
   }
   return ended;
 }
 
 /** Well below the number of values that a statement can carry. */
-const HOOKS_A_STATEMENT = 1_000;
+const HOOKS_PER_STATEMENT = 1_000;
 
 async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: End): Promise<number[]> {
   const ended = await tx.queries

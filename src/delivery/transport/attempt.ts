@@ -29,11 +29,11 @@ export type Order = {
 /** One POST, one outcome. Rejects only where the service itself is at fault. */
 export type Attempt = (order: Order) => Promise<Outcome>;
 
-const LARGEST_BODY_BYTES = 16 * 1_024;
-const LONGEST_BODY_MS = 1_000;
-const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
+const MAX_BODY_BYTES = 16 * 1_024;
+const BODY_TIMEOUT_MS = 1_000;
+const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
 /** Names get less than the whole deadline, so that a silent resolver is told from a slow target. */
-const LONGEST_DNS_MS = 5_000;
+const DNS_TIMEOUT_MS = 5_000;
 
 const STOPPED = { kind: 'ours', fault: 'stopped' } as const;
 const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
@@ -104,7 +104,7 @@ async function open(
     give(isResolved ? TIMED_OUT : { kind: 'ours', fault: 'no_resolver' }),
   );
   const reach = async () => {
-    const addresses = await asDialError(guard, url, Math.min(LONGEST_DNS_MS, deadlineMs / 2));
+    const addresses = await asDialError(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
     ended.signal.throwIfAborted();
     isResolved = true;
     const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
@@ -199,11 +199,11 @@ function post(
         isDelivered = status === 200;
         settle({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
         // C21: the body is let in for a moment, so that the target can finish in peace; none of it is kept.
-        cancelTimer = clock.after(Math.min(LONGEST_BODY_MS, leftMs()), end);
+        cancelTimer = clock.after(Math.min(BODY_TIMEOUT_MS, leftMs()), end);
       },
       onResponseData(_controller, chunk) {
         bodyBytes += chunk.length;
-        if (bodyBytes >= LARGEST_BODY_BYTES) end();
+        if (bodyBytes >= MAX_BODY_BYTES) end();
       },
       onResponseEnd() {
         // What is to come after anything else comes later.
@@ -233,7 +233,7 @@ function parseRetryAfter(header: string | string[] | undefined, now: number): nu
   const text = (Array.isArray(header) ? header[0] : header)?.trim();
   if (text === undefined) return undefined;
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : parseHttpDate(text) - now;
-  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), LONGEST_RETRY_AFTER_MS);
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), MAX_RETRY_AFTER_MS);
 }
 
 /** The three forms of RFC 9110, 5.6.7; NaN for anything else, since `Date.parse` takes nearly everything. */

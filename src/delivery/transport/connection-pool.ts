@@ -5,13 +5,13 @@ import { DialError } from './dial.ts';
 import { MAX_HEAD_BYTES, ResponseLimiter } from './response-limiter.ts';
 
 /** A connection is used again this soon after its last answer, or not at all: most servers keep it for longer. */
-const LONGEST_IDLE_MS = 1_000;
+const IDLE_TIMEOUT_MS = 1_000;
 
 /** The address was judged when it was dialled, and is judged anew after so long at the latest (C11). */
-const LONGEST_LIFE_MS = 10_000;
+const MAX_LIFETIME_MS = 10_000;
 
 /** Connections that are left open at once, of all lanes together: each is a file handle. */
-const MOST_KEPT = 1_000;
+const MAX_IDLE_CONNECTIONS = 1_000;
 
 /** A connection to a target, which carries one attempt at a time. It is dialled once. */
 export class Connection {
@@ -42,8 +42,8 @@ export class Connection {
       // The one deadline is ours; undici's timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout: 2 * LONGEST_LIFE_MS,
-      keepAliveMaxTimeout: 2 * LONGEST_LIFE_MS,
+      keepAliveTimeout: 2 * MAX_LIFETIME_MS,
+      keepAliveMaxTimeout: 2 * MAX_LIFETIME_MS,
     });
   }
 
@@ -65,7 +65,7 @@ export class PoolCapacity {
   readonly #most: number;
   #kept = 0;
 
-  constructor(clock: Clock, most = MOST_KEPT) {
+  constructor(clock: Clock, most = MAX_IDLE_CONNECTIONS) {
     this.clock = clock;
     this.#most = most;
   }
@@ -101,7 +101,7 @@ export class ConnectionPool {
       this.#room.add(-1);
       const now = this.#room.clock.monotonic();
       // After a pause of this process its timer is late, and what the target has said or closed meanwhile is not read yet.
-      const isYoung = now - last.connection.openedAt < LONGEST_LIFE_MS && now - last.leftAt < LONGEST_IDLE_MS;
+      const isYoung = now - last.connection.openedAt < MAX_LIFETIME_MS && now - last.leftAt < IDLE_TIMEOUT_MS;
       if (last.connection.isOpen && isYoung) return last.connection;
       last.connection.end();
     }
@@ -114,7 +114,7 @@ export class ConnectionPool {
       return;
     }
     this.#room.add(1);
-    const cancel = this.#room.clock.after(LONGEST_IDLE_MS, () => this.#expire(connection));
+    const cancel = this.#room.clock.after(IDLE_TIMEOUT_MS, () => this.#expire(connection));
     this.#idle.push({ connection, leftAt: this.#room.clock.monotonic(), cancel });
   }
 

@@ -7,7 +7,7 @@ import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, explain, type SsrfGuard } from './ssrf-guard.ts';
 
 /** A name with a thousand addresses makes no port scanner of us. */
-const MOST_DIALLED = 6;
+const MAX_DIALED_ADDRESSES = 6;
 
 const LOCAL_ERRORS: Readonly<Record<string, LocalErrorCode>> = {
   EMFILE: 'no_file_handle',
@@ -62,7 +62,7 @@ type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca:
 
 /** Connects to the first address that takes the connection; each may use its share of the time that is left. */
 export async function dial(url: URL, addresses: readonly CheckedAddress[], dialling: DialOptions): Promise<Socket> {
-  const turns = alternateFamilies(addresses).slice(0, MOST_DIALLED);
+  const turns = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
   const results: (Failed | LocalError)[] = [];
   for (const [index, { address }] of turns.entries()) {
     const limitMs = dialling.leftMs() / (turns.length - index);

@@ -10,7 +10,7 @@ export type Secret = {
 };
 
 /** The most that sign at once. A new one pushes out the oldest: a receiver must not be handed a page of signatures. */
-const MOST_SECRETS = 5;
+const MAX_SECRETS = 5;
 
 const NONE: readonly Secret[] = [];
 
@@ -28,7 +28,7 @@ export function withNewSecret(
     ...one,
     until: Math.min(one.until ?? Number.POSITIVE_INFINITY, now + overlapMs),
   }));
-  return [{ secret, since: now, until: null }, ...earlier.filter(({ until }) => until > now)].slice(0, MOST_SECRETS);
+  return [{ secret, since: now, until: null }, ...earlier.filter(({ until }) => until > now)].slice(0, MAX_SECRETS);
 }
 
 /** Until when a secret beside the newest one signs; null where none does. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Rate } from '../../durations.ts';
 
 /** Names that are remembered at the most; then the longest untouched is forgotten, and begins anew. */
-const MOST_KEPT = 50_000;
+const MAX_BUCKETS = 50_000;
 
 /** How full a bucket is. */
 export type Level = {
@@ -43,7 +43,7 @@ export class TokenBuckets<K> {
     const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#eachMs;
     this.#fullAt.delete(name);
     const [oldest] = this.#fullAt.keys();
-    if (this.#fullAt.size >= MOST_KEPT && oldest !== undefined) this.#fullAt.delete(oldest);
+    if (this.#fullAt.size >= MAX_BUCKETS && oldest !== undefined) this.#fullAt.delete(oldest);
     this.#fullAt.set(name, Math.min(fullAt, now + this.#wholeMs + longestMs));
   }
 }

@@ -3,7 +3,7 @@ import type { Rate } from '../../durations.ts';
 import { TokenBuckets } from '../auth/token-bucket.ts';
 
 /** Those that wait at once, at the most; more are answered at once, since each of them costs memory. */
-const MOST_WAITING = 1_000;
+const MAX_WAITING = 1_000;
 
 export type TarpitPorts = {
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export class Tarpit<K> {
     if (this.#buckets === undefined) return undefined;
     const { waitMs } = this.#buckets.level(name);
     this.#buckets.take(name, maxDelayMs);
-    if (this.#isStopped || waitMs === 0 || this.#waiting.size >= MOST_WAITING) return undefined;
+    if (this.#isStopped || waitMs === 0 || this.#waiting.size >= MAX_WAITING) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = clock.after(Math.min(waitMs, maxDelayMs), () => end());
     const end = () => {

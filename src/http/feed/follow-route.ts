@@ -10,11 +10,11 @@ import { MAX_RECORDS, pagingParameters } from '../routes/pagination.ts';
 import { type Given, type Parameter, type Parameters, readQuery } from '../routes/query-parameters.ts';
 import type { FeedRequest, FeedSlice, Head, Input, Route } from '../routes/route.ts';
 import { headerLines } from '../server/headers.ts';
-import { ENTRIES_A_READ, EVENT_STREAM, eventStream, wantsStream } from './sse.ts';
+import { EVENT_STREAM, eventStream, READ_BATCH_SIZE, wantsStream } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 
 /** The longest that a call waits for something to happen. */
-const LONGEST_WAIT_S = 30;
+const MAX_WAIT_S = 30;
 
 /** How far a stream reads ahead of its reader. */
 const CHUNKS_AHEAD = 1;
@@ -25,7 +25,7 @@ const wait: Parameter<number> = {
   description: 'How many seconds to wait for something to happen when there is nothing; more than 30 is taken as 30.',
   schema: { type: 'integer', minimum: 0, default: 0 },
   errorMessage: 'must be a whole number of at least 0',
-  read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), LONGEST_WAIT_S) : undefined),
+  read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), MAX_WAIT_S) : undefined),
 };
 
 const followParameters = {
@@ -111,7 +111,7 @@ function followRequest(request: FastifyRequest, parameters: Parameters, query: I
   // A head is answered with what there is.
   if (request.method === 'HEAD') return { given, after, limit, waitMs: 0, isStream: false };
   if (!wantsStream(request.headers.accept)) return { given, after, limit, waitMs: wait * 1_000, isStream: false };
-  return { given, after: lastEventId(request) ?? after, limit: ENTRIES_A_READ, waitMs: 0, isStream: true };
+  return { given, after: lastEventId(request) ?? after, limit: READ_BATCH_SIZE, waitMs: 0, isStream: true };
 }
 
 /** Answers a call that follows: its entries at once, the first ones to happen, or a stream of them. */

@@ -7,7 +7,7 @@ import type { FeedWaiter } from './waiters.ts';
 const HEARTBEAT_MS = 15_000;
 
 /** How long a revoked key may go unnoticed when no news of it came. */
-const CHECK_EVERY_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 /** What a reader is told to wait before coming back. */
 const RETRY_MS = 2_000;
@@ -15,7 +15,7 @@ const RETRY_MS = 2_000;
 export const EVENT_STREAM = 'text/event-stream';
 
 /** Entries that are read, and handed over, at once. */
-export const ENTRIES_A_READ = 100;
+export const READ_BATCH_SIZE = 100;
 
 export type StreamPorts = {
   readonly clock: Clock;
@@ -73,7 +73,7 @@ async function stillThere(stretch: FeedSlice, { check }: StreamPorts): Promise<F
 }
 
 function untilNext(beatInMs: number): number {
-  return Math.min(CHECK_EVERY_MS, Math.max(beatInMs, 0));
+  return Math.min(CHECK_INTERVAL_MS, Math.max(beatInMs, 0));
 }
 
 const cursorOf = ({ next }: FeedSlice) => `id: ${next}\n\n`;

@@ -43,13 +43,13 @@ const DAY_MS = 86_400_000;
 
 /** Days that were shown, by their number since the epoch: most records of a list are of few. */
 const shownDays = new Map<number, string>();
-const MOST_DAYS = 1_000;
+const MAX_DAYS = 1_000;
 
 function showDay(day: number): string {
   let text = shownDays.get(day);
   if (text === undefined) {
     text = new Date(day * DAY_MS).toISOString().slice(0, 10);
-    if (shownDays.size >= MOST_DAYS) shownDays.clear();
+    if (shownDays.size >= MAX_DAYS) shownDays.clear();
     shownDays.set(day, text);
   }
   return text;

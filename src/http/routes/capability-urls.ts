@@ -41,7 +41,7 @@ export type CapabilityUrlPorts = {
 };
 
 /** A reader who is not through by then is cut off. */
-const LONGEST_MS = 5 * 60_000;
+const RESPONSE_TIMEOUT_MS = 5 * 60_000;
 
 /** What is nobody else's to keep, to show as a page, or to hear of where it came from. */
 const HEADERS = {
@@ -71,7 +71,7 @@ export function mountCapabilityUrl(app: FastifyInstance, row: CapabilityUrl, por
     reply.type(row.type).header('content-disposition', `inline; filename="${row.fileName}"`);
     // Without a length, as the answer itself has none: 0 would say that there is nothing (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
-    const cancel = clock.after(LONGEST_MS, () => reply.raw.destroy());
+    const cancel = clock.after(RESPONSE_TIMEOUT_MS, () => reply.raw.destroy());
     reply.raw.once('close', cancel);
     return reply.send(
       Readable.from(found.body(new AccountView(store.read, found.accountId, now)), { objectMode: false }),

@@ -1,5 +1,5 @@
 /** Sizes that are remembered; beyond them the one that was noted longest ago is forgotten. */
-const MAX_KEPT = 10_000;
+const MAX_CACHED_ROUTES = 10_000;
 
 /** Shorter responses are of no account. */
 export const MIN_LARGE_BYTES = 64 * 1_024;
@@ -21,7 +21,7 @@ export class ResponseSizes {
     this.#bytes.delete(name);
     if (bytes < MIN_LARGE_BYTES) return;
     const [oldest] = this.#bytes.keys();
-    if (this.#bytes.size >= MAX_KEPT && oldest !== undefined) this.#bytes.delete(oldest);
+    if (this.#bytes.size >= MAX_CACHED_ROUTES && oldest !== undefined) this.#bytes.delete(oldest);
     this.#bytes.set(name, bytes);
   }
 }

@@ -10,7 +10,7 @@ import { type Reach, reachOf } from '../notifications/visibility.ts';
 import { type activityFields, type activityParameters, type OutcomeRow, USUAL_ENTRIES } from './schema.ts';
 
 /** How far back one call looks, in positions, for entries that the caller is shown. */
-const POSITIONS_A_CALL = 100_000;
+const MAX_POSITIONS_PER_CALL = 100_000;
 
 /** How far the clocks of two nodes may be apart when it is asked what a hook can have been told of. */
 const CLOCKS_APART_MS = 60_000;
@@ -70,7 +70,7 @@ async function occurrencesBefore(
   before: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
-  const lowest = before - POSITIONS_A_CALL;
+  const lowest = before - MAX_POSITIONS_PER_CALL;
   const occurrences = await occurrencesBetween(view, reach, lowest, before, limit);
   const reached = occurrences.length < limit ? lowest : (occurrences.at(-1)?.position ?? lowest);
   return { occurrences, next: (await isEnd(view, reach, reached)) ? undefined : reached };

@@ -48,7 +48,7 @@ export const activityFields = {
 };
 
 /** Entries of one page, at the most, and when nothing is said. */
-const MOST_ENTRIES = 200;
+const MAX_PAGE_SIZE = 200;
 export const USUAL_ENTRIES = 50;
 
 export const activityParameters = {
@@ -60,11 +60,11 @@ export const activityParameters = {
   } as Parameter<number>,
   limit: {
     ...pagingParameters.limit,
-    description: `How many entries to answer; more than ${MOST_ENTRIES} is taken as ${MOST_ENTRIES}.`,
+    description: `How many entries to answer; more than ${MAX_PAGE_SIZE} is taken as ${MAX_PAGE_SIZE}.`,
     schema: { type: 'integer', minimum: 1, default: USUAL_ENTRIES },
     read(text: string) {
       const limit = pagingParameters.limit.read(text);
-      return limit === undefined ? undefined : Math.min(limit, MOST_ENTRIES);
+      return limit === undefined ? undefined : Math.min(limit, MAX_PAGE_SIZE);
     },
   } as Parameter<number>,
   kind: wordParameter('Of this kind alone.', Object.keys(kinds) as Kind[]),

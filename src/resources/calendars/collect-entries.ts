@@ -27,13 +27,13 @@ export type Wanted = {
 };
 
 /** As many of events, of tasks and of subtasks each: what a calendar program can still be asked to read. */
-export const MOST_ENTRIES = 10_000;
+export const MAX_ENTRIES = 10_000;
 
 /** Rows that are loaded at once: few, since each program that reads a calendar holds that many. */
-const ROWS_A_LOOK = 100;
+const ROWS_PER_QUERY = 100;
 
 /** So many days are looked through at once: whoever has little among much must not hold up the others. */
-const DAYS_A_LOOK = 31;
+const DAYS_PER_QUERY = 31;
 
 /** What is over for longer than this comes after all that is to come. */
 const RECENT_DAYS = 31;
@@ -63,11 +63,11 @@ type Read = (behind: Behind) => Promise<Piece>;
 
 /** One list after the other, each to its end, until there are too many entries. */
 async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
-  let left = MOST_ENTRIES;
+  let left = MAX_ENTRIES;
   for (const read of lists) {
     let after: Place;
     do {
-      const { text, count, last } = await read({ after, limit: Math.min(ROWS_A_LOOK, left) });
+      const { text, count, last } = await read({ after, limit: Math.min(ROWS_PER_QUERY, left) });
       if (count > 0) yield text;
       left -= count;
       if (left === 0) return;
@@ -85,8 +85,8 @@ function stretchesAround({ from, to }: Wanted, today: string): readonly Stretch[
 
 function stretches(from: string, to: string): Stretch[] {
   const all: Stretch[] = [];
-  for (let first = from; first <= to; first = plusDays(first, DAYS_A_LOOK)) {
-    const last = plusDays(first, DAYS_A_LOOK - 1);
+  for (let first = from; first <= to; first = plusDays(first, DAYS_PER_QUERY)) {
+    const last = plusDays(first, DAYS_PER_QUERY - 1);
     all.push({ first, last: last < to ? last : to });
   }
   return all;

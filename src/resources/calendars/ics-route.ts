@@ -12,7 +12,7 @@ import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { userName } from '../users/lookup.ts';
 import type { Scope } from './calendars.ts';
-import { entriesOf, MOST_ENTRIES, type Wanted } from './collect-entries.ts';
+import { entriesOf, MAX_ENTRIES, type Wanted } from './collect-entries.ts';
 import { reachOf } from './permissions.ts';
 
 /** How far a calendar reaches, in days: a year back, three years on. */
@@ -155,7 +155,7 @@ async function* textOf(
   wanted: Unzoned,
   { today, name, zone: named }: Told,
 ): AsyncGenerator<string | Buffer> {
-  const says = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MOST_ENTRIES} each.`;
+  const says = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
   const zone = named === undefined ? undefined : zoneAround(named, fromMs, untilMs);
   yield beginning({ name, says, zone });

@@ -76,7 +76,7 @@ export const comments = {
 const MAX_REPLIES = 1_000;
 
 /** Replies that are looked for at once. */
-const MAX_REPLIES_AT_ONCE = 2_000;
+const MAX_REPLIES_PER_QUERY = 2_000;
 
 /** What a comment that is to be replied to is not; undefined when it can be. */
 async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
@@ -147,7 +147,7 @@ async function* withReplies(view: AccountView, threads: readonly Thread[]): Asyn
 /** Undefined where these comments have too many replies to be looked at together. */
 async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promise<readonly Thread[] | undefined> {
   const keys = await replyKeys(view, rows);
-  if (rows.length > 1 && keys.length > MAX_REPLIES_AT_ONCE) return undefined;
+  if (rows.length > 1 && keys.length > MAX_REPLIES_PER_QUERY) return undefined;
   const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
   return rows.map((row) => {
     const all = byParent.get(row.comment_id) ?? [];
@@ -164,7 +164,7 @@ async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promis
     .selectFrom('comments')
     .where('comments.parent_id', 'in', ids)
     .select(['comments.comment_id', 'comments.parent_id', sizeOf(['comments.comment']).as('size')]);
-  const keys = await (rows.length > 1 ? query.limit(MAX_REPLIES_AT_ONCE + 1) : query).execute();
+  const keys = await (rows.length > 1 ? query.limit(MAX_REPLIES_PER_QUERY + 1) : query).execute();
   return keys.sort((one, other) => one.comment_id - other.comment_id);
 }
 

@@ -22,7 +22,7 @@ export type Assignment = {
 };
 
 /** Assignments of users, and of teams, that are loaded at once. A single record may have more. */
-export const MAX_ASSIGNED_AT_ONCE = 2_000;
+export const ASSIGNMENT_BATCH_SIZE = 2_000;
 
 /** A page with those who are assigned to its records. */
 export function withAssigned<R extends object>(
@@ -34,7 +34,7 @@ export function withAssigned<R extends object>(
   return expandInHalves(page, async (rows) => {
     const ids = rows.map(idOf);
     const [users, teams] = await Promise.all([usersOf(view, resourceType, ids), teamsOf(view, resourceType, ids)]);
-    if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) return undefined;
+    if (rows.length > 1 && Math.max(users.length, teams.length) > ASSIGNMENT_BATCH_SIZE) return undefined;
     const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
     const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
     return rows.map((row) => ({
@@ -59,7 +59,7 @@ export async function assignedTo(
 }
 
 /** One more than are loaded at once, so that it shows that there are more; a single record is loaded whole. */
-const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? MAX_ASSIGNED_AT_ONCE + 1 : undefined);
+const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
 
 /** The users who are assigned to these records, by their ids; no more than the limit. */
 export async function usersOf(

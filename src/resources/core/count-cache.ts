@@ -12,7 +12,7 @@ const NOTHING: Counted = { position: 0, total: 0 };
 type Since = { readonly position: number; readonly found: number; readonly more: number };
 
 /** Whole nouns of accounts that are known by heart; beyond it, the one that nobody asked for for longest is forgotten. */
-const MOST_KNOWN = 10_000;
+const MAX_CACHED_COUNTS = 10_000;
 
 const knownFrom = new WeakMap<object, Map<string, Counted>>();
 
@@ -32,20 +32,20 @@ export async function totalOf(view: AccountView, resourceType: ResourceName): Pr
   if (now === undefined) return NOTHING;
   known.delete(name);
   known.set(name, now);
-  if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? '');
+  if (known.size > MAX_CACHED_COUNTS) known.delete(known.keys().next().value ?? '');
   return now;
 }
 
 /** Undefined where it takes less to count: too much has occurred since, or what has is forgotten by now. */
 async function broughtUp(view: AccountView, resourceType: ResourceName, before: Counted): Promise<Counted | undefined> {
-  const upTo = before.position + Math.max(LEAST_LOOKED_AT, before.total);
+  const upTo = before.position + Math.max(MIN_SCANNED_ROWS, before.total);
   const [since] = await sinces[resourceType](view, { after: before.position, upTo });
   if (since === undefined || since.position - before.position !== since.found) return undefined;
   return { position: since.position, total: before.total + since.more };
 }
 
 /** So many occurrences are looked at before the records themselves are, however few these are. */
-const LEAST_LOOKED_AT = 100;
+const MIN_SCANNED_ROWS = 100;
 
 /** Both in one query, and so of one moment. */
 const countOf = (resourceType: ResourceName) =>

@@ -64,7 +64,7 @@ export function pageIn<Row>(found: readonly Row[], order: Order, limit: number):
 }
 
 /** Shapes of one list that are kept compiled; whoever asks in more ways than that has theirs compiled each time. */
-const MOST_SHAPES = 100;
+const MAX_CACHED_QUERIES = 100;
 
 /**
  * With more records of a whole list before a page than this, and an index that has their order, the last one of them is
@@ -185,7 +185,7 @@ export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extend
     const named = given.map(({ name, filter, bound }) => (filter.chooses ? `${name}=${bound}` : name));
     const name = [order.name, ...named].join(' ');
     const known = shapes.get(name) ?? shapeOf(records, given, order);
-    if (shapes.size < MOST_SHAPES) shapes.set(name, known);
+    if (shapes.size < MAX_CACHED_QUERIES) shapes.set(name, known);
     return known;
   }
   return async (view, given, paging, order) => {

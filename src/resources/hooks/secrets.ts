@@ -14,7 +14,7 @@ import { findReachable } from './actions.ts';
 const DAY = 24 * 3_600;
 
 /** The longest that the secrets from before may go on signing, seconds. */
-const LONGEST_OVERLAP = 7 * DAY;
+const MAX_OVERLAP_S = 7 * DAY;
 
 /** A secret at the one moment when it can be seen (X8). */
 export const secretFields = {
@@ -27,7 +27,7 @@ export const secretFields = {
 /** What making a secret takes. */
 export const secretInputFields = {
   overlap: {
-    ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', LONGEST_OVERLAP),
+    ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', MAX_OVERLAP_S),
     default: DAY,
   },
 };

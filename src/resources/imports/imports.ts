@@ -27,7 +27,7 @@ import { zone } from '../calendars/calendars.ts';
 import { requireExists } from '../core/references.ts';
 
 /** As much of a file as is taken, in UTF-16 units; in JSON every one of them may be written with six. */
-const LONGEST_FILE = 8 * 1_024 * 1_024;
+const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 
 /** What is none need not be read. */
 const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
@@ -37,7 +37,7 @@ const ICS_MUST = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 const ics: Field<string, 'written'> = {
   mode: 'written',
   description: 'The file: iCalendar (RFC 5545), as text.',
-  inputSchema: { type: 'string', minLength: 1, maxLength: LONGEST_FILE, 'x-must': ICS_MUST },
+  inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_MUST },
   validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_MUST),
   parse: String,
   default: undefined,
@@ -96,7 +96,7 @@ const BACK_DAYS = 366;
 const ON_DAYS = 2 * 366;
 
 /** So many in a transaction: others of the account wait for one, and not for all of them. */
-const EVENTS_A_STEP = 200;
+const EVENTS_PER_STEP = 200;
 
 type Counts = { created: number; changed: number; unchanged: number; deleted: number };
 
@@ -111,8 +111,8 @@ export async function importCalendar(
   const options = await optionsFor(view, input);
   const { events, dropped, zone } = await read(caller.accountId, file, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
-  for (let first = 0; first < events.length; first += EVENTS_A_STEP) {
-    const some = events.slice(first, first + EVENTS_A_STEP);
+  for (let first = 0; first < events.length; first += EVENTS_PER_STEP) {
+    const some = events.slice(first, first + EVENTS_PER_STEP);
     const counts = await write((one) => bringIn(one, caller, some, input));
     for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
   }

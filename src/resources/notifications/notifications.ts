@@ -28,9 +28,9 @@ export const notificationParameters = {
 };
 
 /** Occurrences that are read in one query, at the least and at the most, and in one call. */
-const FEWEST_AT_ONCE = 100;
-const MOST_AT_ONCE = 1_000;
-export const MOST_A_CALL = 10_000;
+const MIN_PAGE_SIZE = 100;
+const MAX_PAGE_SIZE = 1_000;
+export const MAX_PER_CALL = 10_000;
 
 type NotificationRow = Shown<typeof notificationFields>;
 type Wanted = Given<typeof notificationParameters>;
@@ -57,8 +57,8 @@ export async function followNotifications(
 
   const rows: NotificationRow[] = [];
   let reached = after;
-  for (let scanned = 0; scanned < MOST_A_CALL; ) {
-    const size = Math.min(MOST_AT_ONCE, Math.max(FEWEST_AT_ONCE, limit - rows.length));
+  for (let scanned = 0; scanned < MAX_PER_CALL; ) {
+    const size = Math.min(MAX_PAGE_SIZE, Math.max(MIN_PAGE_SIZE, limit - rows.length));
     const found = await occurrencesAfter(view, reached ?? epochStart, size);
     // Positions have no gap: where the next one is missing, it is not kept any more.
     const [first] = found;

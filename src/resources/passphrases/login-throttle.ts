@@ -8,10 +8,10 @@ const WINDOW_MS = 15 * 60_000;
 
 /** How long whoever has used them up waits, twice as long after each further one. */
 const FIRST_WAIT_MS = 30_000;
-const LONGEST_WAIT_MS = 15 * 60_000;
+const MAX_WAIT_MS = 15 * 60_000;
 
 /** Those that are remembered at the most; then the longest untouched are forgotten. */
-const MOST_KEPT = 10_000;
+const MAX_TRACKED = 10_000;
 
 type Kept = { wrong: number; begunAt: number; closedUntil: number; forgottenAt: number };
 
@@ -48,7 +48,7 @@ export class LoginThrottle {
     // Counted at once: tries that are made together are as many.
     kept.wrong += 1;
     const over = kept.wrong - FREE_TRIES;
-    if (over >= 0) kept.closedUntil = now + Math.min(FIRST_WAIT_MS * 2 ** over, LONGEST_WAIT_MS);
+    if (over >= 0) kept.closedUntil = now + Math.min(FIRST_WAIT_MS * 2 ** over, MAX_WAIT_MS);
     kept.forgottenAt = Math.max(now, kept.closedUntil) + WINDOW_MS;
     this.#keep(name, kept);
     return {
@@ -75,7 +75,7 @@ export class LoginThrottle {
   #keep(name: string, kept: Kept): void {
     this.#kept.delete(name);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size >= MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size >= MAX_TRACKED && oldest !== undefined) this.#kept.delete(oldest);
     this.#kept.set(name, kept);
   }
 }

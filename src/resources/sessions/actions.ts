@@ -85,7 +85,7 @@ export async function openSession(
 }
 
 /** Sessions of one user at the most: for every browser one, and far more than anybody has. */
-export const MOST_SESSIONS = 50;
+export const MAX_SESSIONS = 50;
 
 /** Whoever signs in without end fills nothing: the sessions that were opened first make room. */
 async function endOldest(write: AccountWrite, userId: number): Promise<void> {
@@ -94,13 +94,13 @@ async function endOldest(write: AccountWrite, userId: number): Promise<void> {
     .select('sessions.session_id')
     .where('sessions.user_id', '=', userId)
     .orderBy('sessions.session_id', 'desc')
-    .limit(MOST_SESSIONS)
-    .offset(MOST_SESSIONS)
+    .limit(MAX_SESSIONS)
+    .offset(MAX_SESSIONS)
     .execute();
   for (const { session_id } of older) await endSessions(write, { userId, only: session_id }, 'too many sessions');
 }
 
-const ROWS_A_WRITE = 500;
+const WRITE_BATCH_SIZE = 500;
 
 /** Drops sessions that have ended by themselves, a little at a time; answers how many. */
 export async function dropSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
@@ -111,7 +111,7 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
         .selectFrom('sessions')
         .select('session_id')
         .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - UNUSED_MS)]))
-        .limit(ROWS_A_WRITE);
+        .limit(WRITE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('sessions')
         .where('session_id', 'in', old)
@@ -119,7 +119,7 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
       return Number(numDeletedRows);
     });
     total += dropped;
-    if (dropped < ROWS_A_WRITE) return total;
+    if (dropped < WRITE_BATCH_SIZE) return total;
   }
   return total;
 }

@@ -5,7 +5,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { dropSessions, MOST_SESSIONS } from './actions.ts';
+import { dropSessions, MAX_SESSIONS } from './actions.ts';
 import { browserOf } from './user-agent.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -38,7 +38,7 @@ for (const store of stores) {
     const owner = await several.account('acme.test');
     const [first, second] = [await several.signIn(owner), await several.signIn(owner)];
     const other = await several.signIn(await several.user(owner, 'member'));
-    for (let count = 2; count < MOST_SESSIONS; count += 1) await several.signIn(owner);
+    for (let count = 2; count < MAX_SESSIONS; count += 1) await several.signIn(owner);
     assert.equal((await first.console.user.get()).user_id, owner.userId);
     const newest = await several.signIn(owner);
     await eventually(
@@ -46,7 +46,7 @@ for (const store of stores) {
       (answer) => answer === 'signed_out',
     );
     for (const one of [second, other, newest]) assert.equal((await one.console.user.get()).user_id, one.userId);
-    assert.equal((await newest.console.sessions.list()).paging.total_records, MOST_SESSIONS);
+    assert.equal((await newest.console.sessions.list()).paging.total_records, MAX_SESSIONS);
   });
 
   store.test('sessions are listed: your own, and for admins those of another user', async () => {

@@ -44,14 +44,14 @@ const DAY_MS = 24 * 3_600_000;
 const MINUTES = 60;
 
 /** Minutes that are counted in one look. */
-const MINUTES_A_LOOK = 5;
+const MINUTES_PER_QUERY = 5;
 
 /** When so many attempts of the last minutes were counted, the minutes before are left out. */
-const MOST_ATTEMPTS = 200_000;
+const MAX_ATTEMPTS = 200_000;
 
 /** Lanes that are looked at for what is pending for them, in all and at once. */
-const MOST_QUEUES = 10_000;
-const QUEUES_A_LOOK = 1_000;
+const MAX_QUEUES = 10_000;
+const QUEUES_PER_QUERY = 1_000;
 
 /** How deliveries go at this moment: for admins of the account, for others of their own hooks. */
 export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
@@ -70,13 +70,13 @@ async function queuesNow(view: AccountView, userId: number | undefined) {
   let pending = 0;
   let oldest: number | null = null;
   let behind = 0;
-  for (let looked = 0; looked < MOST_QUEUES; looked += QUEUES_A_LOOK) {
+  for (let looked = 0; looked < MAX_QUEUES; looked += QUEUES_PER_QUERY) {
     const queues = await queuesBehind(view, userId, behind);
     for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
       pending += queue.pending ?? 0;
       if (queue.oldest !== null) oldest = Math.min(queue.oldest, oldest ?? queue.oldest);
     }
-    if (queues.length < QUEUES_A_LOOK) break;
+    if (queues.length < QUEUES_PER_QUERY) break;
     behind = queues.at(-1)?.hook_id ?? behind;
     await nextSlice();
   }
@@ -95,7 +95,7 @@ function queuesBehind(view: AccountView, userId: number | undefined, behind: num
       union all
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > found.hook_id)
       from found where found.hook_id is not null
-    ) select found.hook_id from found where found.hook_id is not null limit ${QUEUES_A_LOOK})`;
+    ) select found.hook_id from found where found.hook_id is not null limit ${QUEUES_PER_QUERY})`;
   const isCounted = sql<SqlBool>`hooks.date_ended is null
     and ${userId === undefined ? sql`1 = 1` : sql`hooks.user_id = ${userId}`}`;
   const counted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCounted} then ${value} end`;
@@ -140,9 +140,9 @@ async function lastHour(view: AccountView, userId: number | undefined) {
   const byMs = new Map<number, number>();
   let total = 0;
   let since = end;
-  while (since > end - MINUTES * MINUTE_MS && total < MOST_ATTEMPTS) {
+  while (since > end - MINUTES * MINUTE_MS && total < MAX_ATTEMPTS) {
     await nextSlice();
-    const from = since - MINUTES_A_LOOK * MINUTE_MS;
+    const from = since - MINUTES_PER_QUERY * MINUTE_MS;
     for (const row of await attemptsByMinute(view, { from, until: since }, userId)) {
       const sums = byMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
       sums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;

@@ -13,7 +13,7 @@ import { lookAt } from './backup.ts';
 import { copyDatabase } from './copy-database.ts';
 
 /** How long others, a command above all, may take to let go of the file. */
-const LONGEST_BUSY_MS = 5_000;
+const BUSY_TIMEOUT_MS = 5_000;
 
 /** What is put in place of what. */
 export type Replacing<T> = {
@@ -114,7 +114,7 @@ function letGo(path: string, kept: string): void {
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
   if (existsSync(log)) copyFileSync(log, keptLog);
   try {
-    const old = new DatabaseSync(path, { timeout: LONGEST_BUSY_MS });
+    const old = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
     try {
       old.exec('pragma journal_mode = delete');
     } finally {

@@ -41,7 +41,7 @@ const DEFAULT_POOL = 10;
  * How long a service waits for an answer: then the connection is given up, with whatever else waits on it. A network
  * may be cut without a word.
  */
-export const LONGEST_QUERY_MS = 15_000;
+export const QUERY_TIMEOUT_MS = 15_000;
 
 /** Takes our own words out of a database's address. */
 export function readAddress(address: string): { address: string; extras: Extras } {

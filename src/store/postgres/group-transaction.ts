@@ -18,7 +18,7 @@ import { QueryBatcher } from './query-batcher.ts';
  * What becomes true by doing it again: a conflict or a deadlock with another transaction, a row that another one has
  * just made or taken away (asked again, it is found or not), a plan that a migration has made stale.
  */
-const AGAIN = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
+const RETRYABLE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
 
 /** Keeps an account's locks apart from those of others who may use the same database. */
 const ACCOUNT_LOCKS = 0x43_41_52_49;
@@ -298,5 +298,5 @@ function retryResult(
 /** Whether the same work may well succeed at once. */
 function isTransient(error: unknown): boolean {
   if (error instanceof Problem || isTimeout(error)) return false;
-  return AGAIN.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
+  return RETRYABLE_SQLSTATES.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
 }

@@ -25,9 +25,9 @@ const MIGRATION_LOCK = 0x43_41_52_4d;
  * What a migration waits for others, who wait behind it, and how often it is tried: a table that somebody reads for long
  * (an export, a dump) must not stop the nodes of the old version.
  */
-const LONGEST_WAIT = '2s';
-const WAIT_AGAIN_MS = 3_000;
-const MOST_TRIES = 20;
+const LOCK_TIMEOUT = '2s';
+const RETRY_DELAY_MS = 3_000;
+const MAX_ATTEMPTS = 20;
 
 /** A lock that was waited for in vain, and a deadlock with a node of the old version. */
 const IN_THE_WAY = ['55P03', '40P01'];
@@ -39,10 +39,10 @@ export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock
       await migrate(pool);
       return;
     } catch (error) {
-      if (!IN_THE_WAY.includes(sqlStateOf(error) ?? '') || tries === MOST_TRIES) throw error;
+      if (!IN_THE_WAY.includes(sqlStateOf(error) ?? '') || tries === MAX_ATTEMPTS) throw error;
       log.warn({ event: 'database.waiting', err: error });
     }
-    await new Promise<void>((resolve) => clock.after(WAIT_AGAIN_MS, resolve));
+    await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
   }
 }
 
@@ -67,7 +67,7 @@ async function migrate(pool: Pool): Promise<void> {
         `The database is at version ${from}, from a newer Carillon; this one knows ${all.length}. Update Carillon.`,
       );
     }
-    await client.query(`set local lock_timeout = '${LONGEST_WAIT}'`);
+    await client.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
     for (const migration of all.slice(from)) {
       await client.query(migration.sql);
       await client.query('insert into migrations (version, name) values ($1, $2)', [migration.version, migration.name]);

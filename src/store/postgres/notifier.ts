@@ -8,7 +8,7 @@ import { BY_INDEX, clientOptions, type Extras, isTimeout, queriesOver, queryFunc
 const CHANNEL = 'carillon';
 
 /** A message carries at most 8,000 bytes: so many ids of 16 digits, each with the longest reason of an end. */
-const IDS_A_MESSAGE = 200;
+const IDS_PER_MESSAGE = 200;
 
 const RECONNECT_AFTER_MS = 250;
 
@@ -16,7 +16,7 @@ const RECONNECT_AFTER_MS = 250;
  * Who has no answer by then is cut off, and tries a new connection: well before the others give this node up, and so
  * that it comes back by itself.
  */
-const LONGEST_ANSWER_MS = 4_000;
+const PING_TIMEOUT_MS = 4_000;
 
 /** Keeps the locks by which nodes know each other's connections apart from all others. */
 export const NODE_LOCKS = 0x43_41_52_4e;
@@ -75,8 +75,8 @@ export class NotifierSession implements Sessions {
   async open(): Promise<void> {
     const client = new pg.Client({
       ...clientOptions(this.#address),
-      connectionTimeoutMillis: LONGEST_ANSWER_MS,
-      query_timeout: LONGEST_ANSWER_MS,
+      connectionTimeoutMillis: PING_TIMEOUT_MS,
+      query_timeout: PING_TIMEOUT_MS,
     });
     client.on('error', (error) => this.#lost(client, error));
     client.on('end', () => this.#lost(client, undefined));
@@ -229,7 +229,7 @@ function countOf({ pending, asked, ended, changed, happened }: CommitEvents): nu
 
 function* messagesOf(news: CommitEvents): Generator<Message> {
   const { pending, asked, ended, changed, happened, access } = news;
-  if (countOf(news) <= IDS_A_MESSAGE) {
+  if (countOf(news) <= IDS_PER_MESSAGE) {
     yield {
       pending: [...pending.keys()],
       asked: [...asked],
@@ -250,5 +250,5 @@ function* messagesOf(news: CommitEvents): Generator<Message> {
 
 function* chunks<T>(items: Iterable<T>): Generator<T[]> {
   const all = [...items];
-  for (let begin = 0; begin < all.length; begin += IDS_A_MESSAGE) yield all.slice(begin, begin + IDS_A_MESSAGE);
+  for (let begin = 0; begin < all.length; begin += IDS_PER_MESSAGE) yield all.slice(begin, begin + IDS_PER_MESSAGE);
 }

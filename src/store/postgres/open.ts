@@ -8,7 +8,7 @@ import {
   isConnectionLost,
   isStale,
   isTimeout,
-  LONGEST_QUERY_MS,
+  QUERY_TIMEOUT_MS,
   queriesOver,
   queryFunctionOf,
   readAddress,
@@ -27,19 +27,19 @@ import { WriteBatcher } from './write-batcher.ts';
 
 export { dialect } from './migrate.ts';
 
-const OLDEST_POSTGRES = 15;
+const MIN_POSTGRES_VERSION = 15;
 
 /** How long a transaction of a service may wait for its next query: far less than a silent node is waited for. */
-const LONGEST_STILL_MS = 4_000;
+const KEEPALIVE_TIMEOUT_MS = 4_000;
 
 /** How long the end of connections is waited for that may be cut already. */
-const LONGEST_GOODBYE_MS = 2_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** Of a node's own, for what must not wait behind its callers. */
 const CONNECTIONS_ASIDE = 3;
 
 /** What a service opens before it starts: its session, one connection each to write and to read, and two aside. */
-const LEAST_CONNECTIONS = 5;
+const MIN_CONNECTIONS = 5;
 
 /** SQLSTATE too_many_connections: of the server, the database or the role. */
 const TOO_MANY_CONNECTIONS = '53300';
@@ -52,10 +52,10 @@ const ACCESS_TTL_MS = 1_000;
 const UNHEARD_ACCESS_TTL_MS = 50;
 
 /** Calls that read at once, for each connection: there is always one that has a query to ask. */
-const READS_A_CONNECTION = 4;
+const READS_PER_CONNECTION = 4;
 
 /** How often a read is asked. */
-const MOST_TRIES = 3;
+const MAX_ATTEMPTS = 3;
 
 type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
 
@@ -86,8 +86,8 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
       current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits`);
   const [row] = rows;
   if (row === undefined) throw new StoreError('The database does not say what it is.');
-  if (row.version < OLDEST_POSTGRES) {
-    throw new StoreError(`The database is PostgreSQL ${row.version}; Carillon needs ${OLDEST_POSTGRES} or newer.`);
+  if (row.version < MIN_POSTGRES_VERSION) {
+    throw new StoreError(`The database is PostgreSQL ${row.version}; Carillon needs ${MIN_POSTGRES_VERSION} or newer.`);
   }
   if (row.encoding !== 'UTF8')
     throw new StoreError(`The database keeps text as ${row.encoding}; Carillon needs one that was made with UTF8.`);
@@ -129,7 +129,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       throw error;
     });
   }
-  const limits = options.as === 'service' ? { answerMs: LONGEST_QUERY_MS, stillMs: LONGEST_STILL_MS } : undefined;
+  const limits = options.as === 'service' ? { answerMs: QUERY_TIMEOUT_MS, stillMs: KEEPALIVE_TIMEOUT_MS } : undefined;
   const accessTtlMs = extras.listen ? ACCESS_TTL_MS : UNHEARD_ACCESS_TTL_MS;
   const listeners = {
     onCommitted(news: CommitEvents) {
@@ -146,7 +146,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   // Whatever is heard in one turn of the event loop.
   const together = new QueryBatcher((text, values) => ask(text, values, 'once'), setImmediate);
   const read = queriesOver(ask, (text, parameters) => together.ask(text, parameters));
-  const reads = new ReadLimiter(extras.pool * READS_A_CONNECTION, clock);
+  const reads = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
   const store: Store = {
     read,
     limitedRead: (work) => reads.run(work),
@@ -177,7 +177,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     async close() {
       const closed = session.close().then(() => Promise.all([pool.end(), readers.end(), aside.end()]));
       const { promise, resolve } = Promise.withResolvers<void>();
-      const cancel = clock.after(LONGEST_GOODBYE_MS, resolve);
+      const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve);
       await Promise.race([closed, promise]).finally(cancel);
     },
   };
@@ -201,7 +201,7 @@ function again(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResu
           return await pool.query(tries === 1 ? query : renamed(query));
         } catch (error) {
           const passes = isStale(error) || (isConnectionLost(error) && !isTimeout(error));
-          if (!passes || tries === MOST_TRIES) throw error;
+          if (!passes || tries === MAX_ATTEMPTS) throw error;
         }
       }
     },
@@ -212,7 +212,7 @@ function asFault(error: unknown, { pool }: Extras, { as }: Options): StoreError 
   if (error instanceof StoreError) return error;
   if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
     const needs =
-      as === 'service' ? `a service needs ${LEAST_CONNECTIONS} to start and opens up to` : 'a command opens up to';
+      as === 'service' ? `a service needs ${MIN_CONNECTIONS} to start and opens up to` : 'a command opens up to';
     const most = 2 * pool + CONNECTIONS_ASIDE + 1;
     return new StoreError(
       `The database has too few connections left: ${needs} ${most}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,

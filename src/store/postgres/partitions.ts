@@ -9,7 +9,7 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 const AHEAD = 4;
 
 /** What a table's change of ranges waits for others, who wait behind it: soon given up, and tried again. */
-const LONGEST_LOCK = '2s';
+const LOCK_TIMEOUT = '2s';
 
 const weekOf = (at: number) => Math.floor(at / WEEK_MS);
 
@@ -68,7 +68,7 @@ export async function dropPartitions(
 async function alterPartitions(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
   try {
     await store.write(async ({ queries }) => {
-      await sql.raw(`set local lock_timeout = '${LONGEST_LOCK}'`).execute(queries);
+      await sql.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`).execute(queries);
       await sql.raw(statement).execute(queries);
     });
     return true;

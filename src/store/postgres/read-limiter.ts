@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 
 /** How long a call waits for its turn, milliseconds. */
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 
 type Waiting = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
 
@@ -41,7 +41,7 @@ export class ReadLimiter {
 
   /** Whoever came too long ago is told to come again: the calls behind them are to have an answer of use. */
   #beginNext(): void {
-    const lastSince = this.#clock.monotonic() - LONGEST_WAIT_MS;
+    const lastSince = this.#clock.monotonic() - MAX_WAIT_MS;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       if (next.since >= lastSince) {
         next.begin();

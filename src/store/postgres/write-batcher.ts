@@ -15,10 +15,10 @@ import {
 import type { Pool } from './pool.ts';
 
 /** More writes than this waiting for a connection: the next one is shed with 503. */
-const MOST_WAITING = 4_096;
+const MAX_WAITING = 4_096;
 
 /** How often a write is made again that another one came in the way of. */
-const MOST_TRIES = 10;
+const MAX_ATTEMPTS = 10;
 
 /** How many writes one transaction carries at the most; of one account, half as many. */
 const MAX_GROUP_SIZE = 64;
@@ -51,7 +51,7 @@ export class WriteBatcher {
   readonly #limits: Limits | undefined;
   readonly #listeners: Listeners;
   readonly #connections = new WeakMap<pg.PoolClient, TransactionConnection>();
-  readonly #locks = new AccountLocks(MAX_GROUP_SIZE / 2, MOST_WAITING);
+  readonly #locks = new AccountLocks(MAX_GROUP_SIZE / 2, MAX_WAITING);
   /** For those that others had to leave aside: of one account half of the connections, so that the others are not its. */
   readonly #backgroundLocks: AccountLocks;
   #waiting: Waiting[] = [];
@@ -62,7 +62,7 @@ export class WriteBatcher {
     this.#extras = extras;
     this.#limits = limits;
     this.#listeners = listeners;
-    this.#backgroundLocks = new AccountLocks(Math.max(1, Math.floor(pool.most / 2)), MOST_WAITING);
+    this.#backgroundLocks = new AccountLocks(Math.max(1, Math.floor(pool.most / 2)), MAX_WAITING);
   }
 
   write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T> {
@@ -74,17 +74,17 @@ export class WriteBatcher {
 
   /** In a transaction of its own, which is made again where another one came in the way. */
   async #runExclusive(work: WriteRequest['run']): Promise<unknown> {
-    if (this.#pool.waitingCount >= MOST_WAITING) throw new Problem('overloaded');
+    if (this.#pool.waitingCount >= MAX_WAITING) throw new Problem('overloaded');
     for (let tries = 1; ; tries += 1) {
       const [end] = await this.#transact([{ run: work }]);
       if (end === undefined) throw new Error('a write has not ended');
       if ('value' in end) return end.value;
-      if (tries === MOST_TRIES || end.again === undefined) throw asProblem(end.error);
+      if (tries === MAX_ATTEMPTS || end.again === undefined) throw asProblem(end.error);
     }
   }
 
   #runShared(accountId: number, work: WriteRequest['run']): Promise<unknown> {
-    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(new Problem('overloaded'));
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ accountId, work, isAgain: false, resolve, reject });
       this.#startNext();

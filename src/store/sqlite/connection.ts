@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts';
 const CACHED_STATEMENTS = 400;
 
 /** How long a patient connection waits for others. */
-const LONGEST_PATIENCE_MS = 10_000;
+const BUSY_TIMEOUT_MS = 10_000;
 
 /** SQLite's primary result codes that we act on (the low byte of an extended code). */
 export const SQLITE_BUSY = 5;
@@ -63,7 +63,7 @@ export class SqliteConnection {
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
-      timeout: options.patient ? LONGEST_PATIENCE_MS : 0,
+      timeout: options.patient ? BUSY_TIMEOUT_MS : 0,
       enableForeignKeyConstraints: true,
     });
     this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());

@@ -16,11 +16,11 @@ import {
 } from './connection.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */
-const LONGEST_BUSY_MS = 10_000;
+const BUSY_TIMEOUT_MS = 10_000;
 const BUSY_POLL_MS = 4;
 
 /** More writes than this waiting: the next one is shed with 503. */
-const MOST_WAITING = 4_096;
+const MAX_WAITING = 4_096;
 
 /** A group larger than this would hold its members, and the event loop, for too long. */
 const MAX_GROUP_SIZE = 256;
@@ -143,7 +143,7 @@ export class GroupCommit {
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     if (this.#closed) return Promise.reject(new Problem('storage_unavailable'));
-    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(new Problem('overloaded'));
+    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
       this.#running ??= this.#run();
@@ -226,7 +226,7 @@ export class GroupCommit {
   }
 
   async #begin(): Promise<void> {
-    const giveUpAt = this.#realClock.monotonic() + LONGEST_BUSY_MS;
+    const giveUpAt = this.#realClock.monotonic() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
         this.#connection.exec('begin immediate');

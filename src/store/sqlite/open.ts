@@ -14,7 +14,7 @@ import { GroupCommit } from './group-commit.ts';
 import { sequences } from './sequences.ts';
 
 /** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
-const OLDEST_SQLITE = [3, 51, 3] as const;
+const MIN_SQLITE_VERSION = [3, 51, 3] as const;
 
 /** What the words in a migration stand for on SQLite. */
 export const dialect: Dialect = {
@@ -185,20 +185,22 @@ function checkVersion(): void {
   database.close();
   const version = String(row?.version);
   const parts = version.split('.').map(Number);
-  for (const [index, least] of OLDEST_SQLITE.entries()) {
+  for (const [index, least] of MIN_SQLITE_VERSION.entries()) {
     const part = parts[index] ?? 0;
     if (part > least) return;
     if (part < least) {
-      throw new StoreError(`This Node brings SQLite ${version}; Carillon needs ${OLDEST_SQLITE.join('.')} or newer.`);
+      throw new StoreError(
+        `This Node brings SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
+      );
     }
   }
 }
 
-const LONGEST_OPENING_MS = 10_000;
+const OPEN_TIMEOUT_MS = 10_000;
 
 /** Another process may be opening or migrating the same file at this moment; it is done soon. */
 async function retryWhileBusy(run: () => Promise<void> | void): Promise<void> {
-  const giveUpAt = performance.now() + LONGEST_OPENING_MS;
+  const giveUpAt = performance.now() + OPEN_TIMEOUT_MS;
   for (;;) {
     try {
       await run();

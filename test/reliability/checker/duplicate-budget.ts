@@ -3,7 +3,7 @@ import { MAX_IN_FLIGHT } from './delivery-checker.ts';
 import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './history.ts';
 
 /** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
-const MOST_AT_ONCE = 128 + MAX_IN_FLIGHT;
+const MAX_DUPLICATES = 128 + MAX_IN_FLIGHT;
 
 /** What was answered longer ago than this should be written down, wherever there is enough of a processor. */
 const LATE_MS = 100;
@@ -47,7 +47,8 @@ export function toldTwice(
       ofHook.set(one.path, (ofHook.get(one.path) ?? new Set()).add(one.deliveryId));
     }
     for (const [path, all] of ofHook) {
-      if (all.size > MOST_AT_ONCE) broken.push(`more than can be in flight or not written down: ${path}, ${all.size}`);
+      if (all.size > MAX_DUPLICATES)
+        broken.push(`more than can be in flight or not written down: ${path}, ${all.size}`);
     }
   }
   const told = Map.groupBy(

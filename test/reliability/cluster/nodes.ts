@@ -17,7 +17,7 @@ import {
   untilQuiet,
   untilTold,
 } from '../workload/observers.ts';
-import { choose, LONGEST_SETTLING_DOWN_MS, type Pair, startPair, type Way } from './pair.ts';
+import { choose, type Pair, QUIESCE_TIMEOUT_MS, startPair, type Way } from './pair.ts';
 import { pauseOne, type Round } from './paused.ts';
 
 export const nodes: Proof = {
@@ -57,7 +57,7 @@ const ANSWERED_AFTER_MS = 300;
 const PAIRS = 4;
 
 /** So many losses, then a new database and new nodes. */
-const LOSSES_A_PAIR = 20;
+const EVICTIONS_PER_PAIR = 20;
 
 const HOOKS = 6;
 
@@ -68,7 +68,7 @@ const DELETED = 2;
 const FRESH_MS = 1_000;
 
 /** What cannot have been taken up by then is broken, and not waited for. */
-const LONGEST_TAKING_UP_MS = 25_000;
+const TAKEOVER_TIMEOUT_MS = 25_000;
 
 async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const [store] = stores.filter((one) => shared.includes(one));
@@ -85,7 +85,7 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
       while (losses.length > 0 && broken.length === 0) {
         await within(async (context) => {
           const pair = await startPair(context, store);
-          for (let round = 0; round < LOSSES_A_PAIR; round += 1) {
+          for (let round = 0; round < EVICTIONS_PER_PAIR; round += 1) {
             const loss = losses.shift();
             if (loss === undefined) return;
             const found = await within((own) =>
@@ -178,7 +178,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   const kept = [...queues].filter((path) => !doomed.includes(path) && fates.get(path) === 0);
   const firstBy = (path: string) => firstAttempt(witnesses.heard, { path, from: other.service.baseUrl, since: lostAt });
   const taken = () => kept.map(firstBy).filter((at) => at !== undefined);
-  await eventually(taken, (all) => all.length === kept.length, LONGEST_TAKING_UP_MS).catch(() => undefined);
+  await eventually(taken, (all) => all.length === kept.length, TAKEOVER_TIMEOUT_MS).catch(() => undefined);
   const tookMs = taken().map((at) => Math.round(at - lostAt));
   const endedAt = await Promise.all(ending);
   const awake = await recover(loss, victim, pair);
@@ -242,7 +242,7 @@ async function recover(loss: Loss, victim: Way, pair: Pair): Promise<number> {
   await eventually(
     () => nodesOn(pair.store),
     (now) => now.length === 2,
-    LONGEST_SETTLING_DOWN_MS,
+    QUIESCE_TIMEOUT_MS,
   );
   // It has come back as the younger one.
   pair.nodes = [...pair.nodes.filter((one) => one !== victim), victim];

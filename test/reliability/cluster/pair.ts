@@ -13,7 +13,7 @@ import { WATCHED } from '../workload/observers.ts';
 const options = { ...WATCHED, ...PAUSED };
 
 /** How long it takes until every lane is somebody's, or there are two nodes again. */
-export const LONGEST_SETTLING_DOWN_MS = 15_000;
+export const QUIESCE_TIMEOUT_MS = 15_000;
 
 /** A node, and the way that it alone has to the database. */
 export type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
@@ -49,7 +49,7 @@ export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<st
   const owners = await eventually(
     () => ownersOf(store),
     (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
-    LONGEST_SETTLING_DOWN_MS,
+    QUIESCE_TIMEOUT_MS,
   );
   const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
   const [ofOlder = [], ofYounger = []] = held;

@@ -34,11 +34,11 @@ export const backups: Proof = {
   unit: 'backups',
   quick: 3,
   long: 100,
-  prove: (run) => inStretches(run, { most: BACKUPS_A_STRETCH, onPostgres: 0.3 }, stretch),
+  prove: (run) => inStretches(run, { most: BACKUPS_PER_RUN, onPostgres: 0.3 }, stretch),
 };
 
 /** So many backups of one service, before it is stopped and they are restored. */
-const BACKUPS_A_STRETCH = 10;
+const BACKUPS_PER_RUN = 10;
 
 /** What there is at least before the first of them, so that none is over in no time. */
 const RECORDS_BEFORE = 150;

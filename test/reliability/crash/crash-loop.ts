@@ -26,7 +26,7 @@ const told = ['new_event', 'new_event', 'new_client'] as const;
 export const KILLED = 'The service did not start. ';
 
 /** Whoever was killed as hooks were made at it has ended by then. */
-const LONGEST_DYING_MS = 1_000;
+const EXIT_TIMEOUT_MS = 1_000;
 
 /** A service that ends and is started again on one database, over and over, and its witnesses. */
 export type Lives = {
@@ -108,7 +108,7 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
         door = await doorOf(begun);
       } catch (error) {
         const { process } = begun;
-        await eventually(() => process.signalCode, Boolean, LONGEST_DYING_MS).catch(() => undefined);
+        await eventually(() => process.signalCode, Boolean, EXIT_TIMEOUT_MS).catch(() => undefined);
         if (process.signalCode === 'SIGKILL') throw new Error(KILLED);
         await begun.stop('SIGKILL');
         throw error;

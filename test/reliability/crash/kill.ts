@@ -35,11 +35,11 @@ export const kills: Proof = {
   unit: 'kills',
   quick: 20,
   long: 1_000,
-  prove: (run) => inStretches(run, { most: KILLS_A_STRETCH, onPostgres: 0.3 }, stretch),
+  prove: (run) => inStretches(run, { most: KILLS_PER_RUN, onPostgres: 0.3 }, stretch),
 };
 
 /** So many kills, then a new database: what is compared stays small. */
-const KILLS_A_STRETCH = 50;
+const KILLS_PER_RUN = 50;
 
 /** One pause in so many strikes, the first of them soon. */
 const PAUSES_ONE_IN = 10;
@@ -49,7 +49,7 @@ const PAUSE_AT = 4;
 const LIVES_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
 
 /** Records that clients are answered 201 for before a service is killed. */
-const LEAST_OF_A_LIFE = 5;
+const MIN_PER_RUN = 5;
 
 /** The last life of a stretch is so long that whatever it was answered at its beginning is written down at its end. */
 const LONG_LIFE_MS = SETTLES_WITHIN_MS + 1_000;
@@ -137,7 +137,7 @@ async function strike(
   const [least, most] = lifeMs;
   witnesses.through(doorOf(stage));
   await wait(least + dice.below(most - least));
-  await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  await witnesses.untilAcknowledged(MIN_PER_RUN);
   // Struck in this very moment: what is not answered is pending, also where nobody can look at what is left.
   await witnesses.whenBusy();
   if (struck === 'database' || struck === 'shutdown') {
@@ -171,10 +171,10 @@ async function strike(
 async function pauseAtWork(stage: Stage): Promise<Pause> {
   const { witnesses, service } = stage;
   witnesses.through(doorOf(stage));
-  await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  await witnesses.untilAcknowledged(MIN_PER_RUN);
   await witnesses.whenBusy();
   const paused = await pause(service.process);
-  await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  await witnesses.untilAcknowledged(MIN_PER_RUN);
   return paused;
 }
 

@@ -22,11 +22,11 @@ export const power: Proof = {
 };
 
 /** So many cuts, then a new disk: what is compared stays small. */
-const CUTS_A_STRETCH = 50;
+const POWER_CUTS_PER_RUN = 50;
 
 /** The control run has one cut for so many, and at least these. */
 const CONTROL_ONE_IN = 20;
-const LEAST_CONTROL = 5;
+const MIN_CONTROL_LOSSES = 5;
 
 /** What the control run leaves out, by a mistake in a copy of the source or by a setting of the server. */
 const leftOut = { SQLite: 'synchronous=NORMAL', PostgreSQL: 'synchronous_commit=off' } as const;
@@ -45,7 +45,7 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
     broken.push(...found.broken.map((line) => `${name}: ${line}`));
     // What fails as it is needs no control run to show that it can.
     if (found.broken.length > 0) continue;
-    const lost = await lostWithout(name, Math.max(LEAST_CONTROL, Math.ceil(count / CONTROL_ONE_IN)), random);
+    const lost = await lostWithout(name, Math.max(MIN_CONTROL_LOSSES, Math.ceil(count / CONTROL_ONE_IN)), random);
     counts[`${name}: acknowledged and lost in the control run, ${leftOut[name]}`] = lost;
     if (lost === 0) broken.push(`${name}: ${leftOut[name]} loses nothing, so that nothing is shown`);
   }
@@ -62,8 +62,8 @@ async function mustLose(context: Cleanup): Promise<void> {
 async function inStretches(name: Name, all: number, random: SeededChance, say: Run['say']): Promise<Found> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
-  for (let left = all; left > 0 && broken.length === 0; left -= CUTS_A_STRETCH) {
-    const cuts = Math.min(left, CUTS_A_STRETCH);
+  for (let left = all; left > 0 && broken.length === 0; left -= POWER_CUTS_PER_RUN) {
+    const cuts = Math.min(left, POWER_CUTS_PER_RUN);
     const found = await within((context) => stretch(context, { name, cuts, random: random.fork() }));
     for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
     broken.push(...found.broken);

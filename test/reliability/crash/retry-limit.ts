@@ -50,8 +50,8 @@ const SETTLES_WITHIN_MS = 10_000;
 
 /** What a target does, attempt by attempt: the likelier, the oftener it stands here. */
 const doings = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
-const LONGEST_SCRIPT = 7;
-const LONGEST_ANSWER_MS = 12;
+const MAX_SCRIPT_LENGTH = 7;
+const MAX_RESPONSE_MS = 12;
 
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
   const random = chanceFrom(seed);
@@ -167,7 +167,8 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
   const scripts = new Map<string, (typeof doings)[number][]>();
   let waiting: { count: number; resolve: () => void }[] = [];
   const doesNext = (path: string) => {
-    const script = scripts.get(path) ?? Array.from({ length: random.below(LONGEST_SCRIPT) }, () => random.one(doings));
+    const script =
+      scripts.get(path) ?? Array.from({ length: random.below(MAX_SCRIPT_LENGTH) }, () => random.one(doings));
     scripts.set(path, script);
     return script.shift() ?? 200;
   };
@@ -183,7 +184,7 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
       at,
     };
     const does = doesNext(arrival.path);
-    const takesMs = random.below(LONGEST_ANSWER_MS);
+    const takesMs = random.below(MAX_RESPONSE_MS);
     response.once('close', () => {
       const answer = does === 'reset' || !response.writableFinished ? undefined : does;
       arrivals.push({

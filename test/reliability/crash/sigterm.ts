@@ -27,23 +27,23 @@ export const stops: Proof = {
 };
 
 /** So many stops, then a new database: what is compared stays small. */
-const STOPS_A_STRETCH = 40;
+const STOPS_PER_RUN = 40;
 
-const LONGEST_STOP_MS = 10_000;
+const STOP_TIMEOUT_MS = 10_000;
 
 /**
  * A connection that nothing came on for a while after a stop began is closed; a request that is sent at that very moment was
  * never taken, and no server can answer it. What is asked before this arrives before any is closed, also where the client
  * is kept busy by others between asking and sending.
  */
-const KEPT_AT_LEAST_MS = 50;
+const MIN_OPEN_MS = 50;
 
 /** How many nodes there are: so many as can share a database, so that somebody always answers. */
 const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
 
 async function prove(run: Run): Promise<Figure> {
   const tookMs: number[] = [];
-  const { counts, broken } = await inStretches(run, { most: STOPS_A_STRETCH, onPostgres: 0.5 }, (some) =>
+  const { counts, broken } = await inStretches(run, { most: STOPS_PER_RUN, onPostgres: 0.5 }, (some) =>
     stretch(some, tookMs),
   );
   tookMs.sort((a, b) => a - b);
@@ -108,7 +108,7 @@ async function stretch({ context, store, times, random }: Stretch, tookMs: numbe
 export function wrongWith(exitCode: number | null, ms: number): string[] {
   return [
     ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
-    ...(ms <= LONGEST_STOP_MS ? [] : [`a stop took ${ms} ms`]),
+    ...(ms <= STOP_TIMEOUT_MS ? [] : [`a stop took ${ms} ms`]),
   ];
 }
 
@@ -132,7 +132,7 @@ type After = Pick<Tally, 'newcomerAt'> & {
 /** Sent when its connection was about to be closed, and nothing has come of it. */
 export function wasTooLate({ call, onKept }: Unanswered, after: After): boolean {
   const sinceMs = sinceAStop(call, after);
-  return onKept && sinceMs >= KEPT_AT_LEAST_MS && sinceMs <= LONGEST_STOP_MS && isNowhere(call, after);
+  return onKept && sinceMs >= MIN_OPEN_MS && sinceMs <= STOP_TIMEOUT_MS && isNowhere(call, after);
 }
 
 /**
@@ -141,7 +141,7 @@ export function wasTooLate({ call, onKept }: Unanswered, after: After): boolean 
  */
 export function wasNeverAccepted({ call, onKept, at }: Unanswered, after: After): boolean {
   const isBehindAll = call.askedAt > (after.newcomerAt.get(at) ?? 0);
-  return !onKept && isBehindAll && sinceAStop(call, after) <= LONGEST_STOP_MS && isNowhere(call, after);
+  return !onKept && isBehindAll && sinceAStop(call, after) <= STOP_TIMEOUT_MS && isNowhere(call, after);
 }
 
 /** Infinite for what was asked before any stop. */

@@ -10,10 +10,10 @@ import { injectionLacks } from './syscall-faults/strace.ts';
 const QUICK = 20;
 
 /** Beyond so many commits, nothing happens that has not happened before. */
-const MOST_COMMITS = 200;
+const MAX_COMMITS = 200;
 
 /** What does not hold is said at once, where it does not: that much of each kind of call. */
-const MOST_SAID = 5;
+const MAX_REPORTED = 5;
 
 export const injection: Proof = {
   id: 'R3',
@@ -29,7 +29,7 @@ export const injection: Proof = {
 
 async function prove({ count, seed, say }: Run): Promise<Figure> {
   const random = chanceFrom(seed);
-  const atCommits = await killedAtCommits(Math.min(count, MOST_COMMITS), random.fork());
+  const atCommits = await killedAtCommits(Math.min(count, MAX_COMMITS), random.fork());
   if (count <= QUICK) return atCommits;
   const counts: Record<string, number> = {};
   const places: Record<string, string> = {};
@@ -50,7 +50,7 @@ async function prove({ count, seed, say }: Run): Promise<Figure> {
       const kind = `${row.phase}, ${row.how.called}`;
       places[kind] = [...(places[kind] === undefined ? [] : [places[kind]]), `${row.call} ${struck}`].join(', ');
       say(`${sayRow(row)}: ${struck} places, ${faults} faults; ${left.length} kinds left`);
-      for (const line of all.flatMap((found) => found.broken).slice(0, MOST_SAID)) say(`  ${line}`);
+      for (const line of all.flatMap((found) => found.broken).slice(0, MAX_REPORTED)) say(`  ${line}`);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));

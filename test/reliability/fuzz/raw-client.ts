@@ -9,7 +9,7 @@ export type Reply = {
 };
 
 /** Whoever hears nothing for so long has found a request that hangs: one that waits for what happens may do so for 30 s. */
-const LONGEST_MS = 50_000;
+const TIMEOUT_MS = 50_000;
 
 /**
  * A caller who writes bytes as they are and reads what comes back, one request after another over one connection, and
@@ -43,7 +43,7 @@ export class Line {
       ended = true;
       look();
     };
-    const timer = setTimeout(() => reject(new Error(`nothing came within ${LONGEST_MS} ms`)), LONGEST_MS);
+    const timer = setTimeout(() => reject(new Error(`nothing came within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
     socket.on('data', onData).once('close', onEnd);
     socket.write(request);
     try {

@@ -13,7 +13,7 @@ import { type Hostile, startHostile, type Visit } from './receivers.ts';
 /** Long enough for a busy machine to begin all of them in time, which come at once. */
 const DEADLINE_MS = 4_000;
 const GRACE_MS = 1_000;
-const LONGEST_BODY_MS = 1_000;
+const BODY_TIMEOUT_MS = 1_000;
 /**
  * For the healthy target at p95, or so many times what that was before, where the machine is busy anyway; within one round,
  * in which all of them begin at once, at the median.
@@ -30,9 +30,9 @@ const NOISE_RESIDENT_MIB = 64;
 /** One left by every attempt would be hundreds a round; each idle connection to PostgreSQL has one of its own. */
 const NOISE_TIMERS = 64;
 /** What the buffers of two systems hold, and a sender that stops reading leaves in them. */
-const MOST_WRITTEN_BYTES = 16 * 2 ** 20;
+const MAX_WRITTEN_BYTES = 16 * 2 ** 20;
 /** While it goes on, beyond what is held before. */
-const MOST_AT_ONCE_MIB = 256;
+const MAX_RESIDENT_MIB = 256;
 
 /** Rounds before memory is measured: code is compiled, pools are filled. In fewer rounds that is noise as well. */
 const WARM_UP = 3;
@@ -80,10 +80,10 @@ export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[]
     request === null || path === '' || (request.method === 'POST' && path.startsWith(`/${slug}?round=`));
   return [
     ...(isExpected ? [] : [`${slug}: asked for ${request?.method} ${path}`]),
-    ...(ms <= DEADLINE_MS + LONGEST_BODY_MS + GRACE_MS || slug === 'hang-unread'
+    ...(ms <= DEADLINE_MS + BODY_TIMEOUT_MS + GRACE_MS || slug === 'hang-unread'
       ? []
       : [`${slug}: the connection was open for ${ms} ms`]),
-    ...(bytesWritten <= MOST_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were taken`]),
+    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were taken`]),
   ];
 }
 
@@ -98,7 +98,7 @@ export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly 
   return [
     ...(grown <= times * NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
     ...(resident <= times * NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
-    ...(above <= MOST_AT_ONCE_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
+    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
   ];
 }
 

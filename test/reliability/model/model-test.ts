@@ -24,10 +24,10 @@ export const model: Proof = {
   prove,
 };
 
-const LONGEST_RUN = 60;
+const MAX_RUN_LENGTH = 60;
 
 /** So many calls has a run on average, at the very least. */
-const LEAST_OF_A_RUN = 5;
+const MIN_RUN_LENGTH = 5;
 
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
   const broken: string[] = [];
@@ -36,7 +36,7 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     const place = await Place.of(store, context);
     const property = fc.asyncProperty(
       fc.commands(everyCommand, {
-        maxCommands: LONGEST_RUN,
+        maxCommands: MAX_RUN_LENGTH,
         size: 'max',
         ...(process.env.REPLAY === undefined ? {} : { replayPath: process.env.REPLAY }),
       }),
@@ -49,7 +49,7 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     told += place.told;
     say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
-    else if (process.env.RUN === undefined && place.calls < found.numRuns * LEAST_OF_A_RUN)
+    else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
       broken.push(`${store.name}: only ${place.calls} calls`);
   }
   return {

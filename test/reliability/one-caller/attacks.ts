@@ -21,7 +21,7 @@ export type Attack = {
 };
 
 const EVERYONE = attackers;
-const WITH_A_KEY = ['a member', 'another account'] as const;
+const KEY_HOLDERS = ['a member', 'another account'] as const;
 
 /** The longest list there is, and its longest page: comments with their replies. */
 const LIST = '/v2/comments';
@@ -30,7 +30,7 @@ const IMPORT = '/v2/events/import';
 const IMPORT_BYTES = 8 * 1_000_000;
 const SIGN_IN = '/console/session';
 
-const CALLS_AT_ONCE = 32;
+const CALL_CONCURRENCY = 32;
 
 const json = { 'content-type': 'application/json' };
 const closing = { connection: 'close' };
@@ -101,10 +101,10 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'the largest pages, again and again',
-    by: ['a calendar URL', ...WITH_A_KEY],
+    by: ['a calendar URL', ...KEY_HOLDERS],
     async run(aim) {
       const path = aim.by === 'a calendar URL' ? aim.calendar : LIST;
-      await flood(aim, CALLS_AT_ONCE, [request('GET', path, { ...aim.headers, ...closing })]);
+      await flood(aim, CALL_CONCURRENCY, [request('GET', path, { ...aim.headers, ...closing })]);
     },
   },
   {
@@ -124,12 +124,12 @@ export const attacks: readonly Attack[] = [
       const requests = headerBombs.flatMap((bomb) =>
         headerNames.map((name) => request(method, path[by], { ...known, [name]: bomb }, body)),
       );
-      await flood(aim, CALLS_AT_ONCE, requests);
+      await flood(aim, CALL_CONCURRENCY, requests);
     },
   },
   {
     name: 'JSON that is expensive to read',
-    by: ['no key', ...WITH_A_KEY],
+    by: ['no key', ...KEY_HOLDERS],
     async run(aim) {
       const { by, headers, origin } = aim;
       const path = by === 'no key' ? SIGN_IN : IMPORT;
@@ -140,7 +140,7 @@ export const attacks: readonly Attack[] = [
   },
   {
     name: 'calendar files that repeat without end',
-    by: WITH_A_KEY,
+    by: KEY_HOLDERS,
     async run(aim) {
       const bodies = calendarBombs.map((ics) => JSON.stringify({ ics }));
       const requests = bodies.map((body) => request('POST', IMPORT, { ...json, ...aim.headers, ...closing }, body));

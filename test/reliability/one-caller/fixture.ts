@@ -10,13 +10,13 @@ import { request } from './requests.ts';
 /** Threads and replies of the largest list, each comment as long as it may be: some 30 MB in each account. */
 const THREADS = 25;
 const REPLIES = 60;
-const LONGEST_COMMENT = 20_000;
+const COMMENT_LENGTH = 20_000;
 
 /** Events of the calendar whose address an attacker has, each with the longest name: some 2 MB. */
 const CALENDAR_EVENTS = 3_000;
 
 /** Events of the month that the honest callers list. */
-const EVENTS_OF_A_MONTH = 100;
+const EVENTS_PER_MONTH = 100;
 
 const FILLERS = 32;
 
@@ -46,7 +46,7 @@ export async function sceneOn(store: TestStore, context: Cleanup): Promise<Scene
   await fillEvents(owner.carillon, CALENDAR_EVENTS, '20280101', 'x'.repeat(255));
   const honest: string[] = [];
   for (const { carillon, headers } of [owner, neighbour]) {
-    await fillEvents(carillon, EVENTS_OF_A_MONTH, '20260610', 'Of June');
+    await fillEvents(carillon, EVENTS_PER_MONTH, '20260610', 'Of June');
     const { event_id } = await carillon.events.create({
       event_name: 'One',
       start_date: '20260611',
@@ -93,7 +93,7 @@ async function memberOf({ database, headers }: ServiceProcess): Promise<Headers>
 
 async function fillComments(carillon: Carillon): Promise<void> {
   const { project_id } = await carillon.projects.create({ project_name: 'Long threads' });
-  const comment = 'é'.repeat(LONGEST_COMMENT);
+  const comment = 'é'.repeat(COMMENT_LENGTH);
   const threads: string[] = [];
   await inParallel(THREADS, async () => {
     threads.push((await carillon.comments.create(project_id, { comment })).comment_id);

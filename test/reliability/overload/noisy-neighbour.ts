@@ -14,13 +14,13 @@ const NOISY_CONNECTIONS = 32;
 
 /** So many others ask so often each, whatever happens, and within their own limits. */
 const OTHERS = 8;
-const OTHERS_A_SECOND = 15;
+const OTHER_CALLS_PER_SECOND = 15;
 
 /** By how much the slowest calls of others may be slower beside a noisy account. */
-const MOST_NOISE = 1.2;
+const MAX_NOISE = 1.2;
 
 /** How many calls a hundredth of is a figure. */
-const LEAST_CALLS = 5_000;
+const MIN_CALLS = 5_000;
 
 /** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
 const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
@@ -58,7 +58,7 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
     origin,
     requests: quiet.flatMap((headers) => requestsOf({ headers })),
     connections: 2 * OTHERS,
-    rate: OTHERS * OTHERS_A_SECOND,
+    rate: OTHERS * OTHER_CALLS_PER_SECOND,
     forMs,
   };
   const noisy = {
@@ -118,9 +118,9 @@ export function heardOf(all: readonly Answered[]): Heard {
 /** What does not hold of how the others fared. */
 export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
-  for (const { calls } of [alone, beside]) if (calls < LEAST_CALLS) broken.push(`only ${calls} calls of the others`);
+  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the others`);
   if (noisy.refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
-  if (!(beside.p99 <= MOST_NOISE * alone.p99)) {
+  if (!(beside.p99 <= MAX_NOISE * alone.p99)) {
     broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
   }
   return broken;

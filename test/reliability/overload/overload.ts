@@ -28,10 +28,10 @@ const ROUND_MS = 10_000;
 
 /** At its best it is for a part of that. */
 const AT_BEST = 1 / 4;
-const LEAST_AT_BEST_MS = 2_000;
+const MIN_BASELINE_MS = 2_000;
 
 /** How often what was taken for its best may turn out not to have been. */
-const MOST_TRIES = 4;
+const MAX_ATTEMPTS = 4;
 
 /** With so many connections the service is as busy as it gets, and no busier. */
 const PEAK_CONNECTIONS = 64;
@@ -40,7 +40,7 @@ const PEAK_CONNECTIONS = 64;
 const CONNECTIONS = 2_000;
 
 /** What a list answers: a month of a busy account. */
-const EVENTS_OF_A_MONTH = 400;
+const EVENTS_PER_MONTH = 400;
 
 export const overload: Proof = {
   id: 'R12',
@@ -119,7 +119,7 @@ async function overloadOn(store: TestStore, { count, context, stores, say }: Run
   const besides: Ran[] = [];
   let asked = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const peak = await run({ ...closed, forMs: Math.max(LEAST_AT_BEST_MS, roundMs * AT_BEST) });
+    const peak = await run({ ...closed, forMs: Math.max(MIN_BASELINE_MS, roundMs * AT_BEST) });
     const ask = (rate: number) => run({ connections: CONNECTIONS, forMs: roundMs, rate });
     const { over, rate, inFull } = await overloaded(ask, peak.answered.perSecond);
     besides.push(...inFull);
@@ -158,7 +158,7 @@ export async function overloaded(
   const inFull: Ran[] = [];
   let rate = best * TIMES;
   let over = await ask(rate);
-  while (isInFull(over) && inFull.length < MOST_TRIES - 1) {
+  while (isInFull(over) && inFull.length < MAX_ATTEMPTS - 1) {
     inFull.push(over);
     rate = over.answered.perSecond * TIMES;
     over = await ask(rate);
@@ -243,7 +243,7 @@ function percent(share: number): string {
 /** A month with events, so that every list answers the same. */
 async function fill({ carillon }: ServiceProcess): Promise<void> {
   const event = { event_name: 'Of June', start_date: '20260601', due_date: '20260602' };
-  for (let made = 0; made < EVENTS_OF_A_MONTH; made += 50) {
+  for (let made = 0; made < EVENTS_PER_MONTH; made += 50) {
     await Promise.all(Array.from({ length: 50 }, () => carillon.events.create(event)));
   }
 }

@@ -27,7 +27,7 @@ export const deletion: Proof = {
 const AT_ONCE = 24;
 
 /** How many of the hooks of a user who is deleted. */
-const HOOKS_OF_A_USER = 3;
+const HOOKS_PER_USER = 3;
 
 /** Of what the races are about there has to be something. */
 const IN_FLIGHT = 'in flight at the end of their hook';
@@ -189,9 +189,9 @@ async function endOne(field: Field, name: string): Promise<Ended> {
 async function endUser(field: Field, name: string, turns: number): Promise<Ended> {
   const { one, other, owner, target } = field;
   const user = await one.user(owner, 'member');
-  const paths = Array.from({ length: HOOKS_OF_A_USER }, (_, index) => `/${name}-${index}`);
+  const paths = Array.from({ length: HOOKS_PER_USER }, (_, index) => `/${name}-${index}`);
   for (const path of paths) await user.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
-  await Promise.all(Array.from({ length: HOOKS_OF_A_USER }, () => user.carillon.events.create(event)));
+  await Promise.all(Array.from({ length: HOOKS_PER_USER }, () => user.carillon.events.create(event)));
   for (let turned = 0; turned < turns; turned += 1) await turn();
   await personAt(other, owner).carillon.users.delete(user.userId);
   return { paths, at: performance.now() };

@@ -18,7 +18,7 @@ const toTell = (
 export const TO_TELL = toTell('date_ended is null');
 
 /** What of that waits for nothing: its hook has not just failed. */
-export const TO_TELL_AT_ONCE = toTell('date_ended is null and failures = 0');
+export const DUE_NOW = toTell('date_ended is null and failures = 0');
 
 /** What no database holds, whatever has happened: each of these finds nothing. */
 const never = {

@@ -2,7 +2,7 @@
 const INSTANT_MS = 5;
 
 /** After something could not be written, it is tried again so soon. */
-const TRIED_AGAIN_WITHIN_MS = 600;
+const RETRIED_WITHIN_MS = 600;
 
 /** When the service could not write, or had no turn to: only what it came to know then may be unwritten when it ends. */
 export class Troubles {
@@ -17,7 +17,7 @@ export class Troubles {
   readonly settlesWithinMs = (since: number): number => {
     let end = since + INSTANT_MS;
     for (const { from, to } of this.#stretches) {
-      const writtenBy = to + TRIED_AGAIN_WITHIN_MS;
+      const writtenBy = to + RETRIED_WITHIN_MS;
       if (from <= end && writtenBy >= since) end = Math.max(end, writtenBy);
     }
     return end - since;

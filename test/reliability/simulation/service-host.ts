@@ -18,14 +18,14 @@ export const BASE_URL = 'https://carillon.test';
 export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
 
 /** What needs no time takes that many turns of the event loop at most: a write and what follows from it. */
-export const TURNS_AN_INSTANT = 12;
-const MOST_ROUNDS = 20_000;
+export const TICKS_PER_INSTANT = 12;
+const MAX_ROUNDS = 20_000;
 
 /** pino's number for what is no more than a warning. */
 const WARNING = 40;
 
 /** Longer than an instant: what was answered within the last one of a stop is not in doubt either. */
-const AFTER_A_STOP_MS = 10;
+const AFTER_STOP_MS = 10;
 
 type Server = Parameters<NonNullable<Ports['listen']>>[0];
 type Running = Life & { server?: Server; service?: Service };
@@ -127,13 +127,13 @@ export class Host {
     };
     life.service?.stop().then(() => over(), over);
     for (let rounds = 0; !isOver && !life.isDead; rounds += 1) {
-      if (rounds > MOST_ROUNDS) throw new Error('the stop does not end');
+      if (rounds > MAX_ROUNDS) throw new Error('the stop does not end');
       if (rounds >= crashAfter) this.die('during a stop');
-      await turns(TURNS_AN_INSTANT);
+      await turns(TICKS_PER_INSTANT);
       if (!isOver && !answer()) this.#ports.time.next();
     }
     // C20: one that has stopped in good order has written down all that it knew.
-    this.#ports.time.pass(AFTER_A_STOP_MS);
+    this.#ports.time.pass(AFTER_STOP_MS);
     this.die('stopped');
   }
 

@@ -21,7 +21,7 @@ export const simulation: Proof = {
 };
 
 /** Each so many-th seed is lived through twice. */
-const TWICE_EVERY = 20;
+const REPLAY_ONE_IN = 20;
 
 /** From so many seeds on every kind of fault must have hit, and everything else that is counted have happened. */
 const ALL_HIT_FROM = 200;
@@ -55,7 +55,7 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
   await Promise.all(
     Array.from({ length: workers }, (_, own) => {
       const mine = seeds.filter((_seed, index) => index % workers === own);
-      return work({ seeds: mine, twiceEvery: count === 1 ? 1 : TWICE_EVERY, folder }, hear);
+      return work({ seeds: mine, twiceEvery: count === 1 ? 1 : REPLAY_ONE_IN, folder }, hear);
     }),
   );
   const points = Object.keys(faultPoints) as FaultPoint[];

@@ -3,30 +3,30 @@ import { join } from 'node:path';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { brokenIn, countsOf, type Over } from './checker.ts';
 import { Clients } from './clients.ts';
-import { storedIn, TO_TELL, TO_TELL_AT_ONCE } from './database-state.ts';
+import { DUE_NOW, storedIn, TO_TELL } from './database-state.ts';
 import { Disk } from './disk.ts';
 import { Troubles } from './fault-schedule.ts';
 import { type FaultPoint, Faults, pointsOf } from './faults.ts';
 import { Network, type Parked } from './network.ts';
 import type { Template } from './seed-database.ts';
-import { BASE_URL, Host, TURNS_AN_INSTANT, turns, WAITS } from './service-host.ts';
+import { BASE_URL, Host, TICKS_PER_INSTANT, turns, WAITS } from './service-host.ts';
 import { Time } from './time.ts';
 
 /** After so many answers without faults, every target is kind, so that there is an end. */
 const ANSWERS_UNTIL_KIND = 20;
 
 /** In so many rounds everything is told that is to be told. */
-const MOST_ROUNDS = 20_000;
+const MAX_ROUNDS = 20_000;
 
 /** The same where nothing has to be waited for. */
-const MOST_ROUNDS_AT_ONCE = 200;
+const MAX_ROUNDS_PER_STEP = 200;
 
 /** How long a process stands still: too short to excuse anything, long enough for that, or longer than an attempt may take. */
 const SHORT_PAUSE_MS = [0, 2_500] as const;
 const LONG_PAUSE_MS = [3_500, 14_000] as const;
 const PAST_DEADLINE_MS = [15_500, 40_000] as const;
 
-const LEAST_JUMP_MS = 10_000;
+const MIN_JUMP_MS = 10_000;
 
 /** Longer than anything is kept, or any wait can be. */
 const FAR_MS = 100 * 24 * 3_600_000;
@@ -151,7 +151,7 @@ class World {
 
   async #goOn(): Promise<void> {
     // What needs no time has happened by then.
-    await turns(TURNS_AN_INSTANT);
+    await turns(TICKS_PER_INSTANT);
     this.#time.next();
     this.#note('time goes on');
   }
@@ -172,7 +172,7 @@ class World {
       return;
     }
     this.#faults.hit(point);
-    const byMs = LEAST_JUMP_MS + this.#random.below(3_600_000);
+    const byMs = MIN_JUMP_MS + this.#random.below(3_600_000);
     this.#jump(point === 'clock jumps forward' ? byMs : -byMs);
   }
 
@@ -259,14 +259,14 @@ class World {
     await this.#host.untilUp();
     if (this.#aheadMs > 0) this.#setFarAhead();
     const calmFrom = this.#time.moment();
-    const isOver = () => this.#untilTold(TO_TELL, MOST_ROUNDS, () => this.#goOn());
+    const isOver = () => this.#untilTold(TO_TELL, MAX_ROUNDS, () => this.#goOn());
     // Writes that the last fault has put off are through, too, when these are.
     this.#clients.stir();
     if (!(await isOver())) this.#broken.push('what is pending is never told');
     this.#answered = ANSWERS_UNTIL_KIND;
     // No wake-up is lost, and nothing waits for the next look at what is pending.
     this.#clients.stir();
-    const isTold = await this.#untilTold(TO_TELL_AT_ONCE, MOST_ROUNDS_AT_ONCE, () => turns(TURNS_AN_INSTANT));
+    const isTold = await this.#untilTold(DUE_NOW, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
     if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
     // A hook may have failed last with something that was told by then, and waits.
     if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');

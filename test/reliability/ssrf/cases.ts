@@ -2,7 +2,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { eventually } from '../../kit/eventually.ts';
 
 /** How long what is pending may take to be told, or given up. */
-const LONGEST_TELLING_MS = 60_000;
+const DELIVERY_TIMEOUT_MS = 60_000;
 
 /** Targets as hooks for new events, written by hand: no check of a subscription has seen them. */
 export async function writeHooks({ write }: Store, targets: readonly string[]): Promise<number[]> {
@@ -31,7 +31,7 @@ export async function stillPending({ read }: Store): Promise<number> {
       .where('hooks.date_ended', 'is', null)
       .select('pending_deliveries.delivery_id')
       .execute();
-  const left = await eventually(pending, (rows) => rows.length === 0, LONGEST_TELLING_MS).catch(pending);
+  const left = await eventually(pending, (rows) => rows.length === 0, DELIVERY_TIMEOUT_MS).catch(pending);
   return left.length;
 }
 

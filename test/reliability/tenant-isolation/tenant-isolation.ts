@@ -44,7 +44,7 @@ async function prove({ count, stores, context, say }: Run): Promise<Figure> {
 }
 
 /** What does not answer within this time is a stream that was opened. */
-const LONGEST_ANSWER_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
 /** How much further the cursors of the others are than ours: none of them is one of ours. */
 const CURSORS_AHEAD = 40;
@@ -227,7 +227,7 @@ class Matrix {
     if (request.headers.accept === undefined) return this.#held(operation, await answered);
     const late = Promise.withResolvers<Answer>();
     const opened = { status: 0, headers: new Headers(), text: 'a stream', json: undefined };
-    const giveUp = setTimeout(() => late.resolve(opened), LONGEST_ANSWER_MS);
+    const giveUp = setTimeout(() => late.resolve(opened), RESPONSE_TIMEOUT_MS);
     return Promise.race([answered, late.promise]).finally(() => clearTimeout(giveUp));
   }
 

@@ -6,10 +6,10 @@ import type { SeededChance } from '../../kit/random.ts';
 import type { Call } from '../checker/history.ts';
 
 /** What has not answered by then does not answer: a process that stands still, for one. */
-const LONGEST_ANSWER_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 
 /** A service that acknowledges nothing for so long does not work. */
-const LONGEST_SILENCE_MS = 30_000;
+const SILENCE_TIMEOUT_MS = 30_000;
 
 /** A way into the service: where it listens, and with what somebody calls. */
 export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
@@ -36,7 +36,7 @@ export function ask(
   return new Promise((resolve) => {
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
-    sent.setTimeout(LONGEST_ANSWER_MS, () => sent.destroy());
+    sent.setTimeout(RESPONSE_TIMEOUT_MS, () => sent.destroy());
     const silence = (error: Error): Silence => ({ why: error.message, onKept: sent.reusedSocket });
     const answered = (answer: Omit<Answer, 'onKept'>) => resolve({ ...answer, onKept: sent.reusedSocket });
     sent.on('response', (response) => void read(response).then(answered, (error) => resolve(silence(error))));
@@ -192,7 +192,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
       if (next.length > 0) opened.resolve();
       doors = next;
     },
-    async untilAcknowledged(more, withinMs = LONGEST_SILENCE_MS) {
+    async untilAcknowledged(more, withinMs = SILENCE_TIMEOUT_MS) {
       const wanted = tally.acknowledged + more;
       for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < wanted; await rest(2)) {
         if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);

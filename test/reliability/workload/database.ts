@@ -9,10 +9,10 @@ type Row = Readonly<Record<string, unknown>>;
 type Query = (sql: string) => Promise<readonly Row[]>;
 
 /** How long what a dead process had sent may keep its database busy. */
-const LONGEST_AFTERMATH_MS = 10_000;
+const AFTERMATH_TIMEOUT_MS = 10_000;
 
 /** Of what is pending some more has to be told within this, once nothing more is asked for. */
-const LONGEST_SILENCE_MS = 30_000;
+const SILENCE_TIMEOUT_MS = 30_000;
 
 /** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
 export async function reading<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
@@ -81,7 +81,7 @@ export function readCrash(address: string, isOfIt: (path: string) => boolean = (
 /** Waits until nothing is pending any more, or nothing is told any more: what is left the third ledger then names. */
 export async function untilTold(address: string): Promise<void> {
   let left = Number.POSITIVE_INFINITY;
-  for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + LONGEST_SILENCE_MS; await wait(20)) {
+  for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + SILENCE_TIMEOUT_MS; await wait(20)) {
     const [row] = await reading(address, (query) => query(OWED));
     const now = Number(row?.count);
     if (now < left) toldAt = performance.now();
@@ -107,7 +107,7 @@ export function untilBetweenTransactions(address: string, name: string): Promise
 }
 
 async function untilNone(address: string, which: string): Promise<void> {
-  for (const giveUpAt = performance.now() + LONGEST_AFTERMATH_MS; performance.now() < giveUpAt; await wait(5)) {
+  for (const giveUpAt = performance.now() + AFTERMATH_TIMEOUT_MS; performance.now() < giveUpAt; await wait(5)) {
     const sql = `select count(*) as count from pg_stat_activity
       where datname = current_database() and backend_type = 'client backend' and ${which}`;
     const [row] = await reading(address, (query) => query(sql));

@@ -12,7 +12,7 @@ const FAILS_ONE_IN = 60;
 const FAILS_AGAIN_ONE_IN = 3;
 
 /** Who is told nothing for so long is not told any more. */
-const LONGEST_SILENCE_MS = 30_000;
+const SILENCE_TIMEOUT_MS = 30_000;
 
 /** One record in so many is fetched before it is answered. */
 const FETCHES_ONE_IN = 4;
@@ -126,8 +126,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     async whenBusy(paths) {
       const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
       const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));
-      for (const giveUpAt = performance.now() + LONGEST_SILENCE_MS; !isBusy(); await wait(1)) {
-        if (performance.now() > giveUpAt) throw new Error(`nobody is told anything within ${LONGEST_SILENCE_MS} ms`);
+      for (const giveUpAt = performance.now() + SILENCE_TIMEOUT_MS; !isBusy(); await wait(1)) {
+        if (performance.now() > giveUpAt) throw new Error(`nobody is told anything within ${SILENCE_TIMEOUT_MS} ms`);
       }
     },
     hold() {

@@ -6,10 +6,10 @@ import { readingOf } from '../../delivery/read-receipt.tsx';
 
 /** Who has not come for a record by then is not waited for any more. */
 const SOON_READING_MS = 30_000;
-const LONGEST_READING_MS = 3_600_000;
+const MAX_READING_MS = 3_600_000;
 
 /** What is told at all is told by then. */
-const LONGEST_SETTLING_MS = 20_000;
+const MAX_SETTLING_MS = 20_000;
 
 /** Something that happened; what came of it is undefined until it has been asked for. */
 export type Entry = Notification & { readonly deliveries?: readonly ToldHook[] };
@@ -26,13 +26,13 @@ export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' 
   if (deliveries === undefined) return 'soon';
   const age = (moment: string) => now - (momentOf(moment)?.getTime() ?? 0);
   // What has been pending for longer waits for a hook that fails.
-  if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < LONGEST_SETTLING_MS))
+  if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < MAX_SETTLING_MS))
     return 'soon';
   const isUnread = (told: ToldHook, forMs: number) =>
     readingOf(told) === 'never read' && age(told.date_finalized) < forMs;
   // Who reads what they are told, reads it soon.
   if (deliveries.some((told) => isUnread(told, SOON_READING_MS))) return 'soon';
-  return deliveries.some((told) => told.state === 'pending' || isUnread(told, LONGEST_READING_MS)) ? 'later' : 'never';
+  return deliveries.some((told) => told.state === 'pending' || isUnread(told, MAX_READING_MS)) ? 'later' : 'never';
 }
 
 /** The same entries with what is newly known of them; those of which nothing is stay the very same. */

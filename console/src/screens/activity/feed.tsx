@@ -10,7 +10,7 @@ import { Empty, Page } from '../../components/page.tsx';
 import { counted } from '../../delivery/delivery-text.ts';
 import { Filters, wantedIn } from './filters.tsx';
 import { Legend } from './legend.tsx';
-import { Live, MOST_KEPT, MOST_SHOWN, type Phase, type Wanted } from './live-updates.ts';
+import { Live, MAX_KEPT_ENTRIES, MAX_SHOWN_ENTRIES, type Phase, type Wanted } from './live-updates.ts';
 import { Row } from './row.tsx';
 import './activity.css';
 
@@ -173,13 +173,13 @@ function Older({ live }: { readonly live: Live }) {
     return () => seen.disconnect();
   }, [live]);
   const entries = live.entries.value;
-  const isFull = entries.length >= MOST_SHOWN;
+  const isFull = entries.length >= MAX_SHOWN_ENTRIES;
   return (
     <div class="row spread small soft" ref={end}>
       <span>
         {live.isEnd.value
           ? 'That is the beginning; what happened is kept for 90 days.'
-          : `${counted(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MOST_KEPT}.`}
+          : `${counted(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MAX_KEPT_ENTRIES}.`}
       </span>
       {!live.isEnd.value &&
         (isFull ? (

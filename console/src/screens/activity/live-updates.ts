@@ -7,16 +7,16 @@ import { explain } from '../../app/use-query.ts';
 import { behind, type Entry, entryOf, merged, urgencyOf } from './feed-store.ts';
 
 /** Entries that the page keeps while new ones come in, and to which older ones are added by scrolling. */
-export const MOST_KEPT = 300;
-export const MOST_SHOWN = 600;
+export const MAX_KEPT_ENTRIES = 300;
+export const MAX_SHOWN_ENTRIES = 600;
 
 /** How often what has arrived is shown. However much happens, the page is drawn four times a second. */
-const SHOW_EVERY_MS = 250;
+const RENDER_INTERVAL_MS = 250;
 
 /** What is not settled is asked for again, once a second at most; what may take hours, less often. */
-const ASK_EVERY_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 const ASK_LATER_MS = 5_000;
-const MOST_ASKED = 100;
+const MAX_REQUESTED_IDS = 100;
 
 const LOST_MS = 5_000;
 const PAGE = 50;
@@ -71,7 +71,7 @@ export class Live {
 
   start(): void {
     document.addEventListener('visibilitychange', this.#onVisibility);
-    this.#timer = setInterval(() => this.#turn(), SHOW_EVERY_MS);
+    this.#timer = setInterval(() => this.#turn(), RENDER_INTERVAL_MS);
     this.#open(true);
   }
 
@@ -87,11 +87,11 @@ export class Live {
     const arrived = this.#arrived.toReversed();
     const below = this.#hasGap ? [] : this.entries.value;
     const all = [...arrived, ...below];
-    if (all.length > MOST_KEPT) {
-      this.#older = all[MOST_KEPT - 1]?.cursor;
+    if (all.length > MAX_KEPT_ENTRIES) {
+      this.#older = all[MAX_KEPT_ENTRIES - 1]?.cursor;
       this.isEnd.value = false;
     }
-    this.entries.value = all.slice(0, MOST_KEPT);
+    this.entries.value = all.slice(0, MAX_KEPT_ENTRIES);
     this.#arrived = [];
     this.#hasGap = false;
     this.waiting.value = 0;
@@ -99,7 +99,7 @@ export class Live {
 
   /** Fetches what happened before the oldest that is shown. */
   async older(): Promise<void> {
-    if (this.isFetchingOlder.value || this.isEnd.value || this.entries.value.length >= MOST_SHOWN) return;
+    if (this.isFetchingOlder.value || this.isEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES) return;
     this.isFetchingOlder.value = true;
     try {
       const known = this.entries.value.at(-1)?.cursor;
@@ -197,8 +197,8 @@ export class Live {
   #arrive(entry: Entry): void {
     this.#arrived.push(entry);
     this.waiting.value += 1;
-    if (this.#arrived.length <= 2 * MOST_KEPT) return;
-    this.#arrived = this.#arrived.slice(-MOST_KEPT);
+    if (this.#arrived.length <= 2 * MAX_KEPT_ENTRIES) return;
+    this.#arrived = this.#arrived.slice(-MAX_KEPT_ENTRIES);
     this.#hasGap = true;
   }
 
@@ -207,7 +207,7 @@ export class Live {
     if (!this.isHeld()) this.release();
     if (this.isPaused() || this.#isAsking || this.phase.value !== 'live') return;
     const now = Date.now();
-    if (now - this.#askedAt < ASK_EVERY_MS) return;
+    if (now - this.#askedAt < POLL_INTERVAL_MS) return;
     const asked = this.#isWoken ? { limit: PAGE } : this.#unsettled(now);
     if (asked === undefined) return;
     this.#askedAt = now;
@@ -232,7 +232,7 @@ export class Live {
     if (newest === undefined) return undefined;
     const count = entries.findLastIndex(isDue) - first + 1;
     // Of a hook, entries are left out that it was not pending.
-    const limit = this.#wanted.hookId === undefined ? Math.min(count, MOST_ASKED) : MOST_ASKED;
+    const limit = this.#wanted.hookId === undefined ? Math.min(count, MAX_REQUESTED_IDS) : MAX_REQUESTED_IDS;
     return { before: behind(newest.cursor), limit };
   }
 

@@ -24,7 +24,7 @@ const LATER_MS = 5_000;
 const WAITING_MS = 20_000;
 
 /** Hooks whose attempts are looked up; one occurrence may be pending for very many. */
-const MOST_HOOKS = 20;
+const MAX_HOOKS = 20;
 
 type Followed = { readonly occurrence: Occurrence; readonly details: ReadonlyMap<string, DeliveryDetail> };
 
@@ -37,7 +37,7 @@ async function load(cursor: string, signal: AbortSignal): Promise<Followed | und
   const occurrence = data.find((one) => one.cursor === cursor);
   if (occurrence === undefined) return undefined;
   const details = await Promise.all(
-    occurrence.deliveries.slice(0, MOST_HOOKS).map(({ id }) => client.deliveries.get(id, { signal })),
+    occurrence.deliveries.slice(0, MAX_HOOKS).map(({ id }) => client.deliveries.get(id, { signal })),
   );
   return { occurrence, details: new Map(details.map((detail) => [detail.id, detail])) };
 }
@@ -104,7 +104,7 @@ function callsFor(cursor: string, data: Followed | undefined) {
 function TimeLine({ occurrence, details }: Followed) {
   const { deliveries } = occurrence;
   const isForHooks = kinds.some((one) => one === occurrence.kind);
-  const beyond = deliveries.length - MOST_HOOKS;
+  const beyond = deliveries.length - MAX_HOOKS;
   return (
     <>
       <ol class="card padded time-line">
@@ -123,7 +123,7 @@ function TimeLine({ occurrence, details }: Followed) {
           </Step>
         )}
       </ol>
-      {deliveries.slice(0, MOST_HOOKS).map((told) => (
+      {deliveries.slice(0, MAX_HOOKS).map((told) => (
         <OfHook key={told.id} told={told} detail={details.get(told.id)} />
       ))}
       {beyond > 0 && <p class="soft">{counted(beyond, 'more hook')} are told by the list of deliveries.</p>}

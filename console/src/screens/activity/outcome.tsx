@@ -8,7 +8,7 @@ import { ReadMark, readingOf } from '../../delivery/read-receipt.tsx';
 import type { Entry } from './feed-store.ts';
 
 /** Hooks that are shown one by one; beyond them they are counted. */
-const MOST_SINGLE = 3;
+const MAX_SINGLE = 3;
 
 /** What came of telling one hook, in a few words. */
 export function ToldBadge({ told }: { readonly told: ToldHook }) {
@@ -27,7 +27,7 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
     const isForHooks = kinds.some((one) => one === kind);
     return <span class="small soft">{isForHooks ? 'pending for no hook' : 'in the feed alone'}</span>;
   }
-  if (deliveries.length > MOST_SINGLE) return <Summary deliveries={deliveries} />;
+  if (deliveries.length > MAX_SINGLE) return <Summary deliveries={deliveries} />;
   return (
     <>
       {deliveries.map((told) => (

@@ -24,7 +24,7 @@ import { useKeys } from './keys.ts';
 import { follow } from './live-updates.ts';
 import { firstDay, longDay, periodName } from './locale.ts';
 import { QUICK_LINE, QuickLine } from './quick-line.tsx';
-import { type Held, MOST_EVENTS } from './range-cache.ts';
+import { type Held, MAX_EVENTS } from './range-cache.ts';
 import {
   type Day,
   type Drawn,
@@ -259,7 +259,7 @@ function State({ held, isFiltered, count }: { held: Held | undefined; isFiltered
     );
   }
   if (held === undefined) return <Progress label="Loading events" />;
-  if (held.total > MOST_EVENTS && held.isWhole) {
+  if (held.total > MAX_EVENTS && held.isWhole) {
     return (
       <Note tone="warn">
         {`These are ${held.events.length.toLocaleString('en')} of ${held.total.toLocaleString('en')} events. Choose a week or a day to see all of it.`}

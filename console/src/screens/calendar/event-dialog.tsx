@@ -9,7 +9,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { Check, Select, TextField } from '../../components/field.tsx';
 import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
 import { daysName } from './locale.ts';
-import { MOST_REPEATS, offsets, type Rhythm, repeated, rhythms } from './repeat.ts';
+import { MAX_REPEATS, offsets, type Rhythm, repeated, rhythms } from './repeat.ts';
 import { datedFrom, daysFrom, type Filled, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
 
 /** What an event is made from, or which one it is. */
@@ -41,7 +41,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   const [event, setEvent] = useState(draft.event);
   const set = (change: Partial<Draft>) => setNow({ ...now, ...change });
   const days = rhythm === '' || !isDay(until) ? [now.startDay] : repeated(now.startDay, rhythm, until);
-  const wrong = faultIn(now) ?? (days.length > MOST_REPEATS ? 'many' : undefined);
+  const wrong = faultIn(now) ?? (days.length > MAX_REPEATS ? 'many' : undefined);
   const close = () => {
     stop.abort();
     onClose();
@@ -193,7 +193,7 @@ function Repeat({ rhythm, until, days, setRhythm, setUntil }: RepeatProps) {
     { value: '' as const, text: 'Does not repeat' },
     ...Object.entries(rhythms).map(([value, { text }]) => ({ value: value as Rhythm, text })),
   ];
-  const isTooMany = days.length > MOST_REPEATS;
+  const isTooMany = days.length > MAX_REPEATS;
   const last = days.at(-1) ?? '';
   return (
     <div class="when">
@@ -204,7 +204,7 @@ function Repeat({ rhythm, until, days, setRhythm, setUntil }: RepeatProps) {
           type="date"
           value={until}
           onInput={setUntil}
-          fault={isTooMany ? `That is more than ${MOST_REPEATS} events. Choose an earlier day.` : undefined}
+          fault={isTooMany ? `That is more than ${MAX_REPEATS} events. Choose an earlier day.` : undefined}
           hint={`Makes ${days.length} ${days.length === 1 ? 'event' : 'events'}, the last on ${daysName({ from: last, to: last }, '')}.`}
         />
       )}

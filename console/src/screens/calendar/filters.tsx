@@ -4,7 +4,7 @@ import { Icon } from '../../components/icon.tsx';
 import { colourOfProject, type Projects, projectNameOf } from './entries.ts';
 import type { Held } from './range-cache.ts';
 
-const MOST_CHIPS = 8;
+const MAX_CHIPS = 8;
 
 export const SEARCH = 'calendar-search';
 
@@ -78,7 +78,7 @@ function inView(held: Held | undefined, chosen: readonly string[]): readonly str
     counts.set(project_id, (counts.get(project_id) ?? 0) + 1);
   }
   const most = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
-  const shown = new Set([...most.slice(0, MOST_CHIPS), ...chosen]);
+  const shown = new Set([...most.slice(0, MAX_CHIPS), ...chosen]);
   // Nobody needs a legend of one colour.
   if (shown.size === 1 && shown.has('0') && chosen.length === 0) return [];
   return [...shown].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));

@@ -1,9 +1,9 @@
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
 
-const AGAIN_MS = 3_000;
+const RETRY_DELAY_MS = 3_000;
 /** While others change a lot, it is looked at this often and not more. */
-const LEAST_MS = 400;
+const MIN_INTERVAL_MS = 400;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
@@ -16,7 +16,7 @@ function sparingly(work: () => Promise<void>): () => void {
     while (isWanted) {
       isWanted = false;
       await work();
-      await pause(LEAST_MS);
+      await pause(MIN_INTERVAL_MS);
     }
     isBusy = false;
   };
@@ -46,7 +46,7 @@ export async function follow(scope: 'own' | 'account', again: Again, signal: Abo
       if (signal.aborted) return;
       if (error instanceof CarillonError && ['signed_out', 'not_permitted'].includes(error.code)) return;
     }
-    await pause(AGAIN_MS);
+    await pause(RETRY_DELAY_MS);
     // What happened while nobody listened.
     if (!signal.aborted) changed();
   }

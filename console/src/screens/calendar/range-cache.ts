@@ -18,10 +18,10 @@ export type Held = {
 
 const PAGE = 1_000;
 /** More than this many in one window are not drawn; who needs them narrows the window. */
-export const MOST_EVENTS = 10_000;
+export const MAX_EVENTS = 10_000;
 const KEPT_WINDOWS = 8;
 /** The first answer is drawn at once; further ones as they come, but not one after the other in no time. */
-const AGAIN_MS = 250;
+const RETRY_DELAY_MS = 250;
 
 type Ask = { readonly days: Days; readonly hasTasks: boolean };
 
@@ -155,7 +155,7 @@ export class Windows {
     let paintedAt = Number.NEGATIVE_INFINITY;
     const paintPart = (held: Held) => {
       const now = performance.now();
-      if (held.events.length === 0 || now - paintedAt < AGAIN_MS) return;
+      if (held.events.length === 0 || now - paintedAt < RETRY_DELAY_MS) return;
       paintedAt = now;
       paint(held);
     };
@@ -185,10 +185,10 @@ export class Windows {
         return paging.total_records;
       };
       // The first window of a full account tells that the next ones are full, too.
-      const guess = index === 1 ? Math.min(this.#usualTotal, MOST_EVENTS) : 0;
+      const guess = index === 1 ? Math.min(this.#usualTotal, MAX_EVENTS) : 0;
       const ahead = pagesOf(guess);
       const [total = 0] = await Promise.all([page(0), ...ahead.map(page)]);
-      for (const offset of pagesOf(Math.min(total, MOST_EVENTS))) if (!ahead.includes(offset)) await page(offset);
+      for (const offset of pagesOf(Math.min(total, MAX_EVENTS))) if (!ahead.includes(offset)) await page(offset);
     });
     const due = { due_from: filterDay(days.from), due_to: filterDay(days.to), limit: PAGE };
     const layer = hasTasks ? wholePage(client.tasks, due, stop) : undefined;

@@ -12,12 +12,12 @@ export const rhythms = {
 export type Rhythm = keyof typeof rhythms;
 
 /** The most events that are made of one. */
-export const MOST_REPEATS = 200;
+export const MAX_REPEATS = 200;
 
 /** On which days it begins, the first one among them; one more than is allowed says that there are too many. */
 export function repeated(first: Day, rhythm: Rhythm, until: Day): readonly Day[] {
   const days: Day[] = [];
-  while (days.length <= MOST_REPEATS) {
+  while (days.length <= MAX_REPEATS) {
     const day = rhythms[rhythm].step(first, days.length);
     if (day > until || (days.length > 0 && day === days.at(-1))) break;
     days.push(day);

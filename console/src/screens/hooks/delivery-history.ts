@@ -9,7 +9,7 @@ export type Told = { readonly occurrence: Occurrence; readonly told: ToldHook };
 /** What is known of a hook's past: by delivery, and how far back it has been read. */
 export type Past = { readonly told: Map<string, Told>; before: string | undefined };
 
-const MOST_CALLS = 5;
+const MAX_CALLS = 5;
 
 /**
  * Reads the activity of a hook as far back as some deliveries reach; the newest stretch always, since it changes. A few
@@ -31,7 +31,7 @@ export async function readPast(
   if (deliveries.length === 0) return;
   const next = await read();
   past.before ??= next;
-  for (let calls = 1; calls < MOST_CALLS && past.before !== '' && isMissing(); calls += 1) {
+  for (let calls = 1; calls < MAX_CALLS && past.before !== '' && isMissing(); calls += 1) {
     past.before = await read(past.before);
   }
 }

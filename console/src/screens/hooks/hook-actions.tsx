@@ -8,7 +8,7 @@ import { counted, kindTitle } from '../../delivery/delivery-text.ts';
 import { tellOutcome } from './watch-attempt.ts';
 
 /** What is looked at to say what a restored hook will be sent. */
-const MOST_LOOKED_AT = 100;
+const MAX_HOOKS_CHECKED = 100;
 
 /** What can be done with a hook, and the questions that come before it. */
 export function useHookActions(onDone: () => void) {
@@ -77,10 +77,10 @@ function Missed({ hook }: { readonly hook: Hook }) {
 
 async function missedBy(hook: Hook, signal: AbortSignal) {
   const left = await client.deliveries.list({ hook_id: hook.id, state: 'undelivered', limit: 1 }, { signal });
-  const happened = await client.activity.list({ kind: hook.event, limit: MOST_LOOKED_AT }, { signal });
+  const happened = await client.activity.list({ kind: hook.event, limit: MAX_HOOKS_CHECKED }, { signal });
   const since = happened.data.filter(
     ({ occurred_at, deliveries }) =>
       occurred_at >= hook.date_ended && !deliveries.some(({ hook_id }) => hook_id === hook.id),
   ).length;
-  return { undelivered: left.paging.total_records, since, isMore: since === MOST_LOOKED_AT };
+  return { undelivered: left.paging.total_records, since, isMore: since === MAX_HOOKS_CHECKED };
 }

@@ -4,13 +4,13 @@ import { lasting } from '../../components/timestamp.tsx';
 import { tell } from '../../components/toast.tsx';
 import { adviceFor, outcomeWords } from '../../delivery/delivery-text.ts';
 
-const LONGEST_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 const SOON_MS = 300;
 const LATER_MS = 1_000;
 
 /** Waits for one more attempt of a delivery than there were; undefined where none came. */
 async function nextAttempt(deliveryId: string, before: number): Promise<DeliveryDetail | undefined> {
-  const giveUpAt = Date.now() + LONGEST_MS;
+  const giveUpAt = Date.now() + TIMEOUT_MS;
   for (let waitMs = SOON_MS; Date.now() < giveUpAt; waitMs = LATER_MS) {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     const delivery = await client.deliveries.get(deliveryId);

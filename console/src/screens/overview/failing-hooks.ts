@@ -3,7 +3,7 @@ import { client } from '../../app/client.ts';
 import { isAdmin, me } from '../../app/session.ts';
 
 /** Users whose hooks are looked through for those that the figures speak of. */
-const MOST_USERS = 20;
+const MAX_USERS = 20;
 
 const SHOWN = 50;
 
@@ -30,7 +30,7 @@ export async function findTroubled({ failing, ended }: Wanted, signal: AbortSign
 async function whose(signal: AbortSignal): Promise<readonly string[]> {
   const mine = me().user.user_id;
   if (!isAdmin()) return [mine];
-  const { data } = await client.users.list({ limit: MOST_USERS }, { signal });
+  const { data } = await client.users.list({ limit: MAX_USERS }, { signal });
   return [mine, ...data.map(({ user_id }) => user_id).filter((one) => one !== mine)];
 }
 

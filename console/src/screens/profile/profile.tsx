@@ -6,7 +6,7 @@ import { ThemeChoice } from '../../app/theme.tsx';
 import { useSubmission } from '../../app/use-query.ts';
 import { roleTones } from '../../app/user-name.ts';
 import { Sessions } from '../../auth/session-list.tsx';
-import { SHORTEST_PASSPHRASE } from '../../auth/sign-in.tsx';
+import { MIN_PASSPHRASE_LENGTH } from '../../auth/sign-in.tsx';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -173,11 +173,11 @@ function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
       <PassphraseField
         label="New passphrase"
         autoComplete="new-password"
-        minLength={SHORTEST_PASSPHRASE}
+        minLength={MIN_PASSPHRASE_LENGTH}
         value={next}
         onInput={setNext}
         fault={faults.passphrase}
-        hint={`At least ${SHORTEST_PASSPHRASE} characters. Your other sessions end.`}
+        hint={`At least ${MIN_PASSPHRASE_LENGTH} characters. Your other sessions end.`}
       />
       <div>
         <Button type="submit" disabled={isBusy}>

@@ -3,7 +3,7 @@ import { answered, ask } from '../parts/call';
 import type { Field } from '../parts/table';
 import type { Operation, Resource } from './operations';
 
-const MOST_RECORDS = 1_000;
+const MAX_RECORDS = 1_000;
 
 /** What one operation makes of one item: the records, or what is left of a deleted one. */
 export async function perform(
@@ -66,7 +66,7 @@ async function recordsOf(context: IExecuteFunctions, resource: Resource, item: n
   const records: IDataObject[] = [];
   let after: string | undefined;
   do {
-    const limit = Math.min(MOST_RECORDS, most - records.length);
+    const limit = Math.min(MAX_RECORDS, most - records.length);
     const qs = { ...filters, limit, ...(after === undefined ? {} : { after }) };
     const { body, next } = await answered(context, { method: 'GET', path: `/${resource.plural}`, qs });
     records.push(...(body.data as IDataObject[]));

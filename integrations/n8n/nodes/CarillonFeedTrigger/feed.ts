@@ -7,10 +7,10 @@ const MARGIN_MS = 15_000;
 
 /** Waits before a service that was lost is asked again: doubled from the first to the longest. */
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 /** Entries in one answer; their records are fetched together. */
-const MOST_ENTRIES = 25;
+const MAX_ENTRIES = 25;
 
 /** What is followed. No kind at all: every kind. */
 export type Followed = { kinds: string[]; scope: string };
@@ -34,7 +34,7 @@ export async function follow(context: ITriggerFunctions, followed: Followed, sig
   const { kinds, scope } = followed;
   const kept = context.getWorkflowStaticData('node');
   while (!signal.aborted) {
-    const qs = { after: kept.cursor, scope, wait: WAIT_S, limit: MOST_ENTRIES };
+    const qs = { after: kept.cursor, scope, wait: WAIT_S, limit: MAX_ENTRIES };
     const answer = await patiently(context, { method: 'GET', path: '/notifications', qs, signal });
     if (answer === undefined) return;
     if (answer.status === 200) {
@@ -69,7 +69,7 @@ async function itemOf(context: ITriggerFunctions, entry: Entry, signal: AbortSig
  */
 async function patiently(context: ITriggerFunctions, request: Request): Promise<Answer | undefined> {
   let isReported = false;
-  for (let pauseMs = FIRST_PAUSE_MS; !request.signal?.aborted; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+  for (let pauseMs = FIRST_PAUSE_MS; !request.signal?.aborted; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
     const answer = await attempt(context, request);
     if (answer !== undefined && [200, 404, 410].includes(answer.status)) return answer;
     if (answer !== undefined && !isPassing(answer) && !isReported) {

@@ -4,11 +4,11 @@ import type { Signed } from './signature.ts';
 import { within } from './time.ts';
 
 /** A notification is an address, which has 2,048 characters at most; nobody else has more to say here. */
-const MOST_BYTES = 4 * 1_024;
+const MAX_BODY_BYTES = 4 * 1_024;
 
 /** Deliveries that are remembered as done, and the length of their ids: those of the service are a few digits. */
-const MOST_REMEMBERED = 10_000;
-const LONGEST_ID = 64;
+const MAX_REMEMBERED_IDS = 10_000;
+const MAX_ID_LENGTH = 64;
 
 /** A request as the core of a receiver knows it, wherever it came from. */
 export type Posted = {
@@ -56,7 +56,7 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
   async function answer(posted: Posted, onTold: () => void): Promise<Reply> {
     if (posted.method !== 'POST') return reply(405, 'Notifications are POSTed.', { allow: 'POST' });
     if (!isJson(posted.header('content-type'))) return reply(415, 'Notifications are JSON.');
-    const body = await posted.text(MOST_BYTES);
+    const body = await posted.text(MAX_BODY_BYTES);
     if (body === undefined) return reply(413, 'No notification is as large.');
     const signed = signedOf(posted, body);
     if (verify !== undefined && !(await verify(signed))) {
@@ -92,7 +92,7 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
     // The feed is read nevertheless: the word of whoever sent it is not enough to leave something unread.
     if (done.has(id)) return reply(200, 'Known.');
     if (!(await isCaughtUp)) return NOT_YET;
-    if (id !== '' && id.length <= LONGEST_ID) remember(done, id);
+    if (id !== '' && id.length <= MAX_ID_LENGTH) remember(done, id);
     return reply(200, 'Handled.');
   }
 
@@ -135,7 +135,7 @@ function signedOf(posted: Posted, body: string): Signed {
 /** The oldest goes first. */
 function remember(ids: Set<string>, id: string): void {
   ids.add(id);
-  if (ids.size <= MOST_REMEMBERED) return;
+  if (ids.size <= MAX_REMEMBERED_IDS) return;
   for (const oldest of ids) {
     ids.delete(oldest);
     return;

@@ -2,7 +2,7 @@ import { after } from './time.ts';
 
 /** The wait before another look after one that failed: doubled from the first to the longest. */
 const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /** Looks that come about by themselves. */
 export type Watch = {
@@ -28,7 +28,7 @@ export function watch(look: () => Promise<void>, everyMs: number): Watch {
 
   function plan(): void {
     cancel();
-    const waitMs = isSoon ? Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), LONGEST_WAIT_MS) : everyMs;
+    const waitMs = isSoon ? Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), MAX_WAIT_MS) : everyMs;
     if (isOn && waitMs > 0) cancel = after(waitMs, run);
   }
   async function run(): Promise<void> {

@@ -4,7 +4,7 @@ import { now } from './time.ts';
 const TOLERANCE_S = 300;
 
 /** Signatures of one request that are looked at; a service that is changing its secret sends two. */
-const MOST_SIGNATURES = 10;
+const MAX_SIGNATURES = 10;
 
 /** What was signed, and how. */
 export type Signed = {
@@ -29,7 +29,7 @@ export function verifier(secrets: readonly string[]): (signed: Signed) => Promis
     if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1_000 - Number(timestamp)) > TOLERANCE_S) return false;
     keys ??= Promise.all(bytes.map(importKey));
     const content = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
-    for (const signature of signatures.split(' ').slice(0, MOST_SIGNATURES)) {
+    for (const signature of signatures.split(' ').slice(0, MAX_SIGNATURES)) {
       const given = signature.startsWith('v1,') ? bytesOf(signature.slice(3)) : undefined;
       for (const key of await keys) {
         if (given !== undefined && (await crypto.subtle.verify('HMAC', key, given, content))) return true;

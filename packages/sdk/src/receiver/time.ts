@@ -2,11 +2,11 @@
 export const now = (): number => Date.now();
 
 /** What a timer can wait for at most; one that is asked for more waits for nothing. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls `run` after so many milliseconds, unless it is cancelled. What waits keeps no process alive. */
 export function after(waitMs: number, run: () => void): () => void {
-  const timer: unknown = setTimeout(run, Math.min(waitMs, LONGEST_MS));
+  const timer: unknown = setTimeout(run, Math.min(waitMs, MAX_TIMER_MS));
   // Node and Bun; elsewhere a timer is a number.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
     timer.unref();

@@ -28,7 +28,7 @@ const MOUNTED = 'mounted';
 const IMAGE_BYTES = 2 ** 31;
 
 /** Whoever has just been killed lets go of the disk by then. */
-const LONGEST_UNMOUNTING_MS = 10_000;
+const UNMOUNT_TIMEOUT_MS = 10_000;
 
 /**
  * The ioctl that ext4 has for this: FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH. From that moment nothing reaches the
@@ -92,7 +92,7 @@ export function makeDisk(context: Cleanup): Disk {
       run('perl', '-e', CUT, folder);
     },
     async putBack() {
-      const giveUpAt = performance.now() + LONGEST_UNMOUNTING_MS;
+      const giveUpAt = performance.now() + UNMOUNT_TIMEOUT_MS;
       while (spawnSync('umount', [folder]).status !== 0) {
         if (performance.now() > giveUpAt) throw new Error(`${folder} is still in use`);
         // No part of a database outlives a power failure, were it only to say that it cannot go on.

@@ -8,8 +8,8 @@ import { type Found, type Lives, type LivesOptions, startLives } from '../crash-
 import { type Disk, makeDisk } from './disk.ts';
 
 /** Records that clients are answered 201 for before a cut, and how long a service lives at most if they were. */
-const LEAST_OF_A_LIFE = 5;
-const LONGEST_LIFE_MS = 400;
+const MIN_PER_RUN = 5;
+const MAX_RUN_MS = 400;
 
 /** What was acknowledged so shortly before a cut is what a cut is for: later on it might be on the disk by itself. */
 const FRESH_MS = 10;
@@ -76,8 +76,8 @@ export async function stretch(
 /** Answers when it was cut. */
 async function cutAtWork({ lives, disk, server, random }: Stage): Promise<number> {
   const service = await lives.begin();
-  await wait(random.below(LONGEST_LIFE_MS));
-  await lives.witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  await wait(random.below(MAX_RUN_MS));
+  await lives.witnesses.untilAcknowledged(MIN_PER_RUN);
   if (random.below(TELLS_ONE_IN) === 0) await lives.witnesses.whenBusy();
   await lives.witnesses.untilAcknowledged(1);
   const cutAt = performance.now();

@@ -7,7 +7,7 @@ import { type Found, KILLED, startLives } from '../crash-loop.ts';
 const dying = new URL('dying.ts', import.meta.url).href;
 
 /** How long a service that is written to takes at most until it has made so many commits. */
-const LONGEST_LIFE_MS = 30_000;
+const MAX_RUN_MS = 30_000;
 
 /** One service after the other on one database, from the very first start: each kills itself at one commit more. */
 export function killedAtCommits(count: number, random: SeededChance): Promise<Found> {
@@ -24,7 +24,7 @@ export function killedAtCommits(count: number, random: SeededChance): Promise<Fo
           if (error.message !== KILLED) throw error;
           return undefined;
         });
-        if (service !== undefined) await eventually(() => service.process.signalCode, Boolean, LONGEST_LIFE_MS);
+        if (service !== undefined) await eventually(() => service.process.signalCode, Boolean, MAX_RUN_MS);
         killed += 1;
         await lives.died(`killed ${DIES} commits`);
       }

@@ -28,13 +28,13 @@ const effects = [
 /** Requests acknowledged after which a call that has not come does not come any more. */
 const ENOUGH = 2_500;
 /** How long the same is waited for at most, and what comes after an error that a service has outlived. */
-const LONGEST_LIFE_MS = 60_000;
+const MAX_RUN_MS = 60_000;
 const GOES_ON = 5;
 const POLL_MS = 10;
 
 /** So many places, or so many calls, then a new database: what is compared stays small. */
-const PLACES_A_STRETCH = 50;
-const CALLS_A_STRETCH = 20_000;
+const PLACES_PER_RUN = 50;
+const CALLS_PER_RUN = 20_000;
 
 export type Row = {
   readonly phase: Phase;
@@ -58,7 +58,7 @@ export const sayRow = ({ phase, call, how }: Row): string => `${phase}, ${call},
 export async function through(row: Row, random: SeededChance): Promise<Found[]> {
   const found: Found[] = [];
   // A first start has a database of its own.
-  const stretch = row.phase === 'the first start' ? 1 : PLACES_A_STRETCH;
+  const stretch = row.phase === 'the first start' ? 1 : PLACES_PER_RUN;
   for (let k = 1, more = true; more && k <= row.most; ) {
     const first = k;
     const last = Math.min(row.most, first + stretch - 1);
@@ -68,7 +68,7 @@ export async function through(row: Row, random: SeededChance): Promise<Found[]> 
       const stage: Stage = { row, lives, database, service: undefined, struck: 0, outlived: 0 };
       const one = await lives.all(async () => {
         if (row.phase !== 'the first start') await alive(stage);
-        for (; more && k <= last && lives.witnesses.calls.length < CALLS_A_STRETCH; k += 1) {
+        for (; more && k <= last && lives.witnesses.calls.length < CALLS_PER_RUN; k += 1) {
           more = await strikes[row.phase](stage, k);
         }
         await alive(stage);
@@ -151,7 +151,7 @@ async function working(stage: Stage, k: number): Promise<boolean> {
   const injection = injectionAt(stage, k);
   const release = await inject(service.process, injection);
   const { tally } = lives.witnesses;
-  const [enough, giveUpAt] = [tally.acknowledged + ENOUGH, performance.now() + LONGEST_LIFE_MS];
+  const [enough, giveUpAt] = [tally.acknowledged + ENOUGH, performance.now() + MAX_RUN_MS];
   const isOver = () => hasEnded(service) || timesHappened(injection) >= row.how.inARow || tally.acknowledged > enough;
   while (!isOver() && performance.now() < giveUpAt) await wait(POLL_MS);
   // It has seen an error, and goes on, or ends by itself. It is let go of when that is known: not in the middle of its end.

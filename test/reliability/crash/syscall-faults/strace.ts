@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-const LONGEST_LETTING_GO_MS = 3_000;
+const DETACH_TIMEOUT_MS = 3_000;
 
 /** What becomes of a system call of the service on its files. */
 export type Injection = {
@@ -61,7 +61,7 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
   return async () => {
     // Not SIGKILL at first: it takes its hands off. It never does that of a service that is just ending.
     strace.kill('SIGINT');
-    const giveUp = setTimeout(() => strace.kill('SIGKILL'), LONGEST_LETTING_GO_MS);
+    const giveUp = setTimeout(() => strace.kill('SIGKILL'), DETACH_TIMEOUT_MS);
     await ended;
     clearTimeout(giveUp);
   };
