@@ -43,7 +43,7 @@ export class ActiveRequests {
     const request = this.#requests.get(reply);
     if (request === undefined) return;
     this.#requests.delete(reply);
-    request.places.give(request.owner);
+    request.slots.give(request.owner);
   }
 
   close(): void {

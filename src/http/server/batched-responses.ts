@@ -14,8 +14,9 @@ const MAX_CORKED = 32;
 const MAX_HELD_BYTES = 64 * 1_024;
 
 /**
- * Corks sockets and flushes all responses once per event-loop iteration. Flushing each response separately wakes a client
- * on the same machine once per response: under load that was a third of the CPU time of a short call.
+ * Corks sockets and flushes all responses once per event-loop iteration. Flushing each response separately
+ * wakes a client on the same machine once per response: under load that was a third of the CPU time of a short
+ * call.
  */
 export class BatchedResponses {
   /** Corked sockets, flushed at the end of this iteration. */

@@ -1,7 +1,10 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** The network that identifies a client: an IPv4 address, or the /64 of an IPv6 address, which belongs to one customer. */
+/**
+ * The network that identifies a client: an IPv4 address, or the /64 of an IPv6 address, which belongs to one
+ * customer.
+ */
 export function networkOf(forwarded: string): string {
   const source = withoutPort(forwarded);
   if (!isIPv6(source)) return source;

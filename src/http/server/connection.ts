@@ -28,7 +28,10 @@ export type PendingBody = {
   giveUp(): void;
 };
 
-/** An unneeded remainder of a request body up to this size is read and discarded, so that the connection can be kept alive. */
+/**
+ * An unneeded remainder of a request body up to this size is read and discarded, so that the connection can be
+ * kept alive.
+ */
 export const MAX_DROPPED_BYTES = 64 * 1_024;
 
 /** A client that reads fewer bytes than this within `stallMs` counts as stalled. */
@@ -75,7 +78,10 @@ export class Connection {
     this.#bytesRead = undefined;
   }
 
-  /** Enters the next phase if bytes have arrived or a body is complete. Returns the deadline that has passed, if any. */
+  /**
+   * Enters the next phase if bytes have arrived or a body is complete. Returns the deadline that has passed, if
+   * any.
+   */
   overdue(now: number, { headersMs, keepAliveMs, dropMs, stallMs }: Deadlines): CloseReason | 'idle' | undefined {
     if (this.#stalledMs(now) >= stallMs) return 'unread';
     const ageMs = now - this.since;

@@ -44,7 +44,8 @@ export class ConnectionState {
 
   watch(server: Server): void {
     server.on('connection', (socket) => this.#open(socket));
-    // A listener prevents Node from closing idle connections itself: Node would also do so after a pause of the process.
+    // A listener prevents Node from closing idle connections itself: Node would also do so after a pause of the
+    // process.
     server.on('timeout', () => undefined);
     server.once('close', () => this.#time.stop());
   }
@@ -79,8 +80,9 @@ export class ConnectionState {
   }
 
   /**
-   * Calls `respond` when every complete request has been answered, so that an error response is not taken for the response
-   * to an earlier request. If a body was cut off, the error belongs to that request and is sent immediately.
+   * Calls `respond` when every complete request has been answered, so that an error response is not taken for
+   * the response to an earlier request. If a body was cut off, the error belongs to that request and is sent
+   * immediately.
    */
   afterResponses(socket: Duplex, respond: () => void): void {
     const connection = this.#all.get(socket);

@@ -17,7 +17,10 @@ export type CorsHeaders = (request: IncomingMessage) => Readonly<Record<string, 
  */
 const OPEN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
 
-/** Returns the CORS headers for responses, including errors, if pages of these origins may call (X6). `*` allows all. */
+/**
+ * Returns the CORS headers for responses, including errors, if pages of these origins may call (X6). `*` allows
+ * all.
+ */
 export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
   const allowed = new Set(origins);
   if (allowed.size === 0) return () => ({});

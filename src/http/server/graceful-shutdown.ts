@@ -13,8 +13,9 @@ const IDLE_ITERATION_MS = 1;
 const DRAIN_TIMEOUT_MS = 6_000;
 
 /**
- * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel, stops listening,
- * answers the requests that still arrive on open connections (each closes its connection), then closes idle connections.
+ * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel,
+ * stops listening, answers the requests that still arrive on open connections (each closes its connection),
+ * then closes idle connections.
  *
  * @param realClock never replaced by a test's fake clock
  * @param drainMs how long idle connections may still send a request after the server stopped listening
@@ -31,8 +32,8 @@ export async function closeServer(app: FastifyInstance, realClock: Clock, drainM
 }
 
 /**
- * Resolves when the kernel's accept queue is empty: connections left in it would be reset, with their requests, when the
- * server stops listening. Node accepts one connection per event-loop iteration.
+ * Resolves when the kernel's accept queue is empty: connections left in it would be reset, with their requests,
+ * when the server stops listening. Node accepts one connection per event-loop iteration.
  */
 async function untilAllAccepted(server: Server, realClock: Clock): Promise<void> {
   let accepted = false;

@@ -21,8 +21,8 @@ const RTSP_METHODS = new Set(
 const INVALID_HOST = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
 
 /**
- * Why a request that Node accepts might be read differently by a proxy before us (request smuggling); undefined if it is
- * unambiguous. The text is sent to the client as the problem's detail.
+ * Why a request that Node accepts might be read differently by a proxy before us (request smuggling); undefined
+ * if it is unambiguous. The text is sent to the client as the problem's detail.
  */
 export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
   if (method === undefined || RTSP_METHODS.has(method)) return 'This is not HTTP/1.1.';
@@ -79,8 +79,8 @@ export function endWith(socket: Duplex, problem: Problem, baseUrl: string, chall
 const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
 
 /**
- * C4: a well-formed request with a method that Node does not know is handled like any unknown route: 404, or 401 without
- * a valid key (C1). Undefined if the bytes are not a request.
+ * C4: a well-formed request with a method that Node does not know is handled like any unknown route: 404, or
+ * 401 without a valid key (C1). Undefined if the bytes are not a request.
  */
 async function classifyUnknownMethod(
   error: MalformedRequestError,

@@ -10,7 +10,10 @@ import { overloaded } from './load-shedding.ts';
 import { ResponseSizes } from './response-sizes.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
-/** Unauthenticated callers and calendar clients have separate, smaller slot pools; one network or account gets a quarter. */
+/**
+ * Unauthenticated callers and calendar clients have separate, smaller slot pools; one network or account gets a
+ * quarter.
+ */
 const MIN_VISITORS = 16;
 const MIN_LOOKUPS = 1_000;
 const MAX_CALENDARS = 128;
@@ -68,7 +71,8 @@ export class Work {
   }
 
   /**
-   * Takes a slot while the caller is looked up. Requests with the same key share one lookup, and are counted separately.
+   * Takes a slot while the caller is looked up. Requests with the same key share one lookup, and are counted
+   * separately.
    *
    * @returns a function that releases the slot
    */

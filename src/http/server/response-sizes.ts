@@ -5,8 +5,8 @@ const MAX_CACHED_ROUTES = 10_000;
 export const MIN_LARGE_BYTES = 64 * 1_024;
 
 /**
- * Size of the last large response per user and route. The next one is expected to be as large, so that it can be rejected
- * before the work is done.
+ * Size of the last large response per user and route. The next one is expected to be as large, so that it can
+ * be rejected before the work is done.
  */
 export class ResponseSizes {
   readonly #bytes = new Map<string, number>();

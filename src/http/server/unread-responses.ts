@@ -2,8 +2,8 @@ import { type Owner, Quota } from '../../async/quota.ts';
 import type { Connection } from './connection.ts';
 
 /**
- * Quota for response bytes that clients have not read yet and that are buffered in this process: a total limit, a quarter
- * of it per account, an eighth per user. All callers without an account share a quarter.
+ * Quota for response bytes that clients have not read yet and that are buffered in this process: a total limit,
+ * a quarter of it per account, an eighth per user. All callers without an account share a quarter.
  */
 export class ResponseBuffers {
   readonly #quota: Quota;
