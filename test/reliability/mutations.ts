@@ -473,8 +473,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/secrets.ts',
     changes: [
       [
-        '    const { cost, salt, hash: wanted } = stored',
-        '    if (stored === undefined) return false;\n    const { cost, salt, hash: wanted } = stored',
+        '    const { cost, salt, hash: expected } = stored',
+        '    if (stored === undefined) return false;\n    const { cost, salt, hash: expected } = stored',
       ],
     ],
     caughtBy: {
