@@ -80,21 +80,21 @@ function fileOf(
 
   const some = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
   const types = [
-    `/** ${some('A')}, as it is read. ${clauses}. */
+    `/** ${some('A')} as returned by the service. ${clauses}. */
     export type ${type} = {${fields(shown, answered)}};`,
     isEmpty(listed)
       ? ''
-      : `/** ${some('A')}, as a list has it. */
+      : `/** ${some('A')} as returned in a list. */
     export type ${item} = ${type} & {${fields(listed, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : answered(schema)))}};`,
-    `/** What ${some('a')} is created from. ${clauses}. */
+    `/** Input for creating ${some('a')}. ${clauses}. */
     export type ${input} = ${inputOf(taken, requiredOf(creation.body))};`,
     change === undefined
       ? ''
-      : `/** What can be changed of ${some('a')}. ${clauses}. */
+      : `/** Input for changing ${some('a')}; omitted fields stay unchanged. ${clauses}. */
     export type ${changes} = Optional<${input}${isEmpty(added) ? '' : ` & {${fields(added, given)}}`}>;`,
-    `/** What a list of ${wordsOfAll} is narrowed by; all of it must hold. ${clauses}. */
+    `/** Filters of the list of ${wordsOfAll}; a record must match all of them. ${clauses}. */
     export type ${filters} = Window${isEmpty(asked) ? '' : ` & Optional<{${fields(asked, filtered)}}>`};`,
-    `/** ${pascal(wordsOfAll)}${parent === undefined ? '' : '; `create` takes the id of what they belong to first'}. ${clauses}. */
+    `/** ${pascal(wordsOfAll)}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'}. ${clauses}. */
     export type ${methods} = ${abilities.map((one) => one.type).join(' & ')};`,
     `/** ${pascal(wordsOfAll)} at \`${collection}\`. */
     export function ${make}(send: Send): ${methods} { return {${abilities.map((one) => one.made).join('')}}; }`,

@@ -4,7 +4,7 @@ import type { Active, ActiveInput, DateText, IdOrNone, Optional, Window } from '
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A client, as it is read. C29, C34. */
+/** A client as returned by the service. C29, C34. */
 export type Client = {
   /** Identifier of the client. */
   readonly client_id: string;
@@ -46,7 +46,7 @@ export type Client = {
   readonly user_id: string;
 };
 
-/** What a client is created from. C29, C34. */
+/** Input for creating a client. C29, C34. */
 export type ClientInput = {
   /** Name of the client. */
   readonly client_name: string;
@@ -81,10 +81,10 @@ export type ClientInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a client. C29, C34. */
+/** Input for changing a client; omitted fields stay unchanged. C29, C34. */
 export type ClientChanges = Optional<ClientInput>;
 
-/** What a list of clients is narrowed by; all of it must hold. C29, C34. */
+/** Filters of the list of clients; a record must match all of them. C29, C34. */
 export type ClientFilters = Window &
   Optional<{
     /** A part of the name, in any case. */

@@ -5,7 +5,7 @@ import { type Lists, lists } from './pages.ts';
 import { type CreatesUnder, createsUnder, type Deletes, deletes, type Gets, gets } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A comment, as it is read. C39. */
+/** A comment as returned by the service. C39. */
 export type Comment = {
   /** Identifier of the comment. */
   readonly comment_id: string;
@@ -33,7 +33,7 @@ export type Comment = {
   readonly user_id: string;
 };
 
-/** A comment, as a list has it. */
+/** A comment as returned in a list. */
 export type ListedComment = Comment & {
   /** How many replies it has. */
   readonly reply_count: string;
@@ -41,7 +41,7 @@ export type ListedComment = Comment & {
   readonly replies: readonly Comment[];
 };
 
-/** What a comment is created from. C39. */
+/** Input for creating a comment. C39. */
 export type CommentInput = {
   /** What is said. */
   readonly comment: string;
@@ -56,7 +56,7 @@ export type CommentInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What a list of comments is narrowed by; all of it must hold. C39. */
+/** Filters of the list of comments; a record must match all of them. C39. */
 export type CommentFilters = Window &
   Optional<{
     /** About this project, its tasks and subtasks. */
@@ -69,7 +69,7 @@ export type CommentFilters = Window &
     readonly parent_id: Id;
   }>;
 
-/** Comments; `create` takes the id of what they belong to first. C39. */
+/** Comments; the first argument of `create` is the id of the parent. C39. */
 export type Comments = Lists<ListedComment, CommentFilters> &
   Gets<Comment> &
   Deletes &

@@ -4,7 +4,7 @@ import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A contact, as it is read. C36. */
+/** A contact as returned by the service. C36. */
 export type Contact = {
   /** Identifier of the contact. */
   readonly contact_id: string;
@@ -32,7 +32,7 @@ export type Contact = {
   readonly user_id: string;
 };
 
-/** What a contact is created from. C36. */
+/** Input for creating a contact. C36. */
 export type ContactInput = {
   /** Name of the contact. */
   readonly contact_name: string;
@@ -55,10 +55,10 @@ export type ContactInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a contact. C36. */
+/** Input for changing a contact; omitted fields stay unchanged. C36. */
 export type ContactChanges = Optional<ContactInput>;
 
-/** What a list of contacts is narrowed by; all of it must hold. C36. */
+/** Filters of the list of contacts; a record must match all of them. C36. */
 export type ContactFilters = Window &
   Optional<{
     /** Of this client; 0 for those of none. */

@@ -5,15 +5,15 @@ import { type Imports, imports } from './imports.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** An event, as it is read. C24–C28. */
+/** An event as returned by the service. C24–C28. */
 export type CalendarEvent = {
   /** Identifier of the event. */
   readonly event_id: string;
   /** Name of the event. */
   readonly event_name: string;
-  /** First day. Written yyyymmdd, or as it is answered. */
+  /** First day. Accepts yyyymmdd or the output format. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered. */
+  /** Last day. Accepts yyyymmdd or the output format. */
   readonly due_date: DateText;
   /** The project it belongs to. "0" for none. */
   readonly project_id: string;
@@ -25,13 +25,13 @@ export type CalendarEvent = {
   readonly user_id: string;
 };
 
-/** What an event is created from. C24–C28. */
+/** Input for creating an event. C24–C28. */
 export type EventInput = {
   /** Name of the event. */
   readonly event_name: string;
-  /** First day. Written yyyymmdd, or as it is answered. */
+  /** First day. Accepts yyyymmdd or the output format. */
   readonly start_date: DateInput;
-  /** Last day. Written yyyymmdd, or as it is answered. */
+  /** Last day. Accepts yyyymmdd or the output format. */
   readonly due_date: DateInput;
 } & Optional<{
   /** The project it belongs to. "0" for none. */
@@ -40,10 +40,10 @@ export type EventInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of an event. C24–C28. */
+/** Input for changing an event; omitted fields stay unchanged. C24–C28. */
 export type EventChanges = Optional<EventInput>;
 
-/** What a list of events is narrowed by; all of it must hold. C24–C28. */
+/** Filters of the list of events; a record must match all of them. C24–C28. */
 export type EventFilters = Window &
   Optional<{
     /** Of this project; 0 for those of none. */

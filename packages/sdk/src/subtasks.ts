@@ -23,7 +23,7 @@ import type {
 import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A subtask, as it is read. C32, C33, C34. */
+/** A subtask as returned by the service. C32, C33, C34. */
 export type Subtask = {
   /** Identifier of the subtask. */
   readonly subtask_id: string;
@@ -35,9 +35,9 @@ export type Subtask = {
   readonly color: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
@@ -81,7 +81,7 @@ export type Subtask = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** What a subtask is created from. C32, C33, C34. */
+/** Input for creating a subtask. C32, C33, C34. */
 export type SubtaskInput = {
   /** Name of the subtask. */
   readonly subtask_name: string;
@@ -92,9 +92,9 @@ export type SubtaskInput = {
   readonly color: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
   /** It has no end in sight. */
   readonly ongoing: FlagInput;
@@ -122,7 +122,7 @@ export type SubtaskInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** What can be changed of a subtask. C32, C33, C34. */
+/** Input for changing a subtask; omitted fields stay unchanged. C32, C33, C34. */
 export type SubtaskChanges = Optional<
   SubtaskInput & {
     /** The task it moves to. */
@@ -132,7 +132,7 @@ export type SubtaskChanges = Optional<
   }
 >;
 
-/** What a list of subtasks is narrowed by; all of it must hold. C32, C33, C34. */
+/** Filters of the list of subtasks; a record must match all of them. C32, C33, C34. */
 export type SubtaskFilters = Window &
   Optional<{
     /** Of this task. */
@@ -153,7 +153,7 @@ export type SubtaskFilters = Window &
     readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
   }>;
 
-/** Subtasks; `create` takes the id of what they belong to first. C32, C33, C34. */
+/** Subtasks; the first argument of `create` is the id of the parent. C32, C33, C34. */
 export type Subtasks = Editable<Subtask, SubtaskChanges, SubtaskFilters> &
   CreatesUnder<Subtask, SubtaskInput> &
   Completes<Subtask>;

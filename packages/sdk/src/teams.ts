@@ -4,7 +4,7 @@ import type { Assigned, AssignedInput, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A team, as it is read. C37. */
+/** A team as returned by the service. C37. */
 export type Team = {
   /** Identifier of the team. */
   readonly team_id: string;
@@ -16,7 +16,7 @@ export type Team = {
   readonly users: readonly Assigned[];
 };
 
-/** What a team is created from. C37. */
+/** Input for creating a team. C37. */
 export type TeamInput = {
   /** Name of the team. */
   readonly team_name: string;
@@ -27,10 +27,10 @@ export type TeamInput = {
   readonly users: readonly AssignedInput[];
 }>;
 
-/** What can be changed of a team. C37. */
+/** Input for changing a team; omitted fields stay unchanged. C37. */
 export type TeamChanges = Optional<TeamInput>;
 
-/** What a list of teams is narrowed by; all of it must hold. C37. */
+/** Filters of the list of teams; a record must match all of them. C37. */
 export type TeamFilters = Window;
 
 /** Teams. C37. */

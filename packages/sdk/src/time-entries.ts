@@ -14,15 +14,15 @@ import type {
 import { type CreatesUnder, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A time entry, as it is read. C38. */
+/** A time entry as returned by the service. C38. */
 export type TimeEntry = {
   /** Identifier of the time entry. */
   readonly entry_id: string;
-  /** The day it was worked; left out, the day that it is for the account. Written yyyymmdd, or as it is answered. */
+  /** The day it was worked; left out, the day that it is for the account. Accepts yyyymmdd or the output format. */
   readonly date: string;
-  /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work began. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_started: DateText;
-  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_stopped: DateText;
   /** The project of its task. */
   readonly project_id: string;
@@ -52,16 +52,16 @@ export type TimeEntry = {
   readonly user_name: string;
 };
 
-/** What a time entry is created from. C38. */
+/** Input for creating a time entry. C38. */
 export type TimeEntryInput = {
   /** How long it took, in seconds. A fraction is rounded. */
   readonly seconds: NumberInput;
 } & Optional<{
-  /** The day it was worked; left out, the day that it is for the account. Written yyyymmdd, or as it is answered. */
+  /** The day it was worked; left out, the day that it is for the account. Accepts yyyymmdd or the output format. */
   readonly date: string | null;
-  /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work began. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_started: DateInputOrNone;
-  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_stopped: DateInputOrNone;
   /** The subtask of it. "0" for none. */
   readonly subtask_id: IdOrNone;
@@ -73,7 +73,7 @@ export type TimeEntryInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a time entry. C38. */
+/** Input for changing a time entry; omitted fields stay unchanged. C38. */
 export type TimeEntryChanges = Optional<
   TimeEntryInput & {
     /** The task it moves to. */
@@ -81,7 +81,7 @@ export type TimeEntryChanges = Optional<
   }
 >;
 
-/** What a list of time entries is narrowed by; all of it must hold. C38. */
+/** Filters of the list of time entries; a record must match all of them. C38. */
 export type TimeEntryFilters = Window &
   Optional<{
     /** Of this user. */
@@ -108,7 +108,7 @@ export type TimeEntryFilters = Window &
     readonly date_to: Day;
   }>;
 
-/** TimeEntries; `create` takes the id of what they belong to first. C38. */
+/** TimeEntries; the first argument of `create` is the id of the parent. C38. */
 export type TimeEntries = Editable<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
   CreatesUnder<TimeEntry, TimeEntryInput>;
 
