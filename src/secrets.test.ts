@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { COST, hashLimits, hashToken, newToken, Passphrases, systemRandom } from './secrets.ts';
 
-/** Dear enough to be scrypt, and no more. */
+/** A very low cost, so that the tests are fast. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
 const passphrases = new Passphrases(systemRandom, CHEAP);
 /** The network that the requests of these tests come from. */
@@ -15,7 +15,7 @@ test('only the same passphrase matches its hash, in any Unicode composition', as
   assert.equal(
     await passphrases.matches('Zoe\u0308 goes by train', stored, HERE),
     true,
-    'the same signs, put together',
+    'the same characters, composed differently',
   );
   for (const other of ['Zoe goes by train', 'zoë goes by train', ' Zoë goes by train', ''])
     assert.equal(await passphrases.matches(other, stored, HERE), false, other);

@@ -33,7 +33,7 @@ function simulated() {
   return { ports, waits };
 }
 
-/** Makes a call whose tries come to this, the last one again and again; answers what was sent, and what it came to. */
+/** Makes a call whose tries have these outcomes, the last one repeatedly. Returns the sent calls and the result. */
 async function made(call: Partial<Call>, tries: readonly Try[], options: { keepsAnswers?: boolean } = {}) {
   const sent: Call[] = [];
   const { ports, waits } = simulated();
@@ -142,7 +142,7 @@ test('a retry waits for Retry-After; beyond a minute or the timeout the call rej
     const { came, count } = await made({ timeoutMs }, [asking(seconds), OK]);
     assert.deepEqual([came, count], ['overloaded', 1]);
   }
-  // Its own waits grow no longer than that, however many tries there are.
+  // The backoff does not exceed this maximum with any number of tries.
   const many = await made({ retries: 12, timeoutMs: 0 }, [LOST]);
   assert.deepEqual([many.count, many.waits.at(-1), Math.max(...many.waits)], [13, 60_000, 60_000]);
   const { sent } = await made({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);

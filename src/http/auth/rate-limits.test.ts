@@ -40,7 +40,7 @@ test('reads and writes of a key are limited, and headers contain the remaining c
   const retryAfter = Number(refused.headers.get('retry-after'));
   assert.ok(retryAfter > 1_100 && retryAfter <= 1_200, `${retryAfter}: a third of an hour`);
 
-  // Writes are counted apart, and what was refused is not counted for the account.
+  // Writes have their own budget, and rejected calls do not count for the account.
   for (const status of [201, 201, 429])
     assert.equal((await limited.call(owner, 'POST', '/v2/clients', client)).status, status);
   assert.equal((await limited.store.read.selectFrom('clients').select('client_id').execute()).length, 2);

@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
   const raw = (first: string, lines: readonly string[], body = '') =>
     rawRequest(carillon.baseUrl, [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines], body);
 
-  /** A body that is refused as malformed, and writes nothing, created or changed. */
+  /** Asserts that a body is rejected as malformed by a creation and a change, and that nothing is written. */
   async function mustBeMalformed(body: string | Uint8Array): Promise<void> {
     const before = await everythingWritten(carillon);
     for (const [method, at] of [
@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
     assert.equal((await raw(`PUT ${path} HTTP/1.1`, [length], sent)).status, 200);
     const chunked = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`;
     assert.equal((await raw('POST /v2/clients HTTP/1.1', ['transfer-encoding: chunked'], chunked)).status, 201);
-    // An empty one names none.
+    // An empty Content-Type counts as missing.
     for (const empty of ['content-type:', 'content-type: \t'])
       assert.equal((await raw('POST /v2/clients HTTP/1.1', [length, empty], sent)).status, 201);
     const broken = await raw('POST /v2/clients HTTP/1.1', ['content-length: 1'], '{');

@@ -8,7 +8,7 @@ import { isDueBeforeStart, parseCalendarTime, parseDay, showMoment } from './dat
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
 
-  /** No calendar day, however it looks. */
+  /** Texts that are not existing calendar days. */
   const noDays = [
     '',
     '0',
@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
     '２０２７０１０１',
   ];
 
-  /** No time of a calendar, in the output form. */
+  /** Invalid dates in the output form. */
   const noTimes = [
     '2026-02-30 00:00:00',
     '2027-01-01 24:00:00',
@@ -74,7 +74,7 @@ for (const { test, testService } of stores) {
     assert.equal(showMoment(null), NEVER);
     assert.equal(showMoment(0), '1970-01-01 00:00:00');
     assert.equal(showMoment(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
-    // As the standard library has it, on more days than are kept, before the epoch too.
+    // Same as the standard library, for more days than are cached and before the epoch.
     for (let atMs = Date.parse('1968-01-01T00:00:00Z'); atMs < Date.parse('2030-01-01T00:00:00Z'); atMs += 47_654_321) {
       assert.equal(showMoment(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
     }
@@ -102,7 +102,7 @@ for (const { test, testService } of stores) {
       await carillon.store.write(({ queries }) =>
         queries.updateTable('accounts').set({ time_zone: zone }).where('domain', '=', 'acme.test').execute(),
       );
-      // 02:30 does not exist on that night in half of the world.
+      // 02:30 does not exist on that night in zones with daylight saving time.
       const span = { start_date: '2027-03-28 02:30:00', due_date: '20270329' };
       const { json } = await call('POST', '/v2/events', { event_name: 'Zone', ...span });
       assert.equal(json.data.start_date, '2027-03-28 02:30:00', zone);

@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
   const stranger = await carillon.account('other.test');
   const span = { start_date: '20270101', due_date: '20270101' };
 
-  /** Texts that are no id, as they stand in a path. */
+  /** Malformed ids in a path. */
   const malformed = [
     'abc',
     '-1',

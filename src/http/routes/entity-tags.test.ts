@@ -8,7 +8,7 @@ const opaque = fc
   .map((text) => `"${text}"`);
 const tag = fc.record({ opaque, isWeak: fc.boolean() }, { noNullPrototype: true });
 const blanks = fc.string({ unit: fc.constantFrom(' ', '\t'), maxLength: 3 });
-/** One element of the list in RFC 9110, 5.6.1: a tag or nothing, with blanks on either side. */
+/** An element of the list in RFC 9110, 5.6.1: a tag or nothing, with optional whitespace around it. */
 const element = fc.tuple(blanks, fc.option(tag, { nil: undefined }), blanks);
 
 test('X5 every valid list is parsed into its tags, without empty elements', () => {

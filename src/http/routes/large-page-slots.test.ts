@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../../test/kit/clock.ts';
 import { LargePages } from './large-page-slots.ts';
 
-/** Slots, and who was given one in which order. */
+/** Slots, and the order in which they were granted. */
 function slots() {
   const clock = testClock();
   const pages = new LargePages(clock);

@@ -10,7 +10,7 @@ const rowsFrom = (first: number, count: number, text: string): readonly Row[] =>
 
 const sliceOf = (rows: readonly Row[]): Slice<Row> => ({ rows, cursorAfter: (index) => `behind ${rows[index]?.id}` });
 
-/** A page that is read slice by slice, and how many of its slices were read. */
+/** A page with lazy slices, and the number of slices that were read. */
 function read(slices: readonly (readonly Row[])[], next?: string) {
   const seen = { loaded: 0, isClosed: false };
   async function* load() {

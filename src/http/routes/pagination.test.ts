@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const lists = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
 
-  /** Rows 1 to `count` of an account, straight into the database. */
+  /** Inserts rows 1 to `count` of an account directly into the database. */
   async function seed<T extends 'events' | 'clients'>(
     table: T,
     { domain, userId }: Person,
@@ -33,14 +33,14 @@ for (const { test, testService } of stores) {
     });
   }
 
-  /** All of them start on the same few days. */
+  /** All start on a few days, so that many sort keys are equal. */
   const seedEvents = (who: Person, count: number) =>
     seed('events', who, count, (number) => {
       const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
       return { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
     });
 
-  /** Many have the same name, but for the case of its letters. */
+  /** Many names differ only in case. */
   const seedClients = (who: Person, count: number) => {
     const texts = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
     const others = Object.fromEntries([...texts, 'notes', 'background'].map((column) => [column, '']));
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     );
   };
 
-  /** The address that a `Link` calls the next page; undefined where there is none. */
+  /** The URL of the next page in the `Link` header; undefined if there is none. */
   function nextOf(headers: Headers): string | undefined {
     const link = headers.get('link');
     if (link === null) return undefined;
@@ -62,7 +62,7 @@ for (const { test, testService } of stores) {
     return match[1];
   }
 
-  /** Follows `Link` from an address to the end: every page's records. */
+  /** Follows `Link` from a URL to the end and returns the records of each page. */
   async function follow(who: Person, path: string): Promise<unknown[][]> {
     const pages: unknown[][] = [];
     let next: string | undefined = `${carillon.baseUrl}${path}`;
@@ -196,8 +196,7 @@ for (const { test, testService } of stores) {
         assert.equal(whole.length, names.length);
         const { json, headers } = await carillon.call(many, 'GET', list);
         assert.deepEqual(json.data, whole.slice(0, 2), list);
-        // Ten records that are gone, or came, before the page: the offset of the Link would miss them, or give
-        // them again.
+        // Records before the page are removed or added: with the offset alone, records would be missed or repeated.
         for (const shift of [-2, 10]) {
           const next = new URL(nextOf(headers) ?? '');
           next.searchParams.set('offset', String(2 + shift));

@@ -34,7 +34,7 @@ async function listening(t: TestContext, listener: RequestListener): Promise<str
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A service with a feed of events, none at first, and no hooks; a script may answer before it does. */
+/** A service with an empty feed of events and no hooks; a script may override its responses. */
 async function service(t: TestContext) {
   const asked: string[] = [];
   const happened: string[] = [];
@@ -145,7 +145,7 @@ test('C15 a redirect of the service is not followed: 503, and the key is not sen
   assert.deepEqual(called, ['1']);
 });
 
-/** Sends bytes and answers all that comes back until the connection is closed. */
+/** Sends bytes and returns everything received until the connection is closed. */
 async function raw(url: string, text: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let answer = '';
@@ -213,7 +213,7 @@ test('C20 two concurrent notifications with one id call the handler once, and bo
   work.resolve();
   await Promise.all(both);
   assert.deepEqual([answered, called], [[200, 200], ['1']]);
-  // Again under the same id: known, and what has happened since is not left lying.
+  // The same id again: already handled, and new occurrences are handled as well.
   happened.push('2');
   asked.length = 0;
   assert.equal(await ring('d-7'), 200);
@@ -548,7 +548,7 @@ test('X1 a hook that cannot be created does not prevent others from being restor
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 
-/** A service that makes the hook of a receiver, and that can go back to before it was made. */
+/** A service that creates the hook of a receiver, and that can be restored to a state without it. */
 async function goingBack(t: TestContext) {
   const { baseUrl, scripts } = await service(t);
   const at = 'https://acme.test/bell';
