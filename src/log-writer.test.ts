@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { styleText } from 'node:util';
 import { testClock } from '../test/kit/clock.ts';
-import { LogLines } from './log-writer.ts';
+import { isPlain } from './control-characters.ts';
+import { LogLines, terminalLine } from './log-writer.ts';
 
 const full = () => Object.assign(new Error('full'), { code: 'EAGAIN' });
 
@@ -84,4 +86,33 @@ test('what was said last is written, however the process ends', () => {
   };
   for (const ending of ['process.exit(3)', 'throw new Error("oh")', 'null'])
     assert.match(said(ending), /"last"/, ending);
+});
+
+const at = new Date(2026, 10, 25, 9, 5, 3, 7).toISOString();
+const terminal = (entry: object) => terminalLine(JSON.stringify({ level: 30, time: at, ...entry }), false);
+
+test('on a terminal a line is time, level, event and fields, and its values have visible ends', () => {
+  assert.equal(
+    terminal({ event: 'request', method: 'GET', status: 200, agent: 'curl 8', empty: '', list: [1, 'a'], none: null }),
+    '09:05:03.007 INFO  request method=GET status=200 agent="curl 8" empty="" list=[1,"a"] none=null',
+  );
+  assert.equal(terminal({ level: 40, msg: 'a message' }), '09:05:03.007 WARN  a message');
+});
+
+test('on a terminal an error is its message, and its stack below the fields', () => {
+  const err = { type: 'Error', message: 'broken', stack: 'Error: broken\n    at one (a.ts:1)\n    at two (b.ts:2)' };
+  assert.equal(
+    terminal({ level: 60, event: 'fatal', err, code: 1 }),
+    '09:05:03.007 FATAL fatal broken code=1\n      at one (a.ts:1)\n      at two (b.ts:2)',
+  );
+});
+
+test('on a terminal no text of a line moves the cursor or begins another line', () => {
+  const hostile = 'x\u001b[2J\r\nforged\u2028\u202e';
+  const line = terminal({ event: hostile, field: hostile, err: { message: hostile, stack: `${hostile}\n${hostile}` } });
+  const [first, ...calls] = line.split('\n');
+  assert.ok(isPlain(first ?? ''), line);
+  for (const call of calls) assert.ok(isPlain(call) && call.startsWith('  '), line);
+  const colored = terminalLine(JSON.stringify({ level: 50, time: at, event: 'fatal' }), true);
+  assert.ok(colored.includes(`${styleText('red', 'ERROR', { validateStream: false })} fatal`));
 });

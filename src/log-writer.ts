@@ -1,79 +1,136 @@
 import { writeSync } from 'node:fs';
+import { styleText } from 'node:util';
 import { type Clock, systemClock } from './clock.ts';
-import { printableJson } from './control-characters.ts';
+import { printable, printableJson } from './control-characters.ts';
 
-/** What is held at the most, characters, where nobody takes it; the lines beyond it are dropped. */
-const MAX_BUFFERED_BYTES = 1_024 * 1_024;
+/** Characters that wait for a slow reader of the log; lines beyond this limit are dropped. */
+const MAX_BUFFERED_LENGTH = 1_024 * 1_024;
 
-/** When it is tried again where whoever reads has not made room yet. */
+/** Delay before the next write after the reader's buffer was full. */
 const RETRY_DELAY_MS = 10;
 
-/** Writes what it can of a text, and answers how many octets that were. */
-type Write = (octets: Uint8Array) => number;
+/** Fewer colors than this are black and white. */
+const MIN_COLOR_DEPTH = 2;
+
+/** Writes as many of the bytes as fit now, and returns their number. */
+type Write = (bytes: Uint8Array) => number;
+
+/** Turns one line of JSON, without its line end, into the text that is printed. Control characters are escaped. */
+type Format = (json: string) => string;
 
 /**
- * Log lines, written together at the end of the turn of the event loop in which they were said: a system call for each
- * line would be a good part of what a request costs. Nothing fails for its log: a line that cannot be written is dropped.
+ * Buffers log lines and writes them once per event-loop iteration: a system call per line would be a noticeable part of the
+ * cost of a request. Logging never fails a request: a line that cannot be written is dropped.
  */
 export class LogLines {
   readonly #write: Write;
   readonly #clock: Clock;
+  readonly #format: Format;
   #held: string[] = [];
-  /** Of what was not taken the last time; it may begin within a character. */
+  /** Bytes that the last write did not take; they may begin within a character. */
   #rest: Uint8Array = new Uint8Array();
   #length = 0;
   #cancel: (() => void) | undefined;
 
-  constructor(write: Write, clock: Clock) {
+  constructor(write: Write, clock: Clock, format: Format = printableJson) {
     this.#write = write;
     this.#clock = clock;
+    this.#format = format;
   }
 
-  /** Takes one line. */
+  /** Buffers one line of JSON with its line end. */
   write(line: string): void {
-    // Whoever reads along may do so on a terminal. The end of the line is no part of the JSON.
-    const safe = `${printableJson(line.slice(0, -1))}\n`;
-    if (this.#length + safe.length > MAX_BUFFERED_BYTES) return;
+    const safe = `${this.#format(line.slice(0, -1))}\n`;
+    if (this.#length + safe.length > MAX_BUFFERED_LENGTH) return;
     this.#held.push(safe);
     this.#length += safe.length;
     if (this.#cancel !== undefined) return;
-    const turn = setImmediate(() => this.flushSync());
-    this.#cancel = () => clearImmediate(turn);
+    const immediate = setImmediate(() => this.flushSync());
+    this.#cancel = () => clearImmediate(immediate);
   }
 
-  /** Writes what is held, as far as it is taken. */
+  /** Writes the buffered lines; those that do not fit yet stay buffered. */
   flushSync(): void {
     this.#cancel?.();
     this.#cancel = undefined;
     if (this.#length === 0) return;
-    const said = Buffer.from(this.#held.join(''));
+    const lines = Buffer.from(this.#held.join(''));
     this.#held = [];
-    this.#rest = this.#writeOut(this.#rest.length === 0 ? said : Buffer.concat([this.#rest, said]));
+    this.#rest = this.#writeOut(this.#rest.length === 0 ? lines : Buffer.concat([this.#rest, lines]));
     this.#length = this.#rest.length;
     if (this.#length > 0) this.#cancel = this.#clock.after(RETRY_DELAY_MS, () => this.flushSync());
   }
 
-  /** What was not taken, and may be later. */
-  #writeOut(octets: Uint8Array): Uint8Array {
+  /** Writes what fits, and returns the rest for a later try; any other failure drops it. */
+  #writeOut(bytes: Uint8Array): Uint8Array {
     let written = 0;
     try {
-      while (written < octets.length) written += this.#write(octets.subarray(written));
+      while (written < bytes.length) written += this.#write(bytes.subarray(written));
     } catch (error) {
       const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
       if (!isFull) return new Uint8Array();
     }
-    return octets.subarray(written);
+    return bytes.subarray(written);
   }
+}
+
+type Entry = {
+  readonly level: number;
+  readonly time: string;
+  readonly event?: unknown;
+  readonly msg?: unknown;
+  readonly err?: { readonly message?: unknown; readonly stack?: unknown };
+  readonly [field: string]: unknown;
+};
+
+type Color = 'dim' | 'red' | 'yellow';
+
+const LEVELS: Readonly<Record<number, { readonly name: string; readonly color?: Color }>> = {
+  10: { name: 'TRACE', color: 'dim' },
+  20: { name: 'DEBUG', color: 'dim' },
+  30: { name: 'INFO' },
+  40: { name: 'WARN', color: 'yellow' },
+  50: { name: 'ERROR', color: 'red' },
+  60: { name: 'FATAL', color: 'red' },
+};
+
+/**
+ * A log line for people at a terminal: local time, level, event, message and fields, then the stack of an error.
+ * `10:14:03.512 INFO  request method=GET route=/v2/events status=200 ms=4.1`
+ */
+export function terminalLine(json: string, hasColors: boolean): string {
+  const { level, time, event, msg, err, ...fields } = JSON.parse(json) as Entry;
+  const paint = (text: string, color: Color | undefined) =>
+    hasColors && color !== undefined ? styleText(color, text, { validateStream: false }) : text;
+  const { name, color } = LEVELS[level] ?? { name: String(level) };
+  const at = new Date(time);
+  const clockTime = `${at.toTimeString().slice(0, 8)}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+  const shown = Object.entries(fields).map(([field, value]) => `${paint(`${field}=`, 'dim')}${valueText(value)}`);
+  const words = [event, msg, err?.message].filter((word) => word !== undefined).map((word) => printable(String(word)));
+  const line = [paint(clockTime, 'dim'), paint(name.padEnd(5), color), ...words, ...shown].join(' ');
+  // The first line of a stack repeats the message.
+  const calls = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
+  return [line, ...calls.map((call) => paint(`  ${printable(call)}`, 'dim'))].join('\n');
+}
+
+/** A value of a field; texts with blanks or quotes are quoted, so that the end of each value is visible. */
+function valueText(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"=]+$/.test(value)
+    ? printable(value)
+    : printableJson(JSON.stringify(value));
 }
 
 let lines: LogLines | undefined;
 
-/** The one standard error of this process; what is held is written when it exits. */
+/** The log of this process on standard error: JSON for programs, text on a terminal. Flushed when the process exits. */
 export function standardError(): LogLines {
   if (lines === undefined) {
-    const made = new LogLines((octets) => writeSync(2, octets), systemClock);
-    process.on('exit', () => made.flushSync());
-    lines = made;
+    const { stderr } = process;
+    const hasColors = stderr.isTTY && stderr.getColorDepth() > MIN_COLOR_DEPTH;
+    const format = stderr.isTTY ? (json: string) => terminalLine(json, hasColors) : printableJson;
+    const created = new LogLines((bytes) => writeSync(2, bytes), systemClock, format);
+    process.on('exit', () => created.flushSync());
+    lines = created;
   }
   return lines;
 }
