@@ -5,24 +5,23 @@ import type { Tx } from '../../store/store.ts';
 import { isNamed } from '../server/headers.ts';
 
 /**
- * The caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1).
- * At once for whoever is known from before, as nearly all are.
+ * The caller of a request, or undefined for any invalid credentials, so that a probe cannot tell which part is
+ * wrong (C1). Synchronous if the caller is cached, which is nearly always the case.
  */
 export type CallerLookup = Caller | undefined | Promise<Caller | undefined>;
 
-/** Finds the caller of a request. */
 export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookup;
 
-/** Looks a key and a domain up. `domain` is in lower case. */
+/** Looks up the caller of a key and a lower-case domain. */
 export type Authenticate = (key: string, domain: string) => CallerLookup;
 
 /**
- * Whether a caller, once found, may still act: asked again inside the transaction of a write, since a slow body or a
- * slow name can lie between (C1, C23).
+ * Whether an authenticated caller may still act. Checked again inside the transaction of a write: access may have been
+ * revoked while a body arrived slowly or a name was resolved (C1, C23).
  */
 export type Reauthorize = (tx: Tx, caller: Caller) => Promise<boolean>;
 
-/** The first door's way: the headers `key` and `domain`, each exactly once (C1). */
+/** Authentication of the API: the headers `key` and `domain`, each exactly once (C1). */
 export function callerByKey(authenticate: Authenticate): FindCaller {
   return (request) => {
     const { key, domain } = credentialsIn(request);
@@ -30,7 +29,7 @@ export function callerByKey(authenticate: Authenticate): FindCaller {
   };
 }
 
-/** What a request shows to be let in, each where it stands exactly once; `domain` in lower case. */
+/** The headers `key` and `domain`; undefined if a header is missing or repeated. `domain` is in lower case. */
 export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
   readonly key: string | undefined;
   readonly domain: string | undefined;
@@ -38,7 +37,7 @@ export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
   return { key: singleHeader(request, 'key'), domain: singleHeader(request, 'domain')?.toLowerCase() };
 }
 
-/** The value of a header that stands exactly once; Node would join repeated ones. */
+/** The value of a header that is sent exactly once; Node would join repeated ones. */
 function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
   let value: string | undefined;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -49,9 +48,9 @@ function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string
   return value;
 }
 
-/** C2: a key without the permission is refused with its own code, since the caller is known. */
+/** C2: throws `not_permitted` if the caller lacks the permission. */
 export function requirePermission(caller: Caller, permission: Permission | undefined): void {
   if (permission === undefined || caller.permissions.has(permission)) return;
-  const who = caller.keyId === 0 ? 'Your role' : 'This key';
-  throw new Problem('not_permitted', { detail: `${who} lacks the permission ${permission}.` });
+  const subject = caller.keyId === 0 ? 'Your role' : 'This key';
+  throw new Problem('not_permitted', { detail: `${subject} lacks the permission ${permission}.` });
 }

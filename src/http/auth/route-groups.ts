@@ -11,28 +11,28 @@ import {
 import { type RequestHeaders, rejectCrossOrigin } from './csrf.ts';
 import type { SessionCookie } from './session-cookie.ts';
 
-/** A door to the rows: the prefix they are mounted under, and how a caller is known there. */
+/** Routes under one prefix with one way to authenticate. */
 export type RouteGroup = {
   readonly prefix: string;
   readonly rows: readonly Route[];
-  /** Why such a request may not come here at all, whoever sends it; undefined if it may. */
+  /** Checks a request before authentication. Returns the problem to reject it with, or undefined. */
   refuse(request: RequestHeaders): Problem | undefined;
   readonly findCaller: FindCaller;
   readonly reauthorize: Reauthorize;
-  /** What whoever is not known is answered. */
+  /** Problem code for unauthenticated requests. */
   readonly unauthenticatedProblem: ProblemCode;
-  /** By what one gets in, which every 401 has to say (RFC 9110, 11.6.1). */
+  /** The `WWW-Authenticate` header, which every 401 needs (RFC 9110, 11.6.1). */
   readonly challenge: string;
-  /** What every answer says beside what it is about. */
+  /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Hears of every single record that was fetched here, at the path of a row, with the ids in it. It is not waited for. */
+  /** Called for every single record that was fetched, with the route's path and the ids in it. Not awaited. */
   readonly onFetched?: (caller: Caller, path: string, ids: Input['ids']) => void;
 };
 
-/** By which the interface is entered. */
+/** The challenge of the API. */
 export const KEY_CHALLENGE = 'Key realm="carillon"';
 
-/** The first door: headers `key` and `domain`. A cookie is not looked at. */
+/** The API: authenticated by the headers `key` and `domain`. Cookies are ignored. */
 export function apiRouteGroup(
   rows: readonly Route[],
   keys: { authenticate: Authenticate; confirm: Reauthorize },
@@ -46,16 +46,15 @@ export function apiRouteGroup(
     reauthorize: keys.confirm,
     unauthenticatedProblem: 'unauthorized',
     challenge: KEY_CHALLENGE,
-    // The key in the request tells answers apart.
     headers: {},
     onFetched,
   };
 }
 
-/** Looks the token of a session up. */
+/** Looks up the caller of a session token. */
 export type AuthenticateSession = (token: string) => CallerLookup;
 
-/** What a browser is told: to keep nothing, and that an answer is no page, no script, and nothing for other sites. */
+/** Console responses must not be cached, rendered as a page, run as a script, or read by other sites. */
 const BROWSER_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -63,7 +62,7 @@ const BROWSER_HEADERS = {
   'x-content-type-options': 'nosniff',
 };
 
-/** The second door: the console's own pages, with the cookie of a session. A key is not looked at. */
+/** The console API: same-origin requests authenticated by the session cookie. Keys are ignored. */
 export function consoleRouteGroup(
   rows: readonly Route[],
   sessions: { authenticate: AuthenticateSession; confirm: Reauthorize },
@@ -85,17 +84,16 @@ export function consoleRouteGroup(
 }
 
 /**
- * Who comes to a door, known by what they show; throws the problem that they are turned away with. At once for whoever is
- * known from before.
+ * The caller of a request to a route group; throws the problem to reject it with. Synchronous if the caller is cached.
  */
-export function authenticateRequest(door: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
-  const refused = door.refuse(request);
-  if (refused !== undefined) throw refused;
-  const found = door.findCaller(request);
-  return found instanceof Promise ? found.then((caller) => known(door, caller)) : known(door, found);
+export function authenticateRequest(group: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
+  const problem = group.refuse(request);
+  if (problem !== undefined) throw problem;
+  const found = group.findCaller(request);
+  return found instanceof Promise ? found.then((caller) => requireCaller(group, caller)) : requireCaller(group, found);
 }
 
-function known(door: RouteGroup, caller: Caller | undefined): Caller {
-  if (caller === undefined) throw new Problem(door.unauthenticatedProblem);
+function requireCaller(group: RouteGroup, caller: Caller | undefined): Caller {
+  if (caller === undefined) throw new Problem(group.unauthenticatedProblem);
   return caller;
 }

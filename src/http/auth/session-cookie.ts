@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { headerLines } from '../server/headers.ts';
 
 /**
- * The cookie that holds the token of a session: never seen by a script, never sent from another site. Under https its
- * name makes the browser insist that it came from this very host and by https; under http, services on other ports of
- * the host have names of their own, since cookies know no ports.
+ * The session cookie, `HttpOnly` and `SameSite=Strict`. Under https, the `__Host-` prefix makes the browser
+ * accept it only from this host over https. Under http, the port is part of the name, because cookies are
+ * shared between ports of a host.
  */
 export class SessionCookie {
   readonly #baseUrl: () => string;
@@ -13,7 +13,7 @@ export class SessionCookie {
     this.#baseUrl = baseUrl;
   }
 
-  /** The token, where the cookie stands exactly once. */
+  /** The token; undefined if the cookie is missing or sent more than once. */
   read(request: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
     const { name } = this.#form();
     const values = headerLines(request, 'cookie')
@@ -24,17 +24,17 @@ export class SessionCookie {
     return values.length === 1 ? values[0] : undefined;
   }
 
-  /** What `Set-Cookie` says to keep a token for so long. */
-  set(token: string, lifeMs: number): string {
-    return this.#written(token, Math.floor(lifeMs / 1_000));
+  /** The `Set-Cookie` header that stores a token. */
+  set(token: string, maxAgeMs: number): string {
+    return this.#serialize(token, Math.floor(maxAgeMs / 1_000));
   }
 
-  /** What `Set-Cookie` says to forget it. */
+  /** The `Set-Cookie` header that removes the cookie. */
   cleared(): string {
-    return this.#written('', 0);
+    return this.#serialize('', 0);
   }
 
-  #written(value: string, maxAgeS: number): string {
+  #serialize(value: string, maxAgeS: number): string {
     const { name, attributes } = this.#form();
     return [`${name}=${value}`, `Max-Age=${maxAgeS}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', ...attributes].join(
       '; ',

@@ -1,49 +1,48 @@
 import type { Clock } from '../../clock.ts';
 import type { Rate } from '../../durations.ts';
 
-/** Names that are remembered at the most; then the longest untouched is forgotten, and begins anew. */
+/** Beyond this, the least recently used bucket is evicted, so that its next user starts with a full one. */
 const MAX_BUCKETS = 50_000;
 
-/** How full a bucket is. */
 export type Level = {
-  /** How many can be taken at this moment. */
+  /** Tokens available now. */
   readonly left: number;
-  /** Until one can be; 0 when it can be now. */
+  /** Time until a token is available; 0 if one is available now. */
   readonly waitMs: number;
-  /** Until it is full again. */
+  /** Time until the bucket is full. */
   readonly fullMs: number;
 };
 
 /**
- * Buckets of one size, a bucket for each name, filled steadily: a full one allows so many at once. Of each, only the
- * moment is kept at which it will be full (the generic cell rate algorithm). In the memory of this process alone.
+ * Token buckets of one rate, one for each name, in the memory of this process. Each is stored as the time at
+ * which it will be full (generic cell rate algorithm).
  */
 export class TokenBuckets<K> {
   readonly #clock: Clock;
   readonly #fullAt = new Map<K, number>();
-  readonly #wholeMs: number;
-  readonly #eachMs: number;
+  readonly #windowMs: number;
+  readonly #intervalMs: number;
 
   constructor({ count, windowS }: Rate, clock: Clock) {
     this.#clock = clock;
-    this.#wholeMs = windowS * 1_000;
-    this.#eachMs = this.#wholeMs / count;
+    this.#windowMs = windowS * 1_000;
+    this.#intervalMs = this.#windowMs / count;
   }
 
   level(name: K): Level {
     const fullMs = Math.max(0, (this.#fullAt.get(name) ?? 0) - this.#clock.monotonic());
-    // Sums of fractions miss a whole number by a hair.
-    const left = Math.floor((this.#wholeMs - fullMs) / this.#eachMs + 1e-6);
-    return { left: Math.max(0, left), waitMs: left >= 1 ? 0 : fullMs + this.#eachMs - this.#wholeMs, fullMs };
+    // Compensates rounding errors of sums of fractions.
+    const left = Math.floor((this.#windowMs - fullMs) / this.#intervalMs + 1e-6);
+    return { left: Math.max(0, left), waitMs: left >= 1 ? 0 : fullMs + this.#intervalMs - this.#windowMs, fullMs };
   }
 
-  /** Takes one, be it there or not: then the next ones wait for longer, but never for more than `longestMs`. */
-  take(name: K, longestMs = 0): void {
+  /** Takes a token. An empty bucket goes into debt, limited so that the next token is available after `maxDebtMs`. */
+  take(name: K, maxDebtMs = 0): void {
     const now = this.#clock.monotonic();
-    const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#eachMs;
+    const fullAt = Math.max(now, this.#fullAt.get(name) ?? 0) + this.#intervalMs;
     this.#fullAt.delete(name);
     const [oldest] = this.#fullAt.keys();
     if (this.#fullAt.size >= MAX_BUCKETS && oldest !== undefined) this.#fullAt.delete(oldest);
-    this.#fullAt.set(name, Math.min(fullAt, now + this.#wholeMs + longestMs));
+    this.#fullAt.set(name, Math.min(fullAt, now + this.#windowMs + maxDebtMs));
   }
 }

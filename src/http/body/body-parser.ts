@@ -3,21 +3,20 @@ import { Problem } from '../../problems.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The media type of its body, as it was sent; undefined where none is named. */
+    /** The `Content-Type` header as it was sent; undefined if it is missing or empty. */
     bodyType: string | undefined;
   }
 }
 
 /**
- * Leaves bodies alone until a route asks for one: a response that needs none does not wait for it. The framework sees no
- * media type, since it would judge it before the route is known.
+ * Disables Fastify's body parsing: a route reads its body itself, so that a response that needs no body does
+ * not wait for one. The media type is hidden from Fastify, which would check it before the route is known.
  */
 export function leaveBodies(app: FastifyInstance): void {
   app.decorateRequest('bodyType', undefined);
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw;
     if (headers['content-type'] !== undefined) {
-      // An empty one names none.
       request.bodyType = headers['content-type'] || undefined;
       headers['content-type'] = undefined;
     }
@@ -27,10 +26,10 @@ export function leaveBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
 }
 
-/** Bodies are JSON in UTF-8, with or without a Content-Type (C4), and as they are: nothing is unpacked here. */
+/** Throws unless the body is declared as uncompressed JSON in UTF-8, or not declared at all (C4). */
 export function mustBeJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
-  const coding = headers['content-encoding'];
-  if (!isJson(bodyType) || !isPlain(coding)) throw new Problem('unsupported_media_type');
+  const encoding = headers['content-encoding'];
+  if (!isJson(bodyType) || !isUncompressed(encoding)) throw new Problem('unsupported_media_type');
 }
 
 function isJson(contentType: string | undefined): boolean {
@@ -40,6 +39,6 @@ function isJson(contentType: string | undefined): boolean {
   return parameters.every((parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter));
 }
 
-function isPlain(coding: string | undefined): boolean {
-  return coding === undefined || ['', 'identity'].includes(coding.trim().toLowerCase());
+function isUncompressed(encoding: string | undefined): boolean {
+  return encoding === undefined || ['', 'identity'].includes(encoding.trim().toLowerCase());
 }

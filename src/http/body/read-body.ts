@@ -11,40 +11,41 @@ import { GrowingBuffer } from './growing-buffer.ts';
 import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
 import { TextFile } from './temporary-file.ts';
 
-/** What a body says, and a hash of a beginning and of the bytes that arrived. */
+/** A parsed body. `hashBehind` returns a SHA-256 of a prefix followed by the raw bytes. */
 export type Body = {
   readonly value: unknown;
-  readonly hashBehind: (beginning: string) => string;
-  /** The long text of its field, for which `value` has a stand-in. To be closed. */
+  readonly hashBehind: (prefix: string) => string;
+  /** The text of the streamed field, for which `value` has a placeholder. The caller has to close it. */
   readonly text?: TextFile | undefined;
 };
 
-/** Whose body it is: that of somebody who is known has time by its length, any other a fixed one. */
+/** The sender of a body. An authenticated sender (`isKnown`) has a minimum rate, any other a fixed timeout. */
 export type Sender = { readonly owner: Owner; readonly isKnown: boolean };
 
 export type BodyDeadlines = {
-  /** A body of somebody who is known arrives at this rate at least, but for its first seconds. */
+  /** After this time, the body of an authenticated sender must arrive at `minBodyBytesPerS` on average. */
   readonly bodyGraceMs: number;
   readonly minBodyBytesPerS: number;
-  /** A body of anybody else arrives within this time. */
+  /** Timeout for the whole body of an unauthenticated sender. */
   readonly visitorBodyMs: number;
 };
 
 export type BodiesPorts = {
-  /** Bytes of bodies that are being received, or worked on: in memory, and in files. */
+  /** Quota for the bytes of bodies in memory, until their responses have left. */
   readonly quota: Quota;
+  /** The same for bodies in temporary files. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
   readonly connections: () => Pick<ConnectionState, 'of' | 'awaitBody' | 'whenOver'>;
 };
 
-/** The most bytes of a body, where a route does not say otherwise. */
+/** Maximum size of a body, unless the route has another limit. */
 export const MAX_BODY_BYTES = 64 * 1_024;
 
-/** An announced body takes this much memory beside its bytes. */
+/** Memory charged for each body in addition to its bytes. */
 const OVERHEAD_BYTES = 4_096;
 
-/** Receives bodies: within their limits, at a minimum rate, and no more at a time than there is memory for. */
+/** Receives request bodies within size limits, timeouts and memory quotas. */
 export class Bodies {
   readonly #ports: BodiesPorts;
 
@@ -52,40 +53,40 @@ export class Bodies {
     this.#ports = ports;
   }
 
-  /** Reads a body of JSON; undefined where there is none. */
+  /** Reads a JSON body; undefined if there is none. */
   read(request: FastifyRequest, reply: FastifyReply, sender: Sender): Promise<Body | undefined> | undefined {
     mustBeJson(request);
     if (declaredLength(request.raw) === 0) return undefined;
     const bytes = new GrowingBuffer();
     const { quota } = this.#ports;
-    const order = { ...sender, maxBytes: MAX_BODY_BYTES, quota };
-    return this.receive(request, reply, order, (chunk) => bytes.add(chunk)).then(() => bodyIn(bytes.bytes()));
+    const options = { ...sender, maxBytes: MAX_BODY_BYTES, quota };
+    return this.receive(request, reply, options, (chunk) => bytes.add(chunk)).then(() => parseBody(bytes.bytes()));
   }
 
-  /** The same of a body with a long text, which goes into a file as it arrives; the rest of it is as short as any other. */
+  /** Reads a JSON body and streams the text of one field to a temporary file. The rest is limited to MAX_BODY_BYTES. */
   async readLong(
     request: FastifyRequest,
     reply: FastifyReply,
     sender: Sender,
     { name, maxBytes }: LongField,
-    beginning: string,
+    prefix: string,
   ): Promise<Body | undefined> {
     mustBeJson(request);
     if (declaredLength(request.raw) === 0) return undefined;
     const long = new LongText(name, MAX_BODY_BYTES);
-    const digesting = createHash('sha256').update(beginning);
+    const hashing = createHash('sha256').update(prefix);
     let text: TextFile | undefined;
     try {
       await this.receive(request, reply, { ...sender, maxBytes, quota: this.#ports.fileQuota }, async (chunk) => {
-        digesting.update(chunk);
-        const piece = pieceOf(long, chunk);
-        if (piece === '') return;
+        hashing.update(chunk);
+        const part = pushChunk(long, chunk);
+        if (part === '') return;
         text ??= await TextFile.create();
-        await text.write(piece);
+        await text.write(part);
       });
       const rest = asJson(() => long.end());
       if (rest.length === 0) return undefined;
-      const digest = digesting.digest('base64url');
+      const digest = hashing.digest('base64url');
       return { value: asJson(() => parseJson(rest)), hashBehind: () => digest, text };
     } catch (error) {
       await text?.close();
@@ -94,10 +95,10 @@ export class Bodies {
   }
 
   /**
-   * Receives a body piece by piece.
+   * Receives a body in chunks.
    *
-   * @param quota its bytes count there until its response has left
-   * @param take is waited for before the next piece
+   * @param quota is charged for the bytes until the response has left
+   * @param take is awaited before the next chunk is read
    */
   receive(
     request: FastifyRequest,
@@ -138,14 +139,14 @@ export class Bodies {
       request.off('data', onData).off('end', onEnd).off('error', fail);
       if (connection !== undefined) connections.awaitBody(connection, undefined);
     };
-    // The end of the body, or of its connection, comes even while a piece is being taken.
+    // `end` and `error` are emitted even while a chunk is being processed: the promise waits for that chunk.
     const fail = (error: unknown) => {
       stop();
-      // The rest of it is dropped.
+      // Discard the rest of the body.
       request.on('error', () => undefined).resume();
-      const give = () => reject(error);
-      if (taking === undefined) give();
-      else taking.then(give, give);
+      const rejectNow = () => reject(error);
+      if (taking === undefined) rejectNow();
+      else taking.then(rejectNow, rejectNow);
     };
     const onEnd = () => {
       stop();
@@ -173,13 +174,13 @@ export class Bodies {
   }
 }
 
-function bodyIn(bytes: Buffer): Body | undefined {
+function parseBody(bytes: Buffer): Body | undefined {
   if (bytes.length === 0) return undefined;
-  const hashBehind = (beginning: string) => hash('sha256', Buffer.concat([Buffer.from(beginning), bytes]), 'base64url');
+  const hashBehind = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
   return { value: asJson(() => parseJson(bytes)), hashBehind };
 }
 
-function pieceOf(long: LongText, chunk: Buffer): string {
+function pushChunk(long: LongText, chunk: Buffer): string {
   try {
     return long.push(chunk);
   } catch (error) {
@@ -195,7 +196,7 @@ function asJson<T>(read: () => T): T {
   }
 }
 
-/** Whether a body that is not complete should have been by now, or have come further. */
+/** Whether an incomplete body has exceeded its timeout or falls short of the minimum rate. */
 export function isTooSlow(
   { isKnown, ageMs, received }: { isKnown: boolean; ageMs: number; received: number },
   { bodyGraceMs, minBodyBytesPerS, visitorBodyMs }: BodyDeadlines,
@@ -204,12 +205,12 @@ export function isTooSlow(
   return ageMs >= bodyGraceMs && received <= ((ageMs - bodyGraceMs) / 1_000) * minBodyBytesPerS;
 }
 
-/** The bytes that a body is announced with, 0 where there is none; undefined where it comes in chunks. */
+/** The `Content-Length`, 0 without a body; undefined for a chunked body. */
 function declaredLength({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
 }
 
-/** Whether the sender waits until it is told to send the body. Node answers by itself where nobody listens. */
+/** Whether the client waits for `100 Continue`. We listen to `checkContinue`, so Node does not send it itself. */
 function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect);
 }

@@ -7,25 +7,26 @@ const COLON = 0x3a;
 const [BEGIN_LIST, END_LIST, BEGIN_OBJECT, END_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 const LOWER_U = 0x75;
 
-/** Longer names of fields are not looked at. */
+/** A longer field name cannot match, so the rest of it is not buffered. */
 const MAX_NAME_BYTES = 128;
 
-/** The stand-in of a text begins as the text does, as far as this. */
-const STAND_IN_LENGTH = 16;
+/** The placeholder consists of the first characters of the text, up to this length. */
+const PLACEHOLDER_LENGTH = 16;
 
-/** A field whose text is long. */
+/** A text field that is streamed. */
 export type LongField = {
   readonly name: string;
-  /** The most bytes of the whole body. */
+  /** Maximum size of the whole body. */
   readonly maxBytes: number;
 };
 
-/** The JSON has more beside its long text than it may have. */
+/** The JSON without the streamed text is larger than allowed. */
 export class RestTooLarge extends Error {}
 
 /**
- * Takes the text of one field out of a JSON object while it arrives, so that it need not be held in memory. Left is the same
- * JSON with a stand-in for the text: its beginning without leading blanks, or nothing where it is no well-formed text.
+ * Streaming JSON filter: extracts the text of one top-level field while the body arrives, so that it is never held in
+ * memory. The remaining JSON contains a placeholder: the first characters of the text without leading whitespace, or an
+ * empty string if the text is not well-formed Unicode.
  */
 export class LongText {
   readonly #field: string;
@@ -33,21 +34,22 @@ export class LongText {
   readonly #rest = new GrowingBuffer();
   #depth = 0;
   #isObject = false;
-  /** The next string at depth 1 is a name; it is the value of the field. */
+  /** Whether the next string at depth 1 is a field name. */
   #isNameNext = false;
+  /** Whether the next value at depth 1 belongs to the streamed field. */
   #isFieldNext = false;
   #string: 'none' | 'name' | 'other' | 'text' = 'none';
-  /** The byte before began an escape. */
+  /** Whether the previous byte was a backslash that begins an escape. */
   #isEscaped = false;
   #name: number[] = [];
-  /** The end of a piece that is half of an escape. */
+  /** An incomplete escape sequence at the end of the previous chunk. */
   #carry = Buffer.of();
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   #surrogate = '';
   #isWellFormed = true;
-  #standIn = '';
-  /** How many bytes of the rest stand before the stand-in; undefined where the field has not been met. */
-  #standInAt: number | undefined;
+  #placeholder = '';
+  /** Position of the placeholder in the rest; undefined until the field was found. */
+  #placeholderAt: number | undefined;
 
   constructor(field: string, maxRestBytes: number) {
     this.#field = field;
@@ -55,22 +57,22 @@ export class LongText {
   }
 
   /**
-   * Takes the next piece, and gives back what it has of the text, decoded.
+   * Processes the next chunk and returns the decoded part of the text in it.
    *
    * @throws SyntaxError, TypeError or RestTooLarge
    */
-  push(piece: Buffer): string {
-    const bytes = this.#carry.length === 0 ? piece : Buffer.concat([this.#carry, piece]);
+  push(chunk: Buffer): string {
+    const bytes = this.#carry.length === 0 ? chunk : Buffer.concat([this.#carry, chunk]);
     this.#carry = Buffer.of();
     let text = '';
     let [at, from] = [0, 0];
     while (at < bytes.length) {
       if (!this.#isInText) {
-        at = this.#skim(bytes, at);
+        at = this.#scan(bytes, at);
         if (!this.#isInText) break;
-        this.#keep(bytes.subarray(from, at));
+        this.#addToRest(bytes.subarray(from, at));
         from = at;
-        this.#standInAt = this.#rest.length;
+        this.#placeholderAt = this.#rest.length;
         continue;
       }
       const { end, isLast } = endOfText(bytes, at);
@@ -81,30 +83,34 @@ export class LongText {
       at = end + 1;
     }
     if (this.#isInText) this.#carry = Buffer.from(bytes.subarray(from));
-    else this.#keep(bytes.subarray(from));
+    else this.#addToRest(bytes.subarray(from));
     return text;
   }
 
-  /** The rest of the JSON, with the stand-in. */
+  /** The rest of the JSON with the placeholder. Throws SyntaxError if the text is not terminated. */
   end(): Buffer {
-    if (this.#isInText) throw new SyntaxError('The text does not end.');
+    if (this.#isInText) throw new SyntaxError('The text is not terminated.');
     const rest = this.#rest.bytes();
-    if (this.#standInAt === undefined) return rest;
-    const standIn = JSON.stringify(this.#isWellFormed ? this.#standIn : '').slice(1, -1);
-    return Buffer.concat([rest.subarray(0, this.#standInAt), Buffer.from(standIn), rest.subarray(this.#standInAt)]);
+    if (this.#placeholderAt === undefined) return rest;
+    const placeholder = JSON.stringify(this.#isWellFormed ? this.#placeholder : '').slice(1, -1);
+    return Buffer.concat([
+      rest.subarray(0, this.#placeholderAt),
+      Buffer.from(placeholder),
+      rest.subarray(this.#placeholderAt),
+    ]);
   }
 
   get #isInText(): boolean {
     return this.#string === 'text';
   }
 
-  #keep(bytes: Buffer): void {
+  #addToRest(bytes: Buffer): void {
     if (this.#rest.length + bytes.length > this.#maxRestBytes) throw new RestTooLarge();
     this.#rest.add(bytes);
   }
 
-  /** Goes on until the text begins, and answers where that is, or to the end. */
-  #skim(bytes: Buffer, begin: number): number {
+  /** Scans up to the text. Returns where it begins, or the end of the bytes. */
+  #scan(bytes: Buffer, begin: number): number {
     for (let at = begin; at < bytes.length; at += 1) {
       const byte = bytes[at] ?? 0;
       if (this.#string === 'none') {
@@ -122,7 +128,7 @@ export class LongText {
     return bytes.length;
   }
 
-  /** Takes a byte outside of strings; answers whether the text begins behind it. */
+  /** Processes a byte outside of strings. Returns whether the text begins after it. */
   #beginsText(byte: number): boolean {
     if (byte === QUOTE) return this.#beginString();
     if (byte === BEGIN_OBJECT || byte === BEGIN_LIST) {
@@ -138,7 +144,7 @@ export class LongText {
   #beginString(): boolean {
     const isTop = this.#depth === 1 && this.#isObject;
     const isText = isTop && !this.#isNameNext && this.#isFieldNext;
-    if (isText && this.#standInAt !== undefined) throw new SyntaxError('The field stands twice.');
+    if (isText && this.#placeholderAt !== undefined) throw new SyntaxError('The field is repeated.');
     this.#string = isText ? 'text' : isTop && this.#isNameNext ? 'name' : 'other';
     this.#name = [];
     return isText;
@@ -155,18 +161,18 @@ export class LongText {
   #decode(bytes: Buffer, isLast: boolean): string {
     const escaped = this.#decoder.decode(bytes, { stream: !isLast });
     const decoded: string = this.#surrogate + JSON.parse(`"${escaped}"`);
-    // One half of a pair waits for the other.
+    // Keep back the first half of a surrogate pair until the second half arrives.
     const isHalf = !isLast && /[\ud800-\udbff]$/.test(decoded);
     this.#surrogate = isHalf ? decoded.slice(-1) : '';
     const text = isHalf ? decoded.slice(0, -1) : decoded;
     this.#isWellFormed &&= text.isWellFormed();
-    if (this.#standIn.length < STAND_IN_LENGTH)
-      this.#standIn = (this.#standIn + text).trimStart().slice(0, STAND_IN_LENGTH);
+    if (this.#placeholder.length < PLACEHOLDER_LENGTH)
+      this.#placeholder = (this.#placeholder + text).trimStart().slice(0, PLACEHOLDER_LENGTH);
     return text;
   }
 }
 
-/** The end of a text in its closing quote, or as far as its escapes are complete. */
+/** The position of the closing quote, or of the first incomplete escape, or the end of the bytes. */
 function endOfText(bytes: Buffer, begin: number): { readonly end: number; readonly isLast: boolean } {
   let quote = bytes.indexOf(QUOTE, begin);
   let slash = bytes.indexOf(BACKSLASH, begin);

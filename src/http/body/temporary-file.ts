@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Problem } from '../../problems.ts';
 
-/** A text in a temporary file, for another process to read: it takes no memory of this one. */
+/** A temporary file with a text that a child process reads. */
 export class TextFile {
   readonly #handle: FileHandle;
   readonly #remove: () => Promise<void>;
@@ -13,13 +13,13 @@ export class TextFile {
     this.#remove = remove;
   }
 
-  /** Rejects with the problem `storage_unavailable` where there is no room, or no folder, for one. */
+  /** Rejects with the problem `storage_unavailable` if the file cannot be created. */
   static async create(): Promise<TextFile> {
     try {
       const folder = await mkdtemp(join(tmpdir(), 'carillon-text-'));
       const handle = await open(join(folder, 'text'), 'wx+', 0o600);
       const remove = () => rm(folder, { recursive: true, force: true });
-      // An open file needs no name where the system allows that: nothing stays behind, however this process ends.
+      // Unlink the open file where the system allows it, so that nothing is left behind even after a crash.
       const isRemoved = await remove().then(
         () => true,
         () => false,
@@ -30,7 +30,7 @@ export class TextFile {
     }
   }
 
-  /** To be handed to a process that is started, as long as the file is not closed. */
+  /** File descriptor to pass to a child process; valid until `close`. */
   get fd(): number {
     return this.#handle.fd;
   }

@@ -12,36 +12,39 @@ import { networkOf } from '../server/client-network.ts';
 import { problemOf, sendProblem } from './problem-response.ts';
 import { Tarpit } from './tarpit.ts';
 
-/** How long a wrong key waits for its answer at the longest. */
+/** Maximum delay of the response to a wrong key. */
 const MAX_DELAY_MS = 10_000;
 
-/** So many calls of an account that a limit refuses are answered at once; who asks on and on regardless waits up to a second. */
-const LOGGED_DENIALS: Rate = { count: 20, windowS: 1 };
+/**
+ * Rate-limited responses per account that are sent without delay; beyond this rate each is delayed by up to a
+ * second.
+ */
+const UNDELAYED_RATE_LIMITED: Rate = { count: 20, windowS: 1 };
 
 export type ErrorHandlerPorts = {
   readonly clock: Clock;
   readonly log: Log;
   readonly doors: readonly RouteGroup[];
   readonly limits: RateLimits;
-  /** How many wrong keys an address may show before they wait for their answers. */
+  /** Rate of wrong keys per client network that is answered without delay; undefined never delays. */
   readonly wrongKeys: Rate | undefined;
   readonly baseUrl: () => string;
-  /** Hears of everybody who is refused for who they are. */
+  /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denied: DeniedRequest) => void;
-  /** An answer waits, and is in nobody's way meanwhile. */
+  /** Called when a response is delayed: it must not hold a request slot. */
   readonly onDelay: (reply: FastifyReply) => void;
-  /** The connection of an answer that waits takes no more requests meanwhile. */
+  /** Makes the connection of a delayed response reject further requests. */
   readonly holdBack: (response: ServerResponse) => void;
 };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The problem it was answered with, for the log. */
+    /** Problem code of the response, for the log. */
     problem?: ProblemCode;
   }
 }
 
-/** How requests are refused: as which problem, how soon, and who hears of it. */
+/** Turns errors into problem responses: delays repeated wrong keys, reports denials, logs internal errors. */
 export class ErrorHandler {
   readonly #ports: ErrorHandlerPorts;
   readonly #unknownKeys: Tarpit<string>;
@@ -51,16 +54,16 @@ export class ErrorHandler {
     const { clock, wrongKeys } = ports;
     this.#ports = ports;
     this.#unknownKeys = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_DELAY_MS });
-    this.#limited = new Tarpit({ clock, rate: LOGGED_DENIALS, maxDelayMs: 1_000 });
+    this.#limited = new Tarpit({ clock, rate: UNDELAYED_RATE_LIMITED, maxDelayMs: 1_000 });
   }
 
-  /** Nobody waits any more. */
+  /** Sends all delayed responses. */
   stop(): void {
     this.#unknownKeys.stop();
     this.#limited.stop();
   }
 
-  /** Answers what a request has failed with; what is no problem of the caller's is logged and says nothing (C4). */
+  /** Responds to an error. Anything but a Problem is logged and sent as `internal` without details (C4). */
   async reject(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const problem = problemOf(error);
     this.#reportDenial(request, problem);
@@ -69,25 +72,25 @@ export class ErrorHandler {
     return this.send(reply, problem ?? new Problem('internal'));
   }
 
-  /** An address that the router cannot read is behind a door, too: without a key it is 401, like any other (C1). */
+  /** Responds to a URL that the router cannot parse. Authentication comes first: without a key it is 401 (C1). */
   async rejectUnrouted(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    // A request line may hold the whole address; the router cuts the origin off, and so must we.
+    // The request target may be an absolute URL; the router strips its origin, too.
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
-    const door = this.#ports.doors.find(({ prefix }) => path.startsWith(prefix));
-    request.door = door;
-    let found: unknown = problemOf(error) ?? notFound();
+    const group = this.#ports.doors.find(({ prefix }) => path.startsWith(prefix));
+    request.door = group;
+    let cause: unknown = problemOf(error) ?? notFound();
     try {
-      if (door !== undefined) {
-        request.caller = await authenticateRequest(door, request.raw);
+      if (group !== undefined) {
+        request.caller = await authenticateRequest(group, request.raw);
         this.#ports.limits.take(request.caller, 'reads', reply);
       }
-    } catch (refused) {
-      found = refused;
+    } catch (rejection) {
+      cause = rejection;
     }
-    await this.reject(found, request, reply);
+    await this.reject(cause, request, reply);
   }
 
-  /** Answers a problem at once. */
+  /** Sends a problem without delay. */
   send(reply: FastifyReply, problem: Problem): FastifyReply {
     reply.request.problem = problem.code;
     return sendProblem(reply, problem, this.#ports.baseUrl());
@@ -97,26 +100,26 @@ export class ErrorHandler {
     this.#ports.log.error({ event: 'request.failed', request_id: request.id, err });
   }
 
-  /** Who shows wrong keys, or does not heed a limit, may have to wait for the refusal; in nobody's way meanwhile. */
+  /** Delays responses to wrong keys and to clients that ignore a rate limit. A delayed request holds no slot. */
   async #delay(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
     const { onDelay, holdBack } = this.#ports;
-    const waiting = (end: () => void) => {
+    const onWait = (end: () => void) => {
       onDelay(reply);
       reply.raw.once('close', end);
     };
     if (problem?.code === 'rate_limited')
-      await this.#limited.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, waiting);
+      await this.#limited.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
     if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
-      const held = this.#unknownKeys.delay(networkOf(request.ip), waiting);
-      if (held !== undefined) holdBack(reply.raw);
-      await held;
+      const delayed = this.#unknownKeys.delay(networkOf(request.ip), onWait);
+      if (delayed !== undefined) holdBack(reply.raw);
+      await delayed;
     }
   }
 
   #reportDenial(request: FastifyRequest, problem: Problem | undefined): void {
     if (problem?.code !== 'unauthorized' && problem?.code !== 'not_permitted') return;
     const route = `${request.method} ${request.routeOptions.url ?? '(none)'}`;
-    // Whoever was let in and is not known any more has lost the key meanwhile.
+    // `unauthorized` with a caller: the key was revoked while the request was processed, so it is not attributed to it.
     const caller = problem.code === 'not_permitted' ? request.caller : undefined;
     this.#ports.onDenied({ route, source: request.ip, caller, shown: credentialsIn(request.raw) });
   }

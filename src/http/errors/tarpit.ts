@@ -2,20 +2,20 @@ import type { Clock } from '../../clock.ts';
 import type { Rate } from '../../durations.ts';
 import { TokenBuckets } from '../auth/token-bucket.ts';
 
-/** Those that wait at once, at the most; more are answered at once, since each of them costs memory. */
+/** Concurrently delayed responses; beyond this they are sent without delay, since each occupies memory. */
 const MAX_WAITING = 1_000;
 
 export type TarpitPorts = {
   readonly clock: Clock;
-  /** How many refusals are answered at once, and at what pace those beyond; undefined: nobody waits. */
+  /** Rejections per name that are sent without delay, and the rate of the delayed ones; undefined never delays. */
   readonly rate: Rate | undefined;
-  /** The longest that one waits: less than callers wait for an answer. */
+  /** Maximum delay; shorter than the request timeout of clients. */
   readonly maxDelayMs: number;
 };
 
 /**
- * Slows down whoever comes again and again although they are refused: so many are answered at once, and those beyond
- * wait. Only what is refused in any case ever waits.
+ * Slows down clients that repeat rejected requests: rejections beyond a rate are delayed. Successful requests are never
+ * delayed.
  */
 export class Tarpit<K> {
   readonly #ports: TarpitPorts;
@@ -29,9 +29,9 @@ export class Tarpit<K> {
   }
 
   /**
-   * Resolves when a refusal is to be answered; undefined: now.
+   * Resolves when the rejection may be sent; undefined if it may be sent immediately.
    *
-   * @param onWait given what ends the waiting, to be called when nobody waits for the answer any more
+   * @param onWait receives a function that ends the delay, to be called when the client disconnects
    */
   delay(name: K, onWait: (end: () => void) => void): Promise<void> | undefined {
     const { clock, maxDelayMs } = this.#ports;
@@ -51,7 +51,7 @@ export class Tarpit<K> {
     return promise;
   }
 
-  /** Nobody waits any more, nor will. */
+  /** Ends all delays, and delays nothing from now on. */
   stop(): void {
     this.#isStopped = true;
     for (const end of this.#waiting) end();

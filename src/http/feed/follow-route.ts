@@ -13,11 +13,11 @@ import { headerLines } from '../server/headers.ts';
 import { EVENT_STREAM, eventStream, READ_BATCH_SIZE, wantsStream } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 
-/** The longest that a call waits for something to happen. */
+/** Maximum duration of a long poll. */
 const MAX_WAIT_S = 30;
 
-/** How far a stream reads ahead of its reader. */
-const CHUNKS_AHEAD = 1;
+/** Chunks that a stream prefetches. */
+const PREFETCH_CHUNKS = 1;
 
 const CURSOR_MUST = 'must be a cursor that was answered before';
 
@@ -40,16 +40,15 @@ const followParameters = {
   wait,
 };
 
-/** What was found behind a cursor, as stored. */
+/** Stored entries after a cursor, the cursor to continue with, and whether the end of the feed was reached. */
 export type FeedPage<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
 
-/** What happens, in order, by cursor (X2): `{ data, next }`, at once, when something has happened, or as a stream. */
+/** Defines a feed route (X2): `{ data, next }` immediately, as a long poll, or as a stream of server-sent events. */
 export function follow<Path extends string, P extends Parameters, F extends Fields>(
   row: Head<Path> & {
     parameters: P;
     fields: F;
     call: (view: AccountView, caller: Caller, given: Given<P>, reading: FeedRequest) => Promise<FeedPage<Shown<F>>>;
-    /** An entry's own cursor and kind. */
     entry: (row: Shown<F>) => { cursor: number; kind: string };
   },
 ): Route {
@@ -89,17 +88,15 @@ export type FollowPorts = {
   readonly followers: FeedWaiters;
   readonly clock: Clock;
   readonly row: Extract<Route, { mode: 'follow' }>;
-  /** What the caller may read at this moment. */
   viewOf(caller: Caller): AccountView;
-  /** Who calls, asked again; rejects when they may not read this any more. */
+  /** Authenticates the caller again; rejects if the caller may no longer read the feed. */
   reauthenticate(): Promise<Caller>;
-  /** It waits from here on: other calls are not counted against it. */
+  /** Releases the request slot before the call waits. */
   excludeFromConcurrency(): void;
-  /** Something went wrong on our side in the middle of a stream. */
+  /** Reports an internal error in the middle of a stream. */
   failed(error: unknown): void;
 };
 
-/** What a call that follows asks for. */
 type FollowRequest = FeedRequest & {
   readonly given: Readonly<Record<string, unknown>>;
   readonly waitMs: number;
@@ -108,13 +105,13 @@ type FollowRequest = FeedRequest & {
 
 function followRequest(request: FastifyRequest, parameters: Parameters, query: Input['query']): FollowRequest {
   const { after, limit = MAX_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...followParameters }, query);
-  // A head is answered with what there is.
+  // HEAD never waits.
   if (request.method === 'HEAD') return { given, after, limit, waitMs: 0, isStream: false };
   if (!wantsStream(request.headers.accept)) return { given, after, limit, waitMs: wait * 1_000, isStream: false };
   return { given, after: lastEventId(request) ?? after, limit: READ_BATCH_SIZE, waitMs: 0, isStream: true };
 }
 
-/** Answers a call that follows: its entries at once, the first ones to happen, or a stream of them. */
+/** Responds to a feed request: existing entries immediately, the next entries after a wait, or a stream. */
 export async function respondWithFeed(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -124,28 +121,31 @@ export async function respondWithFeed(
 ): Promise<FastifyReply> {
   const { followers, row, viewOf } = ports;
   const { given, after, limit, waitMs, isStream } = followRequest(request, row.parameters, input.query);
-  const look = (who: Caller, after: FeedRequest['after']) => row.look(viewOf(who), who, given, { after, limit });
-  if (!isStream && waitMs === 0) return answer(reply, await look(caller, after));
+  const read = (caller: Caller, after: FeedRequest['after']) =>
+    row.look(viewOf(caller), caller, given, { after, limit });
+  if (!isStream && waitMs === 0) return sendPage(reply, await read(caller, after));
 
-  const follower = followers.join(caller.accountId);
-  reply.raw.once('close', () => follower.end());
-  if (reply.raw.destroyed) follower.end();
-  const lookAgain = (behind: number) =>
-    followers.read(follower, async () => look(await ports.reauthenticate(), behind));
+  const waiter = followers.join(caller.accountId);
+  reply.raw.once('close', () => waiter.end());
+  if (reply.raw.destroyed) waiter.end();
+  const readAfter = (cursor: number) => followers.read(waiter, async () => read(await ports.reauthenticate(), cursor));
   try {
-    const first = await followers.read(follower, () => look(caller, after));
+    const first = await followers.read(waiter, () => read(caller, after));
     ports.excludeFromConcurrency();
-    if (isStream && !reply.sent) return stream(reply, follower, first, lookAgain, ports);
-    const stretch = isStream ? first : await firstToHappen(follower, first, waitMs, lookAgain, ports.clock);
-    followers.leave(follower);
-    return answer(reply, stretch);
+    if (isStream && !reply.sent) return stream(reply, waiter, first, readAfter, ports);
+    const page = isStream ? first : await waitForEntries(waiter, first, waitMs, readAfter, ports.clock);
+    followers.leave(waiter);
+    return sendPage(reply, page);
   } catch (error) {
-    followers.leave(follower);
+    followers.leave(waiter);
     throw error;
   }
 }
 
-/** C4: given twice it is refused, as a parameter would be. It goes before `after`: a reader that comes back sends both. */
+/**
+ * The Last-Event-ID header; a repeated one is invalid (C4). Takes precedence over `after`: a reconnecting
+ * client sends both.
+ */
 function lastEventId(request: FastifyRequest): number | undefined {
   const [text, ...more] = headerLines(request.raw, 'last-event-id');
   if (text === undefined) return undefined;
@@ -154,28 +154,28 @@ function lastEventId(request: FastifyRequest): number | undefined {
   return cursor;
 }
 
-async function firstToHappen(
-  follower: FeedWaiter,
+async function waitForEntries(
+  waiter: FeedWaiter,
   first: FeedSlice,
   waitMs: number,
-  look: (behind: number) => Promise<FeedSlice>,
+  readAfter: (cursor: number) => Promise<FeedSlice>,
   clock: Clock,
 ): Promise<FeedSlice> {
-  const giveUpAt = clock.monotonic() + waitMs;
-  let stretch = first;
-  while (stretch.entries.length === 0 && !follower.isOver) {
-    const leftMs = giveUpAt - clock.monotonic();
+  const deadline = clock.monotonic() + waitMs;
+  let page = first;
+  while (page.entries.length === 0 && !waiter.isOver) {
+    const leftMs = deadline - clock.monotonic();
     if (leftMs <= 0) break;
-    follower.position = stretch.next;
-    if (stretch.isEnd) await follower.sleep(clock, leftMs);
-    if (follower.isOver) break;
-    stretch = await look(stretch.next);
+    waiter.position = page.next;
+    if (page.isEnd) await waiter.sleep(clock, leftMs);
+    if (waiter.isOver) break;
+    page = await readAfter(page.next);
   }
-  return stretch;
+  return page;
 }
 
-function answer(reply: FastifyReply, { entries, next }: FeedSlice): FastifyReply {
-  // Given up meanwhile: it has had its answer.
+function sendPage(reply: FastifyReply, { entries, next }: FeedSlice): FastifyReply {
+  // The request timeout may have sent a response already.
   if (reply.sent) return reply;
   const body = { data: entries.map(({ shown }) => shown), next: String(next) };
   return reply.type('application/json; charset=utf-8').header('cache-control', 'no-store').send(JSON.stringify(body));
@@ -183,17 +183,17 @@ function answer(reply: FastifyReply, { entries, next }: FeedSlice): FastifyReply
 
 function stream(
   reply: FastifyReply,
-  follower: FeedWaiter,
+  waiter: FeedWaiter,
   first: FeedSlice,
-  look: (behind: number) => Promise<FeedSlice>,
+  readAfter: (cursor: number) => Promise<FeedSlice>,
   { followers, clock, reauthenticate, failed }: FollowPorts,
 ): FastifyReply {
   const check = () => followers.readPermit(reauthenticate);
-  const chunks = eventStream(follower, first, { clock, look, check });
-  const readable = Readable.from(chunks, { objectMode: true, highWaterMark: CHUNKS_AHEAD });
+  const chunks = eventStream(waiter, first, { clock, look: readAfter, check });
+  const readable = Readable.from(chunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
   readable.once('error', failed);
-  readable.once('close', () => followers.leave(follower));
-  // A proxy that gathered the answer would keep it back.
+  readable.once('close', () => followers.leave(waiter));
+  // `x-accel-buffering` prevents a proxy from buffering the stream.
   const headers = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
   return reply.headers(headers).type(`${EVENT_STREAM}; charset=utf-8`).send(readable);
 }

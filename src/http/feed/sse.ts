@@ -3,77 +3,77 @@ import { Problem } from '../../problems.ts';
 import type { FeedSlice } from '../routes/route.ts';
 import type { FeedWaiter } from './waiters.ts';
 
-/** A comment, so that neither side nor anybody between them takes the connection for dead. */
+/** Interval of comments that keep the connection alive for client and proxies. */
 const HEARTBEAT_MS = 15_000;
 
-/** How long a revoked key may go unnoticed when no news of it came. */
+/** Upper limit for noticing a revoked key if its commit event was lost. */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** What a reader is told to wait before coming back. */
+/** Reconnection delay sent to clients. */
 const RETRY_MS = 2_000;
 
 export const EVENT_STREAM = 'text/event-stream';
 
-/** Entries that are read, and handed over, at once. */
+/** Entries per read and per chunk. */
 export const READ_BATCH_SIZE = 100;
 
 export type StreamPorts = {
   readonly clock: Clock;
-  /** What came after a cursor; rejects when the caller may not read it any more. */
+  /** Reads the entries after a cursor; rejects if the caller may no longer read them. */
   look(after: number): Promise<FeedSlice>;
-  /** Rejects when the caller may not read any more. */
+  /** Rejects if the caller may no longer read the feed. */
   check(): Promise<unknown>;
 };
 
 /**
- * What happens, as server-sent events from a first stretch on: `id` is the cursor, `event` the kind, `data` the entry.
- * A cursor without data is no event, but the reader takes it along, and comes back with it.
- * It ends when the follower is over or the caller may not read any more, and the reader comes back with Last-Event-ID.
+ * The feed as server-sent events, starting with a first page: `id` is the cursor, `event` the kind, `data` the entry.
+ * An `id` without data dispatches no event, but the client stores it and sends it when it reconnects.
+ * The stream ends when the waiter is ended or the caller may no longer read; the client reconnects with Last-Event-ID.
  */
 export async function* eventStream(
-  follower: FeedWaiter,
+  waiter: FeedWaiter,
   first: FeedSlice,
   ports: StreamPorts,
 ): AsyncGenerator<string, void, undefined> {
   const { clock } = ports;
-  let stretch = first;
+  let page = first;
   let reached = 0;
-  let beatAt = clock.monotonic() + HEARTBEAT_MS;
+  let heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
   yield `retry: ${RETRY_MS}\n\n`;
-  // Whoever is lost before anything happens goes on from here, wherever they have begun.
-  if (stretch.entries.length === 0) {
-    yield cursorOf(stretch);
-    reached = stretch.next;
+  // Send the cursor first, so that a client that disconnects before the first entry resumes from here.
+  if (page.entries.length === 0) {
+    yield cursorOf(page);
+    reached = page.next;
   }
-  while (!follower.isOver) {
-    if (stretch.entries.length > 0) {
-      yield stretch.entries.map(message).join('');
-      reached = stretch.entries.at(-1)?.cursor ?? reached;
-      beatAt = clock.monotonic() + HEARTBEAT_MS;
+  while (!waiter.isOver) {
+    if (page.entries.length > 0) {
+      yield page.entries.map(message).join('');
+      reached = page.entries.at(-1)?.cursor ?? reached;
+      heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
     }
-    follower.position = stretch.next;
-    const isWoken = !stretch.isEnd || (await follower.sleep(clock, untilNext(beatAt - clock.monotonic())));
-    if (follower.isOver) return;
-    if (clock.monotonic() >= beatAt) {
-      // What was left out need not be read again.
-      yield stretch.next > reached ? `:\n${cursorOf(stretch)}` : ':\n\n';
-      reached = stretch.next;
-      beatAt = clock.monotonic() + HEARTBEAT_MS;
+    waiter.position = page.next;
+    const isWoken = !page.isEnd || (await waiter.sleep(clock, sleepMs(heartbeatAt - clock.monotonic())));
+    if (waiter.isOver) return;
+    if (clock.monotonic() >= heartbeatAt) {
+      // Advance the client's cursor over entries that are not visible to it, so that they are not read again.
+      yield page.next > reached ? `:\n${cursorOf(page)}` : ':\n\n';
+      reached = page.next;
+      heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
     }
-    const next = await unlessRefused(() => (isWoken ? ports.look(stretch.next) : stillThere(stretch, ports)));
+    const next = await undefinedOnProblem(() => (isWoken ? ports.look(page.next) : recheckAccess(page, ports)));
     if (next === undefined) return;
-    stretch = next;
+    page = next;
   }
 }
 
-/** Nothing new, to whoever may still read. */
-async function stillThere(stretch: FeedSlice, { check }: StreamPorts): Promise<FeedSlice> {
+/** An empty page, after a check that the caller may still read. */
+async function recheckAccess(page: FeedSlice, { check }: StreamPorts): Promise<FeedSlice> {
   await check();
-  return { ...stretch, entries: [] };
+  return { ...page, entries: [] };
 }
 
-function untilNext(beatInMs: number): number {
-  return Math.min(CHECK_INTERVAL_MS, Math.max(beatInMs, 0));
+function sleepMs(heartbeatInMs: number): number {
+  return Math.min(CHECK_INTERVAL_MS, Math.max(heartbeatInMs, 0));
 }
 
 const cursorOf = ({ next }: FeedSlice) => `id: ${next}\n\n`;
@@ -82,8 +82,11 @@ function message({ cursor, kind, shown }: FeedSlice['entries'][number]): string 
   return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(shown)}\n\n`;
 }
 
-/** A refusal cannot be answered in the middle of a stream: the stream ends, and the reader hears it on coming back. */
-async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> {
+/**
+ * Returns undefined for a Problem: a stream cannot send one, so it ends and the client gets the problem on
+ * reconnecting.
+ */
+async function undefinedOnProblem<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
@@ -92,7 +95,7 @@ async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** Whether an Accept header asks for a stream rather than for one answer. */
+/** Whether an Accept header prefers an event stream to JSON. */
 export function wantsStream(accept: string | undefined): boolean {
   const ranges = (accept ?? '').split(',').map((range, index) => {
     const [media = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());

@@ -2,17 +2,17 @@ import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
 
-/** How often it is asked whether something has happened of which no news came. */
+/** Poll interval for commits whose notification was lost. */
 const POLL_INTERVAL_MS = 1_000;
 const ACCOUNTS_PER_POLL = 500;
 
-/** However many are woken at once, they read a few at a time, so that other calls find the database free. */
+/** Concurrent reads of all waiters, so that a large wake-up leaves the database free for other requests. */
 const READ_CONCURRENCY = 8;
 
-/** Somebody who waits for what happens in an account. */
+/** A request that waits for new feed entries of an account. */
 export class FeedWaiter {
   readonly accountId: number;
-  /** The account's position as this one has seen it. */
+  /** Feed position up to which the waiter has read. */
   position = 0;
   isAsleep = false;
   #isOver = false;
@@ -23,7 +23,7 @@ export class FeedWaiter {
     this.accountId = accountId;
   }
 
-  /** There is nobody to answer any more, or the service stops. */
+  /** Whether the client has disconnected or the service is stopping. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -33,18 +33,18 @@ export class FeedWaiter {
     this.wake();
   }
 
-  /** Something may have happened. */
+  /** Called when new entries may exist. */
   wake(): void {
     this.#isWoken = true;
     this.#wake?.();
   }
 
-  /** Begins to read: what happens from here on wakes it again. */
+  /** Called before a read: a wake-up from now on causes another read. */
   beginReading(): void {
     this.#isWoken = false;
   }
 
-  /** Until it is woken, which may have been since it began to read, or for so long; answers whether it was woken. */
+  /** Waits for a wake-up since the last `beginReading`, up to `waitMs`. Returns whether there was one. */
   async sleep(clock: Clock, waitMs: number): Promise<boolean> {
     if (this.#isWoken || this.#isOver) return true;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -62,69 +62,72 @@ export class FeedWaiter {
 type Ports = { readonly store: Store; readonly clock: Clock; readonly most: number };
 
 /**
- * Everybody who waits for something to happen (X2): how many there may be, and what wakes them. News of a commit does at
- * once; one look a second over all of their accounts is the truth behind it. While one waits it holds no connection.
+ * All requests that wait for feed entries (X2). A commit event wakes them immediately; a poll of all their
+ * accounts once a second covers lost events. A waiter holds no database connection.
  */
 export class FeedWaiters {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #most: number;
-  readonly #ofAccount = new Map<number, Set<FeedWaiter>>();
+  readonly #max: number;
+  readonly #waitersByAccount = new Map<number, Set<FeedWaiter>>();
   readonly #queue: (() => void)[] = [];
   #count = 0;
   #reading = 0;
   #isStopped = false;
-  #cancelLook: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
 
   constructor({ store, clock, most }: Ports) {
     this.#store = store;
     this.#clock = clock;
-    this.#most = most;
-    store.onCommitted((news) => this.#onCommit(news));
+    this.#max = most;
+    store.onCommitted((events) => this.#onCommit(events));
   }
 
   get count(): number {
     return this.#count;
   }
 
-  /** Takes a place, to be given back by `leave`; rejects with `overloaded` when there is none, in all or for the account. */
+  /**
+   * Adds a waiter, to be removed by `leave`. Throws `overloaded` beyond the limit in total, or a quarter of it
+   * per account.
+   */
   join(accountId: number): FeedWaiter {
-    const others = this.#ofAccount.get(accountId) ?? new Set();
-    if (this.#count >= this.#most || others.size >= Math.ceil(this.#most / 4)) throw new Problem('overloaded');
-    const follower = new FeedWaiter(accountId);
-    if (this.#isStopped) follower.end();
-    this.#ofAccount.set(accountId, others.add(follower));
+    const others = this.#waitersByAccount.get(accountId) ?? new Set();
+    if (this.#count >= this.#max || others.size >= Math.ceil(this.#max / 4)) throw new Problem('overloaded');
+    const waiter = new FeedWaiter(accountId);
+    if (this.#isStopped) waiter.end();
+    this.#waitersByAccount.set(accountId, others.add(waiter));
     this.#count += 1;
-    this.#cancelLook ??= this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll());
-    return follower;
+    this.#cancelPoll ??= this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll());
+    return waiter;
   }
 
-  leave(follower: FeedWaiter): void {
-    const others = this.#ofAccount.get(follower.accountId);
-    if (others?.delete(follower) !== true) return;
+  leave(waiter: FeedWaiter): void {
+    const others = this.#waitersByAccount.get(waiter.accountId);
+    if (others?.delete(waiter) !== true) return;
     this.#count -= 1;
-    if (others.size === 0) this.#ofAccount.delete(follower.accountId);
+    if (others.size === 0) this.#waitersByAccount.delete(waiter.accountId);
     if (this.#count > 0) return;
-    this.#cancelLook?.();
-    this.#cancelLook = undefined;
+    this.#cancelPoll?.();
+    this.#cancelPoll = undefined;
   }
 
-  /** Reads when it is this follower's turn. */
-  read<T>(follower: FeedWaiter, work: () => Promise<T>): Promise<T> {
+  /** Runs a read of this waiter within the concurrency limit. */
+  read<T>(waiter: FeedWaiter, work: () => Promise<T>): Promise<T> {
     return this.readPermit(() => {
-      follower.beginReading();
+      waiter.beginReading();
       return work();
     });
   }
 
-  /** Asks the database for something when a place is free. */
+  /** Runs `work` within the concurrency limit of reads. */
   async readPermit<T>(work: () => Promise<T>): Promise<T> {
     if (this.#reading >= READ_CONCURRENCY) await new Promise<void>((resolve) => this.#queue.push(resolve));
     else this.#reading += 1;
     try {
       return await work();
     } finally {
-      // The place is free a turn of the event loop later: between a few of these, other calls are heard.
+      // Release the permit in the next event-loop iteration, so that other requests are processed in between.
       setImmediate(() => this.#grantRead());
     }
   }
@@ -135,35 +138,35 @@ export class FeedWaiters {
     else next();
   }
 
-  /** Nobody waits from here on. */
+  /** Ends all current and future waiters. */
   stop(): void {
     this.#isStopped = true;
-    for (const follower of this.#all()) follower.end();
+    for (const waiter of this.#all()) waiter.end();
   }
 
   *#all(): Generator<FeedWaiter> {
-    for (const followers of this.#ofAccount.values()) yield* followers;
+    for (const waiters of this.#waitersByAccount.values()) yield* waiters;
   }
 
   #onCommit({ happened, access }: CommitEvents): void {
     if (this.#count === 0) return;
-    // Who may read may have changed, for any of them.
-    if (access) for (const follower of this.#all()) follower.wake();
-    else for (const accountId of happened) for (const one of this.#ofAccount.get(accountId) ?? []) one.wake();
+    // Permissions may have changed for any waiter.
+    if (access) for (const waiter of this.#all()) waiter.wake();
+    else for (const accountId of happened) for (const one of this.#waitersByAccount.get(accountId) ?? []) one.wake();
   }
 
   async #poll(): Promise<void> {
-    const accounts = [...this.#ofAccount]
-      .filter(([, followers]) => [...followers].some((one) => one.isAsleep))
+    const accounts = [...this.#waitersByAccount]
+      .filter(([, waiters]) => [...waiters].some((one) => one.isAsleep))
       .map(([accountId]) => accountId);
     try {
       for (let first = 0; first < accounts.length; first += ACCOUNTS_PER_POLL) {
         await this.#pollAccounts(accounts.slice(first, first + ACCOUNTS_PER_POLL));
       }
     } catch {
-      // The database is away: there is nothing to tell. The next look is a second off.
+      // The database is unavailable; the next poll retries.
     }
-    this.#cancelLook = this.#count > 0 ? this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
+    this.#cancelPoll = this.#count > 0 ? this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
   }
 
   async #pollAccounts(accounts: readonly number[]): Promise<void> {
@@ -173,7 +176,7 @@ export class FeedWaiters {
       .where('account_id', 'in', accounts)
       .execute();
     for (const { account_id, position } of rows) {
-      for (const follower of this.#ofAccount.get(account_id) ?? []) if (position > follower.position) follower.wake();
+      for (const waiter of this.#waitersByAccount.get(account_id) ?? []) if (position > waiter.position) waiter.wake();
     }
   }
 }

@@ -3,58 +3,56 @@ import type { Owner, Quota } from '../../async/quota.ts';
 import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
 
-/** How often the requests under way are looked over. */
 const CHECK_INTERVAL_MS = 1_000;
 
-type UnderWayRequest = { readonly since: number; readonly places: Quota; readonly owner: Owner };
+type ActiveRequest = { readonly since: number; readonly slots: Quota; readonly owner: Owner };
 
 /**
- * The requests that are under way, each in a place of its own, and which have been for too long. One look a second over
- * all of them costs a request nothing; a timer and an abort signal for each were about a sixth of its CPU time.
+ * Requests in progress, their slots and their timeouts. All timeouts are checked once a second; a timer and an abort
+ * signal for each request took about a sixth of its CPU time.
  */
 export class ActiveRequests {
   readonly #time: RunningTime;
-  readonly #answerMs: number;
+  readonly #timeoutMs: number;
   readonly #onTimeout: (reply: FastifyReply) => void;
-  /** In the order in which they came. */
-  readonly #requests = new Map<FastifyReply, UnderWayRequest>();
+  /** Oldest first. */
+  readonly #requests = new Map<FastifyReply, ActiveRequest>();
 
-  /** @param giveUp answers a request that has been under way for more than `answerMs` */
-  constructor(clock: Clock, answerMs: number, giveUp: (reply: FastifyReply) => void) {
+  /** @param onTimeout responds to a request that has been in progress for more than `timeoutMs` */
+  constructor(clock: Clock, timeoutMs: number, onTimeout: (reply: FastifyReply) => void) {
     this.#time = new RunningTime(clock, CHECK_INTERVAL_MS, () => this.#checkTimeouts());
-    this.#answerMs = answerMs;
-    this.#onTimeout = giveUp;
+    this.#timeoutMs = timeoutMs;
+    this.#onTimeout = onTimeout;
   }
 
   /**
-   * A request takes a place, until it leaves.
+   * Takes a slot for a request; releases the one it had.
    *
-   * @returns whether there was one
+   * @returns whether a slot was free
    */
-  enter(reply: FastifyReply, places: Quota, owner: Owner): boolean {
+  enter(reply: FastifyReply, slots: Quota, owner: Owner): boolean {
     this.exclude(reply);
-    if (!places.take(owner)) return false;
+    if (!slots.take(owner)) return false;
     this.#time.start();
-    this.#requests.set(reply, { since: this.#time.nextMs, places, owner });
+    this.#requests.set(reply, { since: this.#time.nextMs, slots, owner });
     return true;
   }
 
-  /** A request has its answer, or waits for something to happen: it keeps nobody else out, and has no deadline here. */
+  /** Releases the slot and the timeout of a request that has its response, or that waits for new feed entries. */
   exclude(reply: FastifyReply): void {
     const request = this.#requests.get(reply);
     if (request === undefined) return;
     this.#requests.delete(reply);
-    request.places.give(request.owner);
+    request.slots.give(request.owner);
   }
 
-  /** Nothing can be under way any more, and nothing is looked over. */
   close(): void {
     this.#time.stop();
   }
 
   #checkTimeouts(): void {
     for (const [reply, { since }] of this.#requests) {
-      if (this.#time.ms - since < this.#answerMs) break;
+      if (this.#time.ms - since < this.#timeoutMs) break;
       this.exclude(reply);
       if (!reply.sent) this.#onTimeout(reply);
     }

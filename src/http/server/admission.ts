@@ -3,14 +3,14 @@ import { FairQueue } from '../../async/fair-queue.ts';
 import type { Clock } from '../../clock.ts';
 
 /**
- * How long requests are begun in one turn of the event loop. Only one connection is accepted in each, so that long
- * turns would keep newcomers out for seconds, unseen and unanswered.
+ * Time per event-loop iteration for starting requests. Node accepts one connection per iteration, so long iterations
+ * would keep new connections waiting for seconds.
  */
 const ITERATION_BUDGET_MS = 2;
 
 /**
- * What a request claims to be by its head alone: a probe of the machinery around the service, a caller who shows a key or
- * a session, whether it is good or not, or anybody else.
+ * The class of a request by its head alone: `probe` for health and metrics, `caller` with any key or cookie, valid or
+ * not, `visitor` without one.
  */
 export type Claim = 'probe' | 'caller' | 'visitor';
 
@@ -18,24 +18,24 @@ type Waiting = { readonly claim: Claim; readonly request: IncomingMessage; reado
 
 export type AdmissionPorts = {
   readonly clock: Clock;
-  /** Begins a request, and does of it what needs no waiting. */
+  /** Starts a request and runs its synchronous part. */
   readonly begin: RequestListener;
-  /** Whether there is room for one more, with this many of the same claim that wait to begin. */
+  /** Whether one more request fits, given how many with the same claim are queued. */
   readonly hasRoom: (claim: Claim, waiting: number) => boolean;
-  /** Answers a request that there is no room for. Everything else waits for it: it has to be cheap. */
+  /** Responds to a request that does not fit. Runs synchronously and has to be cheap. */
   readonly shed: (request: IncomingMessage, response: ServerResponse, claim: Claim) => void;
 };
 
 /**
- * What every request passes first, when of it nothing but its head has been read: it begins at once, or when those
- * before it have begun, or is shed. Those who claim to be different callers take turns.
+ * Admission control, the first step after a request's head has arrived: the request starts, is queued, or is shed.
+ * Queued requests are started round-robin by claimed caller.
  */
 export class AdmissionControl {
   readonly #ports: AdmissionPorts;
   readonly #queue = new FairQueue<Waiting>();
   readonly #waiting: Record<Claim, number> = { probe: 0, caller: 0, visitor: 0 };
-  #turnEndsAt: number | undefined;
-  #isBeginning = false;
+  #iterationEndsAt: number | undefined;
+  #isStarting = false;
 
   constructor(ports: AdmissionPorts) {
     this.#ports = ports;
@@ -49,32 +49,31 @@ export class AdmissionControl {
     }
     this.#queue.push(claimantOf(request), { claim, request, response });
     this.#waiting[claim] += 1;
-    if (this.#isBeginning) return;
-    this.#isBeginning = true;
+    if (this.#isStarting) return;
+    this.#isStarting = true;
     this.#startNext();
   };
 
   readonly #startNext = (): void => {
     const now = this.#ports.clock.monotonic();
-    if (this.#turnEndsAt === undefined) {
-      this.#turnEndsAt = now + ITERATION_BUDGET_MS;
-      setImmediate(this.#endTurn);
+    if (this.#iterationEndsAt === undefined) {
+      this.#iterationEndsAt = now + ITERATION_BUDGET_MS;
+      setImmediate(this.#endIteration);
     }
-    const next = now < this.#turnEndsAt ? this.#queue.shift() : undefined;
-    this.#isBeginning = next !== undefined;
+    const next = now < this.#iterationEndsAt ? this.#queue.shift() : undefined;
+    this.#isStarting = next !== undefined;
     if (next === undefined) return;
     const { claim, request, response } = next;
     this.#waiting[claim] -= 1;
-    // Whoever went away meanwhile is not waited for.
     if (!response.destroyed) this.#ports.begin(request, response);
-    // Once everything that this one set going has run, so that the time it takes is seen.
+    // Continue after the microtasks and ticks of this request, so that their time counts against the budget.
     queueMicrotask(() => process.nextTick(this.#startNext));
   };
 
-  readonly #endTurn = (): void => {
-    this.#turnEndsAt = undefined;
-    if (this.#queue.size === 0 || this.#isBeginning) return;
-    this.#isBeginning = true;
+  readonly #endIteration = (): void => {
+    this.#iterationEndsAt = undefined;
+    if (this.#queue.size === 0 || this.#isStarting) return;
+    this.#isStarting = true;
     this.#startNext();
   };
 }
@@ -84,12 +83,12 @@ function claimOf({ url, headers }: IncomingMessage): Claim {
   return headers.key === undefined && headers.cookie === undefined ? 'visitor' : 'caller';
 }
 
-/** Whether it is asked for by the machinery around the service, which must not take it for dead when it is busy. */
+/** Health and metrics requests are never shed: an orchestrator must not take a busy service for a dead one. */
 export function isProbe(url: string | undefined): boolean {
   return url === '/healthz' || url === '/readyz' || url === '/metrics';
 }
 
-/** The name of the one who claims to send it, by which they wait in line. Whether that is so is not known yet. */
+/** The claimed, unverified identity of the sender, used for fair queueing: key, cookie or address. */
 export function claimantOf({ headers, socket }: IncomingMessage): string {
   return String(headers.key ?? headers.cookie ?? socket.remoteAddress);
 }

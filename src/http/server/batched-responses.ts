@@ -2,52 +2,52 @@ import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'n
 import type { Socket } from 'node:net';
 import { isDroppable } from './connection.ts';
 
-// Imported, all that `node:http` names is asked for, and a second HTTP client is loaded with it: 55 ms of every start.
+// An ESM import of `node:http` evaluates all its exports, which loads a second HTTP client: 55 ms of every start.
 const { ServerResponse } = process.getBuiltinModule('node:http');
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** So many wait for each other at the most: whoever asks goes on with the first of them while the others are made. */
+/** Responses per batch: clients can process the first batch while the next one is prepared. */
 const MAX_CORKED = 32;
 
-/** Answers that are longer wait for nobody: they would only lie in memory meanwhile. */
+/** Longer responses are not held back: they would only occupy memory. */
 const MAX_HELD_BYTES = 64 * 1_024;
 
 /**
- * Lets answers leave at the end of the turn of the event loop in which they are given, together with all others of that
- * turn. Each by itself would wake up whoever waits for it on the same machine, and let them fall asleep again before the
- * next: under load that was a third of what a short call cost.
+ * Corks sockets and flushes all responses once per event-loop iteration. Flushing each response separately
+ * wakes a client on the same machine once per response: under load that was a third of the CPU time of a short
+ * call.
  */
 export class BatchedResponses {
-  /** The connections whose answers wait for the end of this turn. */
-  #waiting: Socket[] = [];
-  /** Those of which Node is not to empty the buffer before. */
+  /** Corked sockets, flushed at the end of this iteration. */
+  #batch: Socket[] = [];
+  /** Sockets on which Node's own calls of `uncork` are ignored. */
   readonly #corked = new WeakSet<Socket>();
   readonly #patched = new WeakSet<Socket>();
   readonly #onUnread: (socket: Socket) => void;
   #isStopped = false;
 
-  /** @param onUnread hears of a connection whose other side did not take all of what was written at once */
+  /** @param onUnread is called with a socket that still buffers bytes after a flush */
   constructor(onUnread: (socket: Socket) => void = () => undefined) {
     this.#onUnread = onUnread;
   }
 
-  /** The answers of a server that do so. */
+  /** The `ServerResponse` class for `createServer`. */
   get responseClass(): typeof ServerResponse {
-    const hold = (socket: Socket | null, isLong: boolean) => this.#cork(socket, isLong);
-    const mayGoOn = (request: IncomingMessage) => !this.#isStopped && isDroppable(request);
+    const cork = (socket: Socket | null, isLong: boolean) => this.#cork(socket, isLong);
+    const mayKeepAlive = (request: IncomingMessage) => !this.#isStopped && isDroppable(request);
     return class<R extends IncomingMessage> extends ServerResponse<R> {
-      override writeHead(status: number, said?: string | Headers, headers?: Headers): this {
-        if (!mayGoOn(this.req)) this.shouldKeepAlive = false;
-        hold(this.socket, lengthIn(said) > MAX_HELD_BYTES);
-        return super.writeHead(status, said as string, headers);
+      override writeHead(status: number, reasonOrHeaders?: string | Headers, headers?: Headers): this {
+        if (!mayKeepAlive(this.req)) this.shouldKeepAlive = false;
+        cork(this.socket, contentLength(reasonOrHeaders) > MAX_HELD_BYTES);
+        return super.writeHead(status, reasonOrHeaders as string, headers);
       }
     };
   }
 
   /**
-   * From here on each leaves as it is given, and ends its connection: whoever closes connections takes those for idle
-   * whose answer is made.
+   * Ends batching: each response is flushed immediately and closes its connection, since Node's `closeIdleConnections`
+   * takes a connection with a finished but corked response for an idle one.
    */
   stop(): void {
     this.#isStopped = true;
@@ -58,14 +58,14 @@ export class BatchedResponses {
     if (socket === null || this.#corked.has(socket)) return;
     if (!this.#patched.has(socket)) this.#patchUncork(socket);
     if (this.#isStopped || isLong) return;
-    if (this.#waiting.length === MAX_CORKED) this.#flush();
+    if (this.#batch.length === MAX_CORKED) this.#flush();
     socket.cork();
     this.#corked.add(socket);
-    this.#waiting.push(socket);
-    if (this.#waiting.length === 1) setImmediate(() => this.#flush());
+    this.#batch.push(socket);
+    if (this.#batch.length === 1) setImmediate(() => this.#flush());
   }
 
-  /** The end of an answer uncorks its connection, however often it was corked. */
+  /** Node uncorks a socket when a response ends, however often it was corked: ignored while the batch holds it. */
   #patchUncork(socket: Socket): void {
     const uncork = socket.uncork.bind(socket);
     socket.uncork = () => {
@@ -77,16 +77,16 @@ export class BatchedResponses {
   }
 
   #flush(): void {
-    const all = this.#waiting;
-    this.#waiting = [];
-    for (const socket of all) {
+    const batch = this.#batch;
+    this.#batch = [];
+    for (const socket of batch) {
       this.#corked.delete(socket);
       socket.uncork();
     }
   }
 }
 
-/** The length of a body that its head announces; 0 where it does not. */
-function lengthIn(headers: string | Headers | undefined): number {
+/** The `content-length` among these headers, or 0. */
+function contentLength(headers: string | Headers | undefined): number {
   return typeof headers === 'object' && 'content-length' in headers ? Number(headers['content-length']) : 0;
 }

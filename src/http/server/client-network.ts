@@ -1,7 +1,10 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Where somebody comes from, as far as it tells people apart: of IPv6 the /64, which one machine has to itself. */
+/**
+ * The network that identifies a client: an IPv4 address, or the /64 of an IPv6 address, which belongs to one
+ * customer.
+ */
 export function networkOf(forwarded: string): string {
   const source = withoutPort(forwarded);
   if (!isIPv6(source)) return source;
@@ -13,13 +16,13 @@ export function networkOf(forwarded: string): string {
     .join(':');
 }
 
-/** Some proxies write from which port somebody came, which is another one each time. */
+/** Some proxies append the client's port, which differs for each connection. */
 function withoutPort(source: string): string {
   const [, inBrackets, plain] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(source) ?? [];
   return inBrackets ?? plain ?? source;
 }
 
-/** Whether an address is that of a proxy that the operator has named, by address or CIDR. */
+/** Returns a predicate for addresses of trusted proxies, which are configured by address or CIDR. */
 export function proxiesOf(proxies: readonly string[]): (address: string) => boolean {
   if (proxies.length === 0) return () => false;
   const list = new BlockList();

@@ -8,12 +8,12 @@ import type { Owner } from '../../async/quota.ts';
  * | Phase | From | Until | Deadline |
  * | --- | --- | --- | --- |
  * | head | it opens, or the first byte of another request | a head is complete | `headersMs`, then 408 |
- * | working | a head is complete | the response has left | none here; see UnderWay |
+ * | working | a head is complete | the response has left | none here; see ActiveRequests |
  * | body | a request waits for its body | the body is complete | `PendingBody.fault`, then its problem |
  * | dropping | a response has left before the body arrived | the body is complete | `dropMs`, then it is closed |
  * | idle | a response has left | the first byte of another request | `keepAliveMs`, then it is closed |
  *
- * In every phase, one that reads nothing for `stallMs` while bytes wait for it is closed.
+ * In every phase, a connection whose client reads nothing for `stallMs` while bytes are buffered is closed.
  */
 export type Phase = 'head' | 'working' | 'body' | 'dropping' | 'idle';
 
@@ -22,21 +22,24 @@ export type CloseReason = 'head_timeout' | 'body_timeout' | 'drop_timeout' | 'un
 
 /** A body that a request waits for. */
 export type PendingBody = {
-  /** Answers why it has taken too long, if it has. */
+  /** Whether the body has taken too long. */
   isLate(ageMs: number): boolean;
   /** Ends the wait. */
   giveUp(): void;
 };
 
-/** A small remainder of a body that nobody needs is read and dropped, so that the connection can go on. */
+/**
+ * An unneeded remainder of a request body up to this size is read and discarded, so that the connection can be
+ * kept alive.
+ */
 export const MAX_DROPPED_BYTES = 64 * 1_024;
 
-/** A reader that takes fewer bytes than this within `stallMs` has read nothing. */
+/** A client that reads fewer bytes than this within `stallMs` counts as stalled. */
 const MIN_READ_BYTES = 32 * 1_024;
 
 export type Deadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 'dropMs' | 'stallMs', number>>;
 
-/** A connection, and the one request on it that is being processed: those behind it wait. */
+/** A connection and its current request; pipelined requests wait for it. */
 export class Connection {
   readonly socket: Socket;
   readonly network: Owner;
@@ -47,17 +50,17 @@ export class Connection {
   response: ServerResponse | undefined;
   body: PendingBody | undefined;
   readonly pipelined: (readonly [IncomingMessage, ServerResponse])[] = [];
-  /** What is given back when the response has left, or nobody waits for it any more. */
+  /** Run when the response has left or the client has disconnected. */
   readonly releases: (() => void)[] = [];
-  /** Runs when the requests that were complete have their responses. */
+  /** Runs when all complete requests have been answered. */
   onAnswered: (() => void) | undefined;
-  /** Nothing more that arrives is processed. */
+  /** Nothing that arrives from now on is processed. */
   isEnding = false;
-  /** Its response is held back: whoever sends more meanwhile is cut off. */
+  /** The response is delayed; a client that sends more in the meantime is disconnected. */
   isHeldBack = false;
-  /** The owner of the bytes of its response. */
+  /** The owner that the bytes of the response are charged to. */
   owner: Owner;
-  /** Bytes of responses that wait in memory, and who they are charged to. */
+  /** Response bytes buffered in memory, and the owner that they are charged to. */
   unread: { readonly owner: Owner; readonly bytes: number } | undefined;
   #bytesRead: number | undefined;
   #stall: { since: number; delivered: number; bytes: number } | undefined;
@@ -75,14 +78,17 @@ export class Connection {
     this.#bytesRead = undefined;
   }
 
-  /** Looks at its phase, and goes on to the next one where nothing else says so; answers which deadline has passed. */
+  /**
+   * Enters the next phase if bytes have arrived or a body is complete. Returns the deadline that has passed, if
+   * any.
+   */
   overdue(now: number, { headersMs, keepAliveMs, dropMs, stallMs }: Deadlines): CloseReason | 'idle' | undefined {
     if (this.#stalledMs(now) >= stallMs) return 'unread';
     const ageMs = now - this.since;
     if (this.phase === 'head') return ageMs >= headersMs ? 'head_timeout' : undefined;
     if (this.phase === 'body') return this.body?.isLate(ageMs) === true ? 'body_timeout' : undefined;
     if (this.phase === 'working') return undefined;
-    // Counted from the first look on: a look at each request would cost more.
+    // Counted from the first check of the phase: reading the counter for each request would cost more.
     this.#bytesRead ??= this.socket.bytesRead;
     const bytes = this.socket.bytesRead - this.#bytesRead;
     if (this.phase === 'dropping') {
@@ -96,7 +102,7 @@ export class Connection {
     return undefined;
   }
 
-  /** For how long bytes have waited without being read. */
+  /** Milliseconds since the client last read anything, while bytes are buffered. */
   #stalledMs(now: number): number {
     const bytes = this.socket.writableLength;
     if (bytes === 0) {
@@ -111,16 +117,16 @@ export class Connection {
   }
 }
 
-/** Counts of a socket that Node itself goes by to see whether a write makes progress, and does not offer otherwise. */
+/** Counters of libuv that Node uses to detect progress of a write; there is no public API for them. */
 type Handle = { readonly bytesWritten: number; readonly writeQueueSize: number };
 
-/** How many bytes the system has taken over for the other side; part of one long write as well. */
+/** Bytes that the kernel has accepted, including those of a write that is still in progress. */
 function deliveredBytes(socket: Socket): number {
   const handle: Handle | null | undefined = Reflect.get(socket, '_handle');
   return handle == null ? 0 : handle.bytesWritten - handle.writeQueueSize;
 }
 
-/** Whether what is missing of a body that nobody needs may be read and dropped. */
+/** Whether the remainder of an unneeded request body may be read and discarded. */
 export function isDroppable({ complete, headers }: IncomingMessage): boolean {
   if (complete) return true;
   if (headers['transfer-encoding'] !== undefined) return false;

@@ -8,44 +8,44 @@ import { type CloseReason, Connection, type Deadlines } from './connection.ts';
 import { ambiguityOf } from './malformed-requests.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
-/** Requests that may wait on a connection for the one before them; whoever sends more is cut off. */
+/** Pipelined requests per connection; a client that sends more is disconnected. */
 const MAX_PIPELINED = 100;
 
 export type ConnectionsPorts = {
   readonly clock: Clock;
   readonly deadlines: Deadlines & { readonly lookEveryMs: number };
-  /** The most connections at a time; a quarter of them from one network. */
+  /** Concurrent connections in total; one network may have a quarter of them. */
   readonly maxConnections: number;
-  /** The network of an address that may have a share alone; undefined for a proxy, which stands for many. */
+  /** The network that a connection is charged to; undefined for a trusted proxy, which forwards for many networks. */
   readonly networkOf: (address: string) => Owner | undefined;
   readonly buffers: ResponseBuffers;
-  /** Takes a request that can be read in one way alone. */
+  /** Processes an unambiguous request. */
   readonly begin: RequestListener;
-  /** Answers one that might be read in two. */
+  /** Responds to a request that another parser may read differently. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, why: string) => void;
-  /** Ends a connection with a response of its own: there is no request that it could be the response to. */
+  /** Writes a response to a connection without a request, and closes it. */
   readonly end: (socket: Socket, reason: 'head_timeout' | 'too_many') => void;
   readonly onClosed: (reason: CloseReason) => void;
 };
 
-/** Every connection, from its first byte to its last. Requests on one are processed one after the other. */
+/** All open connections. The requests of one connection are processed in order, one at a time. */
 export class ConnectionState {
   readonly #ports: ConnectionsPorts;
   readonly #all = new Map<Duplex, Connection>();
-  readonly #places: Quota;
+  readonly #slots: Quota;
   readonly #time: RunningTime;
 
   constructor(ports: ConnectionsPorts) {
     const { clock, deadlines, maxConnections } = ports;
     this.#ports = ports;
-    this.#places = new Quota({ total: maxConnections, member: Math.ceil(maxConnections / 4) });
-    this.#time = new RunningTime(clock, deadlines.lookEveryMs, () => this.#look());
+    this.#slots = new Quota({ total: maxConnections, member: Math.ceil(maxConnections / 4) });
+    this.#time = new RunningTime(clock, deadlines.lookEveryMs, () => this.#checkDeadlines());
   }
 
-  /** Watches the connections of a server from now on. */
   watch(server: Server): void {
     server.on('connection', (socket) => this.#open(socket));
-    // A listener keeps Node from closing those that are idle: it would do so after a pause of the process, too.
+    // A listener prevents Node from closing idle connections itself: Node would also do so after a pause of the
+    // process.
     server.on('timeout', () => undefined);
     server.once('close', () => this.#time.stop());
   }
@@ -58,7 +58,8 @@ export class ConnectionState {
     const { socket } = request;
     const connection = this.#all.get(socket);
     if (connection === undefined || connection.isEnding) {
-      // Another reader may take what follows for a part of what came before. Node keeps it until it is answered.
+      // After an ambiguous request, ignore everything pipelined behind it: another parser may have seen it as that
+      // request's body (request smuggling). The pair is kept because Node expects a response for each request.
       if (connection !== undefined && connection.pipelined.push([request, response]) > MAX_PIPELINED) socket.destroy();
       return;
     }
@@ -68,8 +69,8 @@ export class ConnectionState {
   };
 
   /**
-   * A response is held back: whoever sends more over its connection meanwhile, or has already, is cut off. It would pile
-   * up behind it.
+   * Marks the response as delayed. A client that has pipelined more requests, or sends some before it leaves, is
+   * disconnected: its requests would pile up.
    */
   pauseConnection({ socket }: ServerResponse): void {
     const connection = socket === null ? undefined : this.#all.get(socket);
@@ -79,34 +80,35 @@ export class ConnectionState {
   }
 
   /**
-   * Goes on when every request that was complete has its response: nobody is to be given another's. Data that breaks off
-   * in the middle of a body is about the last of them.
+   * Calls `respond` when every complete request has been answered, so that an error response is not taken for
+   * the response to an earlier request. If a body was cut off, the error belongs to that request and is sent
+   * immediately.
    */
-  afterResponses(socket: Duplex, goOn: () => void): void {
+  afterResponses(socket: Duplex, respond: () => void): void {
     const connection = this.#all.get(socket);
     if (connection === undefined) {
-      goOn();
+      respond();
       return;
     }
-    // It has had its response, or waits for it, and ends with it.
+    // The connection was already rejected, and closes after its response.
     if (connection.isEnding) return;
     connection.isEnding = true;
-    // Node would go on to read, and tell of each piece.
+    // Otherwise Node would continue to read, and emit an error for each chunk.
     socket.pause();
     const { request, response } = connection;
     if (connection.isHeldBack || (response?.headersSent === true && request?.complete === false)) socket.destroy();
-    else if (response === undefined || request?.complete === false) goOn();
-    else connection.onAnswered = goOn;
+    else if (response === undefined || request?.complete === false) respond();
+    else connection.onAnswered = respond;
   }
 
-  /** Runs something when a response has left, or nobody waits for it any more. */
+  /** Calls `run` when the response has left or the client has disconnected. */
   whenOver(response: ServerResponse, run: () => void): void {
     const connection = this.#all.get(response.req.socket);
     if (connection?.response === response) connection.releases.push(run);
     else response.once('close', run);
   }
 
-  /** A request waits for its body from now on, or has it. */
+  /** Sets the body that the request is waiting for; undefined when it has arrived. */
   awaitBody(connection: Connection, body: Connection['body']): void {
     connection.body = body;
     connection.enter(body === undefined ? 'working' : 'body', this.#time.nextMs);
@@ -120,18 +122,18 @@ export class ConnectionState {
 
   #open(socket: Socket): void {
     const network = this.#ports.networkOf(socket.remoteAddress ?? '');
-    const place = network ?? { group: 'proxies' };
-    const connection = new Connection(socket, place, this.#time.nextMs);
+    const owner = network ?? { group: 'proxies' };
+    const connection = new Connection(socket, owner, this.#time.nextMs);
     this.#time.start();
     this.#all.set(socket, connection);
-    const hasPlace = this.#places.take(place);
+    const hasSlot = this.#slots.take(owner);
     socket.once('close', () => {
       this.#all.delete(socket);
-      if (hasPlace) this.#places.give(place);
+      if (hasSlot) this.#slots.give(owner);
       this.#ports.buffers.forget(connection);
       if (this.#all.size === 0) this.#time.stop();
     });
-    if (hasPlace) return;
+    if (hasSlot) return;
     connection.isEnding = true;
     this.#ports.onClosed('too_many');
     this.#ports.end(socket, 'too_many');
@@ -142,7 +144,7 @@ export class ConnectionState {
     connection.response = response;
     connection.owner = connection.network;
     connection.enter('working', this.#time.nextMs);
-    response.once('close', () => this.#answered(connection));
+    response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
     if (ambiguity === undefined) {
       this.#ports.begin(request, response);
@@ -154,7 +156,7 @@ export class ConnectionState {
     this.#ports.refuse(request, response, ambiguity);
   }
 
-  #answered(connection: Connection): void {
+  #onResponseClosed(connection: Connection): void {
     const { socket, request, onAnswered } = connection;
     connection.response = undefined;
     connection.body = undefined;
@@ -171,7 +173,7 @@ export class ConnectionState {
     else connection.enter(request?.complete === true ? 'idle' : 'dropping', this.#time.nextMs);
   }
 
-  #look(): void {
+  #checkDeadlines(): void {
     const now = this.#time.ms;
     for (const connection of this.#all.values()) {
       if (connection.socket.destroyed) continue;

@@ -8,21 +8,24 @@ const PREFLIGHT = {
 };
 const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
 
-/** What an answer says so that a page of another origin may read it, or of which none may. */
+/** CORS headers for the response to a request; empty where no cross-origin access is allowed. */
 export type CorsHeaders = (request: IncomingMessage) => Readonly<Record<string, string>>;
 
 /**
- * What needs no cookie: the interface, and what is read without a key. Everything else, the console first of all, is
- * closed to pages of other origins. The path is compared as it was sent, so that another spelling is closed as well.
+ * Paths that never use a cookie: the API and the public documents. All other paths, above all the console, deny
+ * cross-origin access. The raw path is matched, so an unusual spelling of one of these paths is denied, too.
  */
 const OPEN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
 
-/** The headers of every answer, refusals too, where pages of these origins may call from a browser (X6). */
+/**
+ * Returns the CORS headers for responses, including errors, if pages of these origins may call (X6). `*` allows
+ * all.
+ */
 export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
   const allowed = new Set(origins);
   if (allowed.size === 0) return () => ({});
   const exposed = { 'access-control-expose-headers': EXPOSED };
-  // Also where there is none: a cache must not keep one origin's answer for another.
+  // Also sent without an origin: a cache must not serve one origin's response to another.
   const vary = { vary: 'origin' };
   return ({ url = '', headers: { origin } }) => {
     if (!OPEN_PATHS.test(url)) return {};
@@ -32,7 +35,7 @@ export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
   };
 }
 
-/** Lets those pages call: their preflights are answered without a key. To all others nothing changes, and cookies are never asked for. */
+/** Adds the CORS headers to responses and answers preflights without a key. Credentials (cookies) are never allowed. */
 export function allowOrigins(app: FastifyInstance, readable: CorsHeaders): void {
   app.addHook('onRequest', (request, reply, done) => {
     const headers = readable(request.raw);

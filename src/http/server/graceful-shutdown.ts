@@ -3,50 +3,52 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../clock.ts';
 import { nextIteration } from '../routes/page-slices.ts';
 
-/** How long a stop goes on to accept, milliseconds: whoever was there before it has come in long before. */
-const ACCEPTS_MS = 1_000;
+/** Upper limit for draining the kernel's accept queue. */
+const ACCEPT_TIMEOUT_MS = 1_000;
 
-/** A turn of the event loop in which nothing else was done, so that nobody can have come since it looked. */
-const EMPTY_TURN_MS = 1;
+/** An event-loop iteration shorter than this without a new connection means that the accept queue was empty. */
+const IDLE_ITERATION_MS = 1;
 
-/** How long a stop waits for the requests in flight. */
-const STOP_REQUESTS_MS = 6_000;
+/** How long a shutdown waits for requests in flight before it closes their connections. */
+const DRAIN_TIMEOUT_MS = 6_000;
 
 /**
- * Leaves nobody unanswered: takes those who wait to be accepted, then no new connection, answers every request that still
- * comes on an open one, which ends with the answer, then closes what is idle.
+ * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel,
+ * stops listening, answers the requests that still arrive on open connections (each closes its connection),
+ * then closes idle connections.
  *
- * @param drainMs how long idle connections may still carry a request after that
+ * @param realClock never replaced by a test's fake clock
+ * @param drainMs how long idle connections may still send a request after the server stopped listening
  */
-export async function closeServer(app: FastifyInstance, beats: Clock, drainMs: number): Promise<void> {
+export async function closeServer(app: FastifyInstance, realClock: Clock, drainMs: number): Promise<void> {
   const { server } = app;
-  await untilAllAccepted(server, beats);
-  // Node's http close would cut idle connections at once, together with a request that is just arriving on one.
+  await untilAllAccepted(server, realClock);
+  // `http.Server.close` would close idle connections immediately, even if a request is just arriving on one.
   Server.prototype.close.call(server);
-  await new Promise<void>((resolve) => beats.after(drainMs, resolve));
-  const giveUp = beats.after(STOP_REQUESTS_MS, () => server.closeAllConnections());
+  await new Promise<void>((resolve) => realClock.after(drainMs, resolve));
+  const giveUp = realClock.after(DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
   await app.close();
   giveUp();
 }
 
 /**
- * Resolves when the kernel holds no connection that it has taken for this server: it would reset them as the server stops
- * to listen, with the requests that they carry. Only one is accepted in each turn.
+ * Resolves when the kernel's accept queue is empty: connections left in it would be reset, with their requests,
+ * when the server stops listening. Node accepts one connection per event-loop iteration.
  */
-async function untilAllAccepted(server: Server, beats: Clock): Promise<void> {
+async function untilAllAccepted(server: Server, realClock: Clock): Promise<void> {
   let accepted = false;
   const onAccepted = () => {
     accepted = true;
   };
   server.on('connection', onAccepted);
-  // The turn that is under way may have looked long ago.
+  // The current iteration may have polled for connections long ago.
   await nextIteration();
-  const giveUpAt = beats.monotonic() + ACCEPTS_MS;
-  for (let isEmpty = false; !isEmpty && beats.monotonic() < giveUpAt; ) {
+  const giveUpAt = realClock.monotonic() + ACCEPT_TIMEOUT_MS;
+  for (let isEmpty = false; !isEmpty && realClock.monotonic() < giveUpAt; ) {
     accepted = false;
-    const begun = beats.monotonic();
+    const begun = realClock.monotonic();
     await nextIteration();
-    isEmpty = !accepted && beats.monotonic() < begun + EMPTY_TURN_MS;
+    isEmpty = !accepted && realClock.monotonic() < begun + IDLE_ITERATION_MS;
   }
   server.off('connection', onAccepted);
 }

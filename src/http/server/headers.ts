@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Every value that a header was given, one for each line; Node itself would join or drop repeated ones. */
+/** All values of a header, one for each line. Node's `headers` joins or drops repeated ones. */
 export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
   const lines: string[] = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -9,7 +9,7 @@ export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: 
   return lines;
 }
 
-/** Whether a header has this name, which is in lower case. Most have another length: every call asks this many times. */
+/** Whether a header has this lower-case name. Hot path: compares the lengths first. */
 export function isNamed(header: string | undefined, name: string): boolean {
   return header !== undefined && header.length === name.length && header.toLowerCase() === name;
 }

@@ -15,20 +15,20 @@ export type HealthPorts = {
   readonly baseUrl: () => string;
   /** Rejects unless the database is migrated and can be written. */
   readonly probe: () => Promise<void>;
-  /** Whether the process cannot go on and is about to end: then the result of an earlier probe says nothing. */
+  /** Whether the process is about to exit: then the cached result of a probe is not valid. */
   readonly isEnding?: () => boolean;
   readonly openapi: () => unknown;
-  /** What is to be read at an address, by that. */
+  /** Public documents by path. */
   readonly documents: Readonly<Record<string, () => StaticResponse>>;
-  /** What is here, for a program that opens the address of the service. */
+  /** The JSON response of `/` for a client that does not accept HTML. */
   readonly greeting: () => unknown;
-  /** What a person sees there; undefined where the console was not built, or this node has none. */
+  /** The console, served at `/` to browsers; undefined where it was not built or is disabled on this node. */
   readonly pages?: ConsoleFiles | undefined;
 };
 
 const READY = '/readyz';
 
-/** The addresses that need no key (X6). */
+/** Adds the routes that need no key: probes, metrics, documents and problems (X6). */
 export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   const { pages } = ports;
   pages?.serve(app);
@@ -37,15 +37,15 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
     return pages !== undefined && isPerson ? pages.index(request, reply) : ports.greeting();
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
-  const probe = onceASecond(ports);
+  const probe = cachedProbe(ports);
   app.addHook('onResponse', (request, _reply, done) => {
-    // A write has just failed: what a probe found before it says nothing any more.
+    // A write has just failed, so the cached result is outdated.
     if (request.problem === 'storage_unavailable' && request.routeOptions.url !== READY) probe.forget();
     done();
   });
   app.get(READY, async () => {
     if (ports.isEnding?.()) throw new Problem('storage_unavailable');
-    await probe.ask();
+    await probe.run();
     return { status: 'ready' };
   });
   app.get('/openapi.json', async () => ports.openapi());
@@ -63,11 +63,11 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   });
 }
 
-/** A probe costs a write, and anybody may ask: those of one second share it. */
-function onceASecond({ probe, clock }: HealthPorts) {
+/** Caches a probe for a second: it costs a write, and anyone may request it. */
+function cachedProbe({ probe, clock }: HealthPorts) {
   let last: { at: number; result: Promise<void> } | undefined;
   return {
-    ask(): Promise<void> {
+    run(): Promise<void> {
       const at = clock.monotonic();
       if (last === undefined || at - last.at >= 1_000) last = { at, result: probe() };
       return last.result;
@@ -80,7 +80,7 @@ function onceASecond({ probe, clock }: HealthPorts) {
 
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
-/** With a token, by the token alone; without one, this machine alone, and nobody whom a proxy on it lets through. */
+/** If a token is configured, only the token grants access; otherwise only direct requests from this machine do. */
 function mayRead(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
   if (token !== '') {
     const given = request.headers.authorization ?? '';
@@ -91,8 +91,8 @@ function mayRead(request: FastifyRequest, { metricsToken: token, baseUrl }: Heal
 }
 
 /**
- * Whether a request means this machine by a name of its own. A browser here may be led to this address by any name
- * (DNS rebinding), and would let the page of that name read the answer; the page cannot choose the `Host`.
+ * Whether the `Host` header names this machine. Prevents DNS rebinding: a browser on this machine can be led here by a
+ * foreign name, and its page could read the response; the page cannot choose the `Host`.
  */
 function isOwnHost(host: string | undefined, baseUrl: string): boolean {
   const name = URL.parse(`http://${host}`)?.hostname ?? '';

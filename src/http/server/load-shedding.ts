@@ -7,17 +7,17 @@ import { problemBody, RETRY_AFTER_S } from '../errors/problem-response.ts';
 import type { CorsHeaders } from './cors.ts';
 import { Tally } from './tally.ts';
 
-/** The limit that a request was refused for with 503, as metrics name it. */
+/** The exceeded limit, as metrics name it. */
 export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set where it was refused for one of these limits: it is counted, and has no log line of its own. */
+    /** Set if the request was shed: it is counted, and has no log line of its own. */
     shed?: ShedReason;
   }
 }
 
-/** The problem of a request that a limit of the service refuses. */
+/** Marks a request as shed, and returns its problem. */
 export function overloaded(request: FastifyRequest, reason: ShedReason): Problem {
   request.shed = reason;
   return new Problem('overloaded');
@@ -31,7 +31,7 @@ export type LoadSheddingPorts = {
   readonly readable: CorsHeaders;
 };
 
-/** Answers 503 to whoever there is no room for, with no more than it takes: one answer for all, one log line a second. */
+/** Load shedding: responds 503 as cheaply as possible, with one cached body and one log line per second. */
 export class LoadShedding {
   readonly #ports: LoadSheddingPorts;
   readonly #tally: Tally<ShedReason>;
@@ -46,10 +46,10 @@ export class LoadShedding {
     });
   }
 
-  /** Refuses a request before the framework has it. */
+  /** Rejects a request before it reaches the framework. */
   shed(request: IncomingMessage, response: ServerResponse, reason: ShedReason): void {
-    const body = this.#answer();
-    // A 5xx may do without (RFC 9110, 6.6.1).
+    const body = this.#cachedBody();
+    // `Date` is optional in a 5xx response (RFC 9110, 6.6.1).
     response.sendDate = false;
     response.writeHead(503, {
       'content-type': 'application/problem+json',
@@ -61,20 +61,19 @@ export class LoadShedding {
     this.count(reason);
   }
 
-  /** Counts a request that was refused. */
   count(reason: ShedReason): void {
     this.#ports.onShed(reason);
     this.#tally.count(reason);
   }
 
-  /** Says what was not said yet, and leaves no timer behind. */
+  /** Logs the pending counts and cancels the timer. */
   logShed(): void {
     this.#tally.flush();
   }
 
-  #answer(): string {
+  #cachedBody(): string {
+    // The base URL is known only when the service listens.
     const baseUrl = this.#ports.baseUrl();
-    // Known once the service listens.
     if (this.#bodyFor !== baseUrl || this.#body === '') {
       this.#bodyFor = baseUrl;
       this.#body = JSON.stringify(problemBody(new Problem('overloaded'), baseUrl));

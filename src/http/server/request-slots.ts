@@ -10,7 +10,10 @@ import { overloaded } from './load-shedding.ts';
 import { ResponseSizes } from './response-sizes.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
-/** Callers without an account, and calendar programs, have places of their own: fewer, and a quarter for each. */
+/**
+ * Unauthenticated callers and calendar clients have separate, smaller slot pools; one network or account gets a
+ * quarter.
+ */
 const MIN_VISITORS = 16;
 const MIN_LOOKUPS = 1_000;
 const MAX_CALENDARS = 128;
@@ -19,24 +22,24 @@ export type WorkPorts = {
   readonly clock: Clock;
   readonly answerMs: number;
   readonly maxRequests: number;
-  /** Answers a request that has been worked on for too long. */
+  /** Responds to a request that has exceeded `answerMs`. */
   readonly giveUp: (reply: FastifyReply) => void;
   readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
   readonly connections: () => Pick<ConnectionState, 'of' | 'whenOver'>;
 };
 
 /**
- * Places for requests that are worked on. Those of callers who are known are taken by nobody else; a request that waits,
- * for its body or for something to happen, takes none.
+ * Slots (a semaphore) for requests in progress. Authenticated callers have their own pool. A request that waits for its
+ * body or for new feed entries holds no slot.
  */
 export class Work {
   readonly #ports: WorkPorts;
-  readonly #underWay: ActiveRequests;
+  readonly #active: ActiveRequests;
   readonly #requests: Quota;
   readonly #lookups: Quota;
-  /** Requests whose key is being looked up for another request. */
+  /** Requests that join the lookup of the same key by another request. */
   readonly #joinedLookups: Quota;
-  /** The number of requests that wait for each lookup, by the key that they show. */
+  /** Number of requests that wait for each lookup, by their key. */
   readonly #lookingUp = new Map<string, number>();
   readonly #visitors: Quota;
   readonly sizes = new ResponseSizes();
@@ -46,7 +49,7 @@ export class Work {
     const { maxRequests } = ports;
     const maxVisitors = Math.max(MIN_VISITORS, Math.ceil(maxRequests / 4));
     this.#ports = ports;
-    this.#underWay = new ActiveRequests(ports.clock, ports.answerMs, ports.giveUp);
+    this.#active = new ActiveRequests(ports.clock, ports.answerMs, ports.giveUp);
     this.#requests = new Quota({ total: maxRequests });
     const maxLookups = Math.max(MIN_LOOKUPS, maxRequests);
     this.#lookups = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
@@ -54,13 +57,13 @@ export class Work {
     this.#visitors = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
   }
 
-  /** Whether there may be room for a request that claims this, with as many that wait to begin. */
+  /** Whether a request with this claim may get a slot, given how many requests with the same claim are queued. */
   hasRoom(claim: Claim, waiting: number): boolean {
     if (claim === 'probe') return true;
-    return (claim === 'caller' ? this.#requests : this.#visitors).hasRoom(NOBODY, waiting + 1);
+    return (claim === 'caller' ? this.#requests : this.#visitors).hasRoom(ANY_OWNER, waiting + 1);
   }
 
-  /** Somebody who need not be known is served from here on. */
+  /** Takes a slot for a request to a public route. */
   beginVisit(request: FastifyRequest, reply: FastifyReply): void {
     const owner = visitorOf(request);
     this.#enter(request, reply, this.#visitors, owner, 'visitors');
@@ -68,10 +71,10 @@ export class Work {
   }
 
   /**
-   * The caller is being looked up. Requests that show the same key while it is looked up wait for the same answer: they take
-   * no place from others.
+   * Takes a slot while the caller is looked up. Requests with the same key share one lookup, and are counted
+   * separately.
    *
-   * @returns ends it
+   * @returns a function that releases the slot
    */
   beginLookup(request: FastifyRequest, reply: FastifyReply): () => void {
     const claimant = claimantOf(request.raw);
@@ -87,14 +90,14 @@ export class Work {
     };
   }
 
-  /** A request of a caller is complete, and worked on from here on. */
+  /** Takes a slot for a request of an authenticated caller whose body is complete. */
   begin(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
     const owner = ownerOf(caller);
     this.#enter(request, reply, this.#requests, owner, 'requests');
     this.mustHaveRoom(request, owner);
   }
 
-  /** A calendar is sent, piece by piece. */
+  /** Takes a slot for streaming a calendar, until the response has left. */
   beginCalendar(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.leave(reply);
@@ -104,21 +107,21 @@ export class Work {
     this.mustHaveRoom(request, owner);
   }
 
-  /** A request has its answer, or waits. */
+  /** Releases the slot of a request that has its response or waits. */
   leave(reply: FastifyReply): void {
-    this.#underWay.exclude(reply);
+    this.#active.exclude(reply);
   }
 
   close(): void {
-    this.#underWay.close();
+    this.#active.close();
   }
 
-  /** Whether an owner leaves little enough unread to be sent so many bytes more. */
+  /** Whether the unread responses of an owner leave room for this many more bytes. */
   hasRoomToRead(owner: Owner, bytes: number): boolean {
     return this.#ports.buffers.hasRoom(owner, bytes);
   }
 
-  /** Refuses a request of an owner for whom that is not so. */
+  /** Throws `overloaded` if the owner has too many unread response bytes. */
   mustHaveRoom(request: FastifyRequest, owner: Owner, bytes = 0): void {
     if (!this.hasRoomToRead(owner, bytes)) throw overloaded(request, 'response_bytes');
   }
@@ -126,30 +129,30 @@ export class Work {
   #enter(
     request: FastifyRequest,
     reply: FastifyReply,
-    places: Quota,
+    slots: Quota,
     owner: Owner,
     reason: 'requests' | 'visitors',
   ): void {
     this.#charge(request, owner);
     this.#ports.connections().whenOver(reply.raw, () => this.leave(reply));
-    if (!this.#underWay.enter(reply, places, owner)) throw overloaded(request, reason);
+    if (!this.#active.enter(reply, slots, owner)) throw overloaded(request, reason);
   }
 
-  /** The bytes of the response count for this owner. */
+  /** Charges the bytes of the response to this owner. */
   #charge(request: FastifyRequest, owner: Owner): void {
     const connection = this.#ports.connections().of(request.raw.socket);
     if (connection !== undefined) connection.owner = owner;
   }
 }
 
-const NOBODY: Owner = { group: '' };
+const ANY_OWNER: Owner = { group: '' };
 
-/** An account has a share, and a user of it a share of that. */
+/** The quota owner of a caller: account and user. */
 export function ownerOf({ accountId, userId }: Caller): Owner {
   return { group: accountId, member: userId };
 }
 
-/** All who are not known have one share, and a network a share of that. */
+/** The quota owner of an unauthenticated caller: all of them share one group, limited per network. */
 export function visitorOf({ ip }: Pick<FastifyRequest, 'ip'>): Owner {
   return { group: 'visitors', member: networkOf(ip) };
 }

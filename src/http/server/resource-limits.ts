@@ -20,31 +20,32 @@ import { ResponseBuffers } from './unread-responses.ts';
 
 const MIB = 1_024 * 1_024;
 
-/** Bytes of bodies that are received and worked on: a quarter for an account, an eighth for a user. */
+/** Request bodies held in memory: an account may use a quarter, a user an eighth. */
 const MAX_BODY_BYTES_IN_FLIGHT = 64 * MIB;
 
-/** Bytes of bodies that go into files: half of them of one account, a quarter of one user. The largest has 8 MiB. */
+/** Request bodies spooled to files: an account may use half, a user a quarter. A single body is limited to 8 MiB. */
 const MAX_FILE_BYTES_IN_FLIGHT = 64 * MIB;
 
-/** How long callers are waited for, milliseconds unless the name says otherwise. */
+/** Timeouts of connections and requests, in milliseconds unless the name has another unit. */
 export const patience = {
-  /** For the head of a request. */
+  /** Request head. */
   headersMs: 10_000,
-  /** For a body: of a caller who is known, at a minimum rate after this time; of anybody else, in full. */
+  /** Request body of an authenticated caller: after this time it must arrive at `minBodyBytesPerS`. */
   bodyGraceMs: 10_000,
   minBodyBytesPerS: 8 * 1_024,
+  /** Whole request body of an unauthenticated caller. */
   visitorBodyMs: 5_000,
-  /** For a body that nobody needs, until it has been dropped. */
+  /** Discarding an unneeded request body. */
   dropMs: 5_000,
-  /** For a reader to go on reading. */
+  /** Client that reads nothing of its response. */
   stallMs: 30_000,
-  /** For the next request. */
+  /** Idle connection. */
   keepAliveMs: 65_000,
-  /** And how long they wait at most. */
+  /** Processing of a request. */
   answerMs: 30_000,
-  /** How often connections are looked over. */
+  /** Interval of the check of all connections. */
   lookEveryMs: 1_000,
-  /** How long idle connections may still carry a request while the service stops. */
+  /** How long idle connections may still send a request while the service stops. */
   drainMs: 250,
 } as const satisfies Deadlines & BodyDeadlines & Record<string, number>;
 
@@ -54,7 +55,7 @@ type ByReason = { inc(labels: { reason: string }): void };
 
 export type GatePorts = {
   readonly clock: Clock;
-  /** Measures how long connections are waited for. */
+  /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
   readonly beats: Clock;
   readonly log: Log;
   readonly metrics: { readonly shed: ByReason; readonly closed: ByReason };
@@ -65,11 +66,11 @@ export type GatePorts = {
   readonly maxUnread: number;
   readonly readable: CorsHeaders;
   readonly patience: Patience;
-  /** Answers a request that has been worked on for too long. */
+  /** Responds to a request that has exceeded `answerMs`. */
   readonly giveUp: (reply: FastifyReply) => void;
 };
 
-/** Everything that stands between the sockets and the routes: connections, places, bodies, and bytes that wait to be read. */
+/** Everything between the sockets and the routes: connections, request slots, bodies and unread responses. */
 export class Gate {
   readonly #ports: GatePorts;
   readonly #closed: Tally<CloseReason>;
@@ -131,18 +132,18 @@ export class Gate {
     });
   }
 
-  /** Stands before the framework from now on: a request that is shed costs next to nothing. */
+  /** Takes the framework's place as request listener, so that a request can be shed before the framework sees it. */
   attach({ server }: FastifyInstance): void {
     const [begin] = server.listeners('request') as RequestListener[];
-    if (begin === undefined) throw new Error('the framework takes no requests');
+    if (begin === undefined) throw new Error('the server has no request listener');
     this.#begin = begin;
     const { take } = this.connections;
     server.removeListener('request', begin).on('request', take);
-    // A body is asked for when its route wants it.
+    // `100 Continue` is sent when the route reads the body.
     server.on('checkContinue', take);
-    // An expectation that nobody has to meet (RFC 9110, 10.1.1).
+    // Unknown expectations may be ignored (RFC 9110, 10.1.1).
     server.on('checkExpectation', take);
-    // Node would end it without a problem of ours.
+    // By default, Node closes the connection without a problem document.
     server.on('connect', (_request, socket) =>
       endWith(socket, new Problem('malformed_request'), this.#ports.baseUrl()),
     );
@@ -154,7 +155,7 @@ export class Gate {
     });
   }
 
-  /** What might be read in two ways is answered, and goes no further than here. */
+  /** Responds 400 to an ambiguous request; it never reaches the routes. */
   #refuse(request: IncomingMessage, response: ServerResponse, detail: string): void {
     const problem = new Problem('malformed_request', { detail });
     const body = Buffer.from(JSON.stringify(problemBody(problem, this.#ports.baseUrl())));

@@ -1,12 +1,12 @@
-/** Sizes that are remembered; beyond them the one that was noted longest ago is forgotten. */
+/** Cache size; the least recently noted entry is evicted. */
 const MAX_CACHED_ROUTES = 10_000;
 
-/** Shorter responses are of no account. */
+/** Shorter responses are not recorded. */
 export const MIN_LARGE_BYTES = 64 * 1_024;
 
 /**
- * How large the last response of a route to a user was, where that was large: the next one is expected to be as large, so
- * that it can be refused before the work is done.
+ * Size of the last large response per user and route. The next one is expected to be as large, so that it can
+ * be rejected before the work is done.
  */
 export class ResponseSizes {
   readonly #bytes = new Map<string, number>();

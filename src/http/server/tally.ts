@@ -19,7 +19,7 @@ export class Tally<Reason extends string> {
     this.#cancel ??= this.#clock.after(INTERVAL_MS, () => this.flush());
   }
 
-  /** Reports what was not reported yet, and leaves no timer behind. */
+  /** Reports the pending counts and cancels the timer. */
   flush(): void {
     if (this.#cancel === undefined) return;
     this.#cancel();

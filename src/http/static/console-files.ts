@@ -11,8 +11,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a page of ours may do: load files of this service and call it, and nothing else. Text becomes HTML only in the
- * calendar, through its one policy.
+ * Pages may load files from this service and call it, and nothing else. Only the calendar component turns text
+ * into HTML, through its own Trusted Types policy.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -34,10 +34,10 @@ const PAGE_HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** Its name holds a hash of its content, so that it never changes. */
-const UNCHANGING = /^assets\/.*-[\w-]{8}\.\w+$/;
+/** Files with a hash of their content in the name. */
+const IMMUTABLE = /^assets\/.*-[\w-]{8}\.\w+$/;
 
-/** The files of the console, in memory: a few, known by name, so that no path leads anywhere else. */
+/** The built console, held in memory. Files are served by exact name, so path traversal is impossible. */
 export class ConsoleFiles {
   readonly #files: ReadonlyMap<string, StaticResponse>;
 
@@ -45,7 +45,7 @@ export class ConsoleFiles {
     this.#files = files;
   }
 
-  /** Reads what was built; undefined where nothing was. */
+  /** Reads the build output; undefined if the console was not built. */
   static read(folder: string): ConsoleFiles | undefined {
     if (!existsSync(join(folder, 'index.html'))) return undefined;
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
@@ -53,17 +53,16 @@ export class ConsoleFiles {
     return new ConsoleFiles(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
   }
 
-  /** Serves each at its name. `/` is the caller's, who may want something else there. */
+  /** Adds a route for each file except the index, which `addHealth` serves at `/`. */
   serve(app: FastifyInstance): void {
     for (const [name, file] of this.#files) {
       if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.answer(request, reply));
     }
   }
 
-  /** The page itself. */
   index(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const file = this.#files.get('index.html');
-    if (file === undefined) throw new Error('pages without an index were read');
+    if (file === undefined) throw new Error('index.html is missing');
     return file.answer(request, reply);
   }
 }
@@ -72,6 +71,6 @@ function fileOf(name: string, bytes: Buffer): StaticResponse {
   return new StaticResponse(bytes, {
     ...PAGE_HEADERS,
     'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
-    'cache-control': UNCHANGING.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'cache-control': IMMUTABLE.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
   });
 }

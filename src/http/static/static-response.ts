@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Bytes that are answered as they are, to whoever asks: compressed where that is understood, and once to those who have them. */
+/** A response with fixed bytes: gzip if the client accepts it, 304 if its ETag matches. */
 export class StaticResponse {
   readonly #bytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
