@@ -62,7 +62,7 @@ const TIME_AND_RANDOM: readonly Exception[] = [
   { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
   { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: ANSWERS },
   { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: BETWEEN },
-  { path: 'src/http/server/admission.ts', word: 'setImmediate(', because: ACCEPTED },
+  { path: 'src/async/fair-scheduler.ts', word: 'setImmediate(', because: ACCEPTED },
   {
     path: 'src/delivery/transport/deadline.ts',
     word: 'setImmediate(',
