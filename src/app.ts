@@ -30,17 +30,17 @@ const MAX_URL_BYTES = 8 * 1_024;
 export type AppPorts = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Measures how long connections are waited for. */
+  /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
   readonly beats: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly doors: readonly RouteGroup[];
-  /** The open addresses beside a door, and the cookie that they set; undefined where nobody can sign in. */
+  /** Public routes with their route group, and the cookie that they set; undefined on a node without the console. */
   readonly open?:
     | { readonly door: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
     | undefined;
-  /** What programs read by an address that is the secret itself. */
+  /** Capability URLs. */
   readonly subscribed?: readonly CapabilityUrl[];
   readonly health: Omit<HealthPorts, 'baseUrl'>;
   readonly baseUrl: () => string;
@@ -48,24 +48,24 @@ export type AppPorts = {
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
   readonly maxConnections: number;
-  /** MiB of responses that wait to be read. */
+  /** Limit for unread responses, in MiB. */
   readonly maxUnread: number;
   readonly maxFollowers: number;
   readonly limits: RateLimits;
-  /** How many wrong keys an address may show before they wait for their answers. */
+  /** Rate of wrong keys per client network that is answered without delay. */
   readonly wrongKeys: Rate | undefined;
-  /** Whether an account is pending so much that nothing may add to it. */
+  /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
-  /** Hears of everybody who is refused for who they are. */
+  /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denied: DeniedRequest) => void;
-  /** Other than the usual, in tests. */
+  /** Replaces the default timeouts in tests. */
   readonly timeouts?: Patience;
 };
 
-/** The HTTP app: every row behind every door, and what each request passes on its way. Never listens by itself. */
+/** The HTTP app with all route groups. It does not listen until its server is told to. */
 export type App = {
   readonly server: FastifyInstance;
-  /** From now on answers end their connection, so that a stop leaves nobody unanswered. */
+  /** Begins a graceful shutdown: each response closes its connection, and waiting requests are answered. */
   drain(): void;
 };
 
@@ -84,7 +84,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
 
   const app: FastifyInstance = fastify({
     logger: false,
-    // The gate watches these deadlines: Node would end callers whose data has arrived while the process stood still.
+    // Our own deadlines apply instead: Node would time out clients whose data arrived while the process was paused.
     requestTimeout: 0,
     keepAliveTimeout: (ports.timeouts ?? patience).keepAliveMs,
     forceCloseConnections: 'idle',
@@ -94,7 +94,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       ServerResponse: gate.turnAnswers.responseClass,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 0,
-      // A missing host is refused as a problem, like all else.
+      // A missing host header is rejected by `ambiguityOf`, with a problem document.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: 64, querystringParser: parseQuery },
@@ -104,8 +104,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
     },
     clientErrorHandler: (error, socket) => {
       const failed = (err: unknown) => log.error({ event: 'request.failed', err });
-      const answer = () => void respondToMalformed(error, socket, { doors: ports.doors, baseUrl: baseUrl(), failed });
-      connections.afterResponses(socket, answer);
+      const respond = () => void respondToMalformed(error, socket, { doors: ports.doors, baseUrl: baseUrl(), failed });
+      connections.afterResponses(socket, respond);
     },
     frameworkErrors: (error, request, reply) => {
       void errorHandler.rejectUnrouted(error, request, reply);
@@ -129,11 +129,11 @@ export async function createApp(ports: AppPorts): Promise<App> {
     reply.header('x-request-id', request.id);
     const { url = '' } = request.raw;
     if (url.length > MAX_URL_BYTES) throw new Problem('uri_too_long');
-    // Behind a door it is known first who comes.
+    // Route groups authenticate first, and take a slot for the caller.
     if (!isProbe(url) && !ports.doors.some(({ prefix }) => url.startsWith(prefix))) work.beginVisit(request, reply);
     done();
   });
-  // From here on nobody but its reader is waited for.
+  // Only the client is waited for from now on: release the slot.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     work.leave(reply);
     done();
@@ -142,7 +142,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     const route = request.routeOptions.url ?? '(none)';
     ports.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime / 1_000);
     if (request.shed !== undefined) gate.shedding.count(request.shed);
-    else log.info(lineOf(request, reply, route));
+    else log.info(logFieldsOf(request, reply, route));
     done();
   });
 
@@ -150,10 +150,10 @@ export async function createApp(ports: AppPorts): Promise<App> {
   addHealth(app, { ...ports.health, baseUrl });
   const followers = new FeedWaiters({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
   const failed = (request: FastifyRequest, error: unknown) => errorHandler.failed(request, error);
-  for (const door of ports.doors) mount(app, door, { ...ports, followers, bodies, work, failed });
+  for (const group of ports.doors) mount(app, group, { ...ports, followers, bodies, work, failed });
   if (ports.open !== undefined)
     mountPublicRoutes(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open, bodies, work });
-  for (const row of ports.subscribed ?? []) mountCapabilityUrl(app, row, { ...ports, work });
+  for (const url of ports.subscribed ?? []) mountCapabilityUrl(app, url, { ...ports, work });
   await app.ready();
   gate.attach(app);
   return {
@@ -166,7 +166,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   };
 }
 
-function lineOf(request: FastifyRequest, reply: FastifyReply, route: string): Record<string, unknown> {
+function logFieldsOf(request: FastifyRequest, reply: FastifyReply, route: string): Record<string, unknown> {
   return {
     event: 'request',
     request_id: request.id,
@@ -176,12 +176,12 @@ function lineOf(request: FastifyRequest, reply: FastifyReply, route: string): Re
     ms: Math.round(reply.elapsedTime * 10) / 10,
     from: request.ip,
     ...(request.problem === undefined ? {} : { problem: request.problem }),
-    ...(request.caller === undefined ? {} : whoIs(request.caller)),
+    ...(request.caller === undefined ? {} : callerFields(request.caller)),
   };
 }
 
-/** A caller as the log names them. */
-function whoIs({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
+/** Log fields of a caller. */
+function callerFields({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
   const by = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
   return { account_id: accountId, user_id: userId, ...by };
 }

@@ -15,7 +15,7 @@ import { dropSessions } from './resources/sessions/actions.ts';
 import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
-/** How long a stop waits for what is in flight: mails, then attempts. */
+/** How long a shutdown waits for mails, then for attempts in flight. */
 const STOP_MAILS_MS = 1_000;
 const STOP_ATTEMPTS_MS = 8_000;
 
@@ -31,32 +31,32 @@ export type BackgroundPorts = {
   readonly baseUrl: () => string;
 };
 
-/** What a node does beside answering callers: it tells hooks, sends mails, and drops what is kept no longer. */
+/** The background work of a node: deliveries, mails and retention. */
 export type BackgroundWork = {
-  /** How many attempts are in flight. */
+  /** Number of attempts in flight. */
   readonly inFlight: () => number;
-  /** How many lanes it has taken up. */
+  /** Number of hook queues that this node leases. */
   readonly queuesHeld: () => number;
-  /** Goes on with what was pending when the service last stopped (C20). */
+  /** Starts the dispatcher, which resumes pending deliveries (C20). */
   start(): Promise<void>;
-  /** Begins to send mails and to drop what is old; once nothing can refuse the start any more. */
+  /** Starts mails and retention; called when the service can no longer fail to start. */
   startRetention(): void;
-  /** @param graceMs how long what is in flight may take; left out, as long as a stop may last */
+  /** @param graceMs how long attempts in flight may take, by default STOP_ATTEMPTS_MS */
   stop(graceMs?: number): Promise<void>;
 };
 
 export async function createBackground(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
   const { store, realClock, clock, log, baseUrl, metrics } = ports;
   const { role } = config;
-  // The engine's writes wait behind no caller's.
-  const aside: Store = { ...store, write: store.writeInBackground };
+  // The dispatcher's writes do not queue behind those of callers.
+  const backgroundStore: Store = { ...store, write: store.writeInBackground };
   const claims =
     store.sessions === undefined
-      ? singleNodeLeases(aside)
-      : new ClusterNode({ store: aside, sessions: store.sessions, realClock, log, role });
-  const engine = new Dispatcher({
+      ? singleNodeLeases(backgroundStore)
+      : new ClusterNode({ store: backgroundStore, sessions: store.sessions, realClock, log, role });
+  const dispatcher = new Dispatcher({
     ...ports,
-    store: aside,
+    store: backgroundStore,
     claims,
     waitsMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
@@ -68,7 +68,7 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     },
   });
   const mailer = await createMailer(config, {
-    store: aside,
+    store: backgroundStore,
     holder: claims,
     clock,
     log,
@@ -76,16 +76,16 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     keptMs: RETENTION_MS.endedHooks,
     onMail: (result) => metrics().mails.inc({ result }),
   });
-  let pruning: ReturnType<typeof startRetention> | undefined;
+  let retention: ReturnType<typeof startRetention> | undefined;
   const isApi = role === 'api';
   return {
-    inFlight: () => engine.inFlight,
-    queuesHeld: () => engine.leasedQueues,
-    // At a node that only answers callers, nothing is told.
-    start: () => (isApi ? claims.joinAsApiOnly() : engine.start()),
+    inFlight: () => dispatcher.inFlight,
+    queuesHeld: () => dispatcher.leasedQueues,
+    // An API-only node delivers nothing.
+    start: () => (isApi ? claims.joinAsApiOnly() : dispatcher.start()),
     startRetention() {
       if (!isApi)
-        pruning = startRetention({ store, clock, log }, [
+        retention = startRetention({ store, clock, log }, [
           applyRetention,
           dropIdempotency,
           dropSessions,
@@ -94,21 +94,21 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
       mailer?.start();
     },
     async stop(graceMs = STOP_ATTEMPTS_MS) {
-      pruning?.stop();
-      // This node is one until its mails are written down: another one would send them, too.
+      retention?.stop();
+      // Keep this node's lease until the results of its mails are stored: otherwise another node would send them again.
       await mailer?.stop(STOP_MAILS_MS);
-      await (isApi ? claims.stop() : engine.stop(graceMs));
+      await (isApi ? claims.stop() : dispatcher.stop(graceMs));
     },
   };
 }
 
-/** Undefined where no mail server is named, and at a node that only answers callers. */
+/** Creates the mailer; undefined without a mail server and on an API-only node. */
 async function createMailer(
   { smtpUrl, mailFrom, role }: Config,
   ports: Omit<MailerPorts, 'post'>,
 ): Promise<Mailer | undefined> {
   if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
-  // Loaded only here: a start without it need not wait for it.
+  // Loaded lazily, so that a start without mail does not load nodemailer.
   const { createPost } = await import('./mail/smtp.ts');
   return new Mailer({ ...ports, post: createPost(smtpUrl, mailFrom) });
 }

@@ -1,17 +1,16 @@
 /**
- * The only place that asks for the time. A service is handed its clock, so that a whole one can run under a
- * simulated clock in tests.
+ * The only source of time. The clock is injected, so that tests can run a whole service under a simulated clock.
  */
 export type Clock = {
   /** Milliseconds since the Unix epoch, UTC. May jump when the machine's clock is set. */
   now(): number;
-  /** Milliseconds since some moment in the past; never goes back. For durations and deadlines. */
+  /** Milliseconds since an arbitrary time; never decreases. For durations and deadlines. */
   monotonic(): number;
-  /** Calls `run` once, `waitMs` from now. The answer cancels it. */
+  /** Calls `run` once, `waitMs` from now. Returns a function that cancels the call. */
   after(waitMs: number, run: () => void): () => void;
 };
 
-/** Node cuts longer timers to 1 ms. */
+/** Node treats longer timers as 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

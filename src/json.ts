@@ -1,25 +1,24 @@
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /**
- * Parses JSON in UTF-8, in time that grows with its length alone, however deep it is nested. `__proto__` as a key is
- * refused, since no honest client writes it.
+ * Parses JSON in UTF-8, in linear time at any depth. A key `__proto__` is rejected to prevent prototype pollution.
  *
  * @throws SyntaxError or TypeError
  */
 export function parseJson(bytes: Uint8Array): unknown {
   const value: unknown = JSON.parse(decoder.decode(bytes));
   const pending = isContainer(value) ? [value] : [];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) addInner(next, pending);
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) checkContainer(next, pending);
   return value;
 }
 
-function addInner(container: Container, pending: Container[]): void {
+function checkContainer(container: Container, pending: Container[]): void {
   if (Array.isArray(container)) {
     for (const value of container) if (isContainer(value)) pending.push(value);
     return;
   }
   if (Object.hasOwn(container, '__proto__')) throw new SyntaxError('The JSON has a key __proto__.');
-  // Parsed objects inherit nothing that is enumerable.
+  // `for in` is safe: parsed objects inherit no enumerable properties.
   for (const key in container) {
     const value = container[key];
     if (isContainer(value)) pending.push(value);

@@ -5,21 +5,21 @@ import { standardError } from './log-writer.ts';
 export type Log = Logger;
 
 /**
- * What an error holds beside its message of what was worked on: the row that a database refused, what it was asked for,
- * and the address that is none.
+ * Properties of errors that may contain user data: the row that a database rejected, the query and its parameters, and
+ * the text that is not a URL.
  */
-const ROWS = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters', 'input', 'base'];
+const PRIVATE_PROPERTIES = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters', 'input', 'base'];
 
-/** An error as it may stand in a log: without what the rows hold. */
+/** Serializes an error for the log, without user data. */
 export function withoutRows(error: Error): Record<string, unknown> {
-  const told = Object.entries(pino.stdSerializers.err(error));
-  return Object.fromEntries(told.filter(([name]) => !ROWS.includes(name)));
+  const properties = Object.entries(pino.stdSerializers.err(error));
+  return Object.fromEntries(properties.filter(([name]) => !PRIVATE_PROPERTIES.includes(name)));
 }
 
 let lastAt = Number.NaN;
 let lastTime = '';
 
-/** The time of a line; of those that are said in the same millisecond it is written once. */
+/** The `time` field of a log line, formatted once per millisecond. */
 function time(): string {
   const now = systemClock.now();
   if (now !== lastAt) {
@@ -29,12 +29,12 @@ function time(): string {
   return lastTime;
 }
 
-/** Where log lines go: one JSON object a line on standard error, so that standard output is for people and programs. */
+/** The log: one JSON object per line on standard error, so that standard output stays free for results. */
 export function createLog(level: string): Log {
   return pino({ level, base: null, timestamp: time, serializers: { err: withoutRows } }, standardError());
 }
 
-/** A target as it may stand in a log: scheme, host and port. The path is the target's secret. */
+/** A target for logs: scheme, host and port. The path is secret. */
 export function maskTarget(target: string): string {
   const url = URL.parse(target);
   return url === null ? '(unreadable)' : `${url.protocol}//${url.host}/…`;

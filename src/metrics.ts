@@ -3,19 +3,19 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { Store } from './store/store.ts';
 
-/** What is counted and measured, in the words of the Prometheus text format. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
-/** Every metric of the service, by a registry of its own, so that several services can live in one process. */
+/** Creates all metrics in a registry of their own, so that several services can run in one process. */
 export function createMetrics(ports: {
   store: Store;
   clock: Clock;
-  /** Attempts under way, and lanes in the engine's hands, at this moment. */
+  /** Attempts in flight. */
   inFlight: () => number;
+  /** Hook queues that this node leases. */
   queuesHeld: () => number;
-  /** Whether owners of hooks are mailed. */
+  /** Whether hook alerts are sent by mail. */
   mails: boolean;
 }) {
   const { store, clock } = ports;
@@ -23,18 +23,18 @@ export function createMetrics(ports: {
   const registers = [registry];
   const requests = new Histogram({
     name: 'carillon_request_seconds',
-    help: 'Requests by method, route and status, and how long they took.',
+    help: 'Duration of requests, by method, route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: SECONDS,
     registers,
   });
-  /** The same few series again and again: each is looked up by its labels once. */
+  /** Cache of time series by their labels: the lookup in the registry is slow. */
   const series = new Map<string, { observe(seconds: number): void }>();
   function observeRequest(method: string, route: string, status: number, seconds: number): void {
     const name = `${method} ${route} ${status}`;
-    const known = series.get(name) ?? requests.labels(method, route, String(status));
-    series.set(name, known);
-    known.observe(seconds);
+    const found = series.get(name) ?? requests.labels(method, route, String(status));
+    series.set(name, found);
+    found.observe(seconds);
   }
   const attempts = new Histogram({
     name: 'carillon_attempt_seconds',
@@ -69,45 +69,45 @@ export function createMetrics(ports: {
   });
   const shed = new Counter({
     name: 'carillon_requests_shed_total',
-    help: 'Requests that a limit of the service refused with 503 before anything was done for them, by limit: requests, visitors, request_bytes or response_bytes.',
+    help: 'Requests rejected with 503 before they were processed, by exceeded limit: requests, visitors, request_bytes or response_bytes.',
     labelNames: ['reason'],
     registers,
   });
   const closed = new Counter({
     name: 'carillon_connections_closed_total',
-    help: 'Connections that the service closed since they passed a limit, by limit: head_timeout, body_timeout, drop_timeout, unread, pipelined or too_many.',
+    help: 'Connections closed by the service, by exceeded limit: head_timeout, body_timeout, drop_timeout, unread, pipelined or too_many.',
     labelNames: ['reason'],
     registers,
   });
   const limited = new Counter({
     name: 'carillon_requests_rate_limited_total',
-    help: 'Calls that a limit of the operator refused, by limit.',
+    help: 'Calls rejected by a rate limit, by limit.',
     labelNames: ['limit'],
     registers,
   });
   const groups = new Histogram({
     name: 'carillon_group_commit_writes',
-    help: 'How many writes one commit carried.',
+    help: 'Writes per group commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     registers,
   });
   const commits = new Histogram({
     name: 'carillon_commit_seconds',
-    help: 'How long one group of writes took, with its fsync.',
+    help: 'Duration of a group commit, including fsync.',
     buckets: SECONDS,
     registers,
   });
-  const heard = new Counter({
+  const commitEvents = new Counter({
     name: 'carillon_commit_events_total',
     help: 'Commits that this node was notified of, by origin: this process or another node.',
     labelNames: ['from'],
     registers,
   });
-  store.onCommitted((news) => {
-    heard.inc({ from: news.from === 'here' ? 'here' : 'elsewhere' });
-    // Each node counts what it ended itself, so that the sum is right.
-    if (news.from !== 'here') return;
-    for (const reason of news.ended.values()) hooksEnded.inc({ reason });
+  store.onCommitted((events) => {
+    commitEvents.inc({ from: events.from === 'here' ? 'here' : 'elsewhere' });
+    // Each node counts the hooks that it ended itself, so that the sum over all nodes is right.
+    if (events.from !== 'here') return;
+    for (const reason of events.ended.values()) hooksEnded.inc({ reason });
   });
   store.onGroup((writes, seconds) => {
     groups.observe(writes);
@@ -118,7 +118,7 @@ export function createMetrics(ports: {
     help: 'Age of the oldest pending delivery of a live hook; 0 when there is none.',
     registers,
     async collect() {
-      // Deliveries are numbered as they become pending, so the first one is the oldest one; no look at all of them.
+      // Delivery ids ascend, so the first one is the oldest: no full scan.
       const oldest = await store.read
         .selectFrom('pending_deliveries')
         .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
@@ -174,7 +174,7 @@ export function createMetrics(ports: {
   });
   new Gauge({
     name: 'carillon_attempts_in_flight',
-    help: 'Attempts in flight at this moment.',
+    help: 'Attempts in flight.',
     registers,
     collect() {
       this.set(ports.inFlight());
@@ -182,7 +182,7 @@ export function createMetrics(ports: {
   });
   new Gauge({
     name: 'carillon_hook_queues_leased',
-    help: 'Lanes that this node has taken up.',
+    help: 'Hook queues that this node leases.',
     registers,
     collect() {
       this.set(ports.queuesHeld());
@@ -190,7 +190,7 @@ export function createMetrics(ports: {
   });
   new Gauge({
     name: 'carillon_nodes',
-    help: 'Nodes that share the database and are known to live; 1 where a process has it alone.',
+    help: 'Live nodes that share the database; 1 for SQLite.',
     registers,
     async collect() {
       if (store.sessions === undefined) return this.set(1);

@@ -1,5 +1,3 @@
-/** Who may do what: permissions, roles, and the caller of a request. */
-
 const areas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
 
 export type Permission = `${(typeof areas)[number]}:${'read' | 'write'}`;
@@ -7,34 +5,37 @@ export type Permission = `${(typeof areas)[number]}:${'read' | 'write'}`;
 /** Every permission a key can carry (C2). */
 export const permissions: readonly Permission[] = areas.flatMap((area) => [`${area}:read`, `${area}:write`] as const);
 
-/** Least to most. Admins and owners are "admins" wherever the contract says so. */
+/** In ascending order. Where the contract says "admin", owners are included. */
 export const roles = ['member', 'admin', 'owner'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** Who is calling, as found by key and domain, or by the session of the console. */
+/** The authenticated caller of a request, found by key and domain or by a console session. */
 export type Caller = {
   readonly accountId: number;
   readonly userId: number;
   readonly role: Role;
-  /** 0 in the console. */
+  /** 0 for a console session. */
   readonly keyId: number;
-  /** 0 with a key. */
+  /** 0 for an API key. */
   readonly sessionId: number;
   readonly permissions: ReadonlySet<Permission>;
-  /** When the key ends, milliseconds since the epoch; null for never, and for a session: what it issues outlives it. */
+  /**
+   * Expiry of the key, milliseconds since the epoch; null for never. Also null for a session, because keys that
+   * it issues outlive it.
+   */
   readonly expiresAt: number | null;
 };
 
 /**
- * Who acts, as the audit log names them: user and key are 0 where nobody is known. `source` is the caller's address, or
- * one of the words below.
+ * Who performed an action, for the audit log; user and key are 0 if unknown. `source` is the caller's IP
+ * address or one of the names below.
  */
 export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };
 
 const noCaller = (source: string): Actor => ({ userId: 0, keyId: 0, source });
 
-/** Those who act without calling. */
+/** Actors without a request. */
 export const ENGINE = noCaller('engine');
 export const COMMAND_LINE = noCaller('command line');
 export const FIRST_START = noCaller('first start');
@@ -51,12 +52,11 @@ export function isAdmin(caller: { readonly role: Role }): boolean {
   return caller.role !== 'member';
 }
 
-/** Whether `role` stands above `other`. */
 export function outranks(role: Role, other: Role): boolean {
   return roles.indexOf(role) > roles.indexOf(other);
 }
 
-/** What a user of this role may do at most; a key is never wider than its user (C2). */
+/** The permissions of a role. A key never has more permissions than its user (C2). */
 export function permissionsOf(role: Role): readonly Permission[] {
   if (role !== 'member') return permissions;
   return permissions.filter((permission) => permission !== 'users:write' && permission !== 'company:write');

@@ -37,43 +37,42 @@ import { DatabaseLost, type Store, StoreError } from './store/store.ts';
 import { explain, findUnfinished } from './transfer/incomplete-transfers.ts';
 import { version } from './version.ts';
 
-/** How long a process whose database is lost still answers 503, so that callers hear of it. */
+/** How long a process still responds 503 after its database was lost, so that clients get a response. */
 const LOST_GRACE_MS = 250;
 
-/** Where the console was built: beside the source, and beside what the package holds. */
+/** The build output of the console, in the repository and in the package. */
 const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
 
-/** What a service takes from outside; a test hands in its own. */
+/** The dependencies of a service that tests can replace. */
 export type Ports = {
   readonly clock: Clock;
-  /** Measures whether nodes live, and how long others are waited for; the machine's own unless all of the world is simulated. */
+  /** Real-time clock for heartbeats and connection deadlines; replaced only in a full simulation. */
   readonly realClock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly resolve: Resolve;
-  /** Stands in for the one way out. */
+  /** Replaces outgoing HTTP requests. */
   readonly attempt?: Attempt;
-  /** Called when the process cannot go on; the default logs and ends it. */
+  /** Called on a fatal error; by default logs it and exits. */
   readonly onFatal: (error: unknown) => void;
-  /** The most pages of the database; for tests of a full disk. */
+  /** Maximum number of SQLite pages, to simulate a full disk. */
   readonly maxPages?: number;
-  /** Stands in for SQLite itself. */
+  /** Replaces SQLite itself. */
   readonly sqlite?: OpenOptions['sqlite'];
-  /** Stands in for the socket: answers the port that is listened on. */
+  /** Replaces listening on a socket; returns the port. */
   readonly listen?: typeof listen;
-  /** How long callers are waited for. */
+  /** Timeouts of connections and requests. */
   readonly timeouts?: Patience;
-  /** How dear a hash of a passphrase is. */
   readonly passphraseCost?: Cost | undefined;
 };
 
 export type Service = {
-  /** Where it listens. */
+  /** The URL of the socket; `baseUrl` is the public one. */
   readonly url: string;
   readonly baseUrl: string;
-  /** The account that was made because there was none. */
+  /** The account that was created because the database had none. */
   readonly firstAccount: FirstAccount | undefined;
-  /** Finishes what is in flight (10 s at most), writes everything down, closes everything. */
+  /** Graceful shutdown: finishes work in flight (at most 10 s), flushes and closes everything. */
   stop(): Promise<void>;
 };
 
@@ -85,7 +84,7 @@ export class StartError extends Error {
   }
 }
 
-/** The composition root: config → store → engine → app; started in order, stopped in the opposite one. */
+/** The composition root: config → store → dispatcher → app; started in this order, stopped in reverse. */
 export async function startService(config: Config, given: Partial<Ports> = {}): Promise<Service> {
   const clock = given.clock ?? systemClock;
   const realClock = given.realClock ?? systemClock;
@@ -97,8 +96,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     isEnding = true;
     end(error);
   };
-  const waiting = given.timeouts ?? patience;
-  const { drainMs } = waiting;
+  const timeouts = given.timeouts ?? patience;
+  const { drainMs } = timeouts;
   let baseUrl = config.baseUrl ?? '';
 
   const store = await openStore({
@@ -128,7 +127,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const sessions = createSessionAuthenticator({ store, clock, log });
     const denials = new DeniedRequestLog({ store, clock, log });
     const fetches = new ReadReceipts({ store, clock, log });
-    // Where no mail goes out, none is pending.
+    // Without a mail server, no alerts are stored.
     const notices = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
     const routePorts = { guard, random, log, baseUrl: () => baseUrl, notices, quotas };
@@ -152,12 +151,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
     };
     const cookie = new SessionCookie(() => baseUrl);
-    const publicDoor = apiRouteGroup(routes, authenticator, (caller, path, ids) => fetches.add(caller, path, ids));
-    const ownDoor = consoleRouteGroup([...routes, ...consoleRoutes(consolePorts)], sessions, {
+    const apiGroup = apiRouteGroup(routes, authenticator, (caller, path, ids) => fetches.add(caller, path, ids));
+    const consoleGroup = consoleRouteGroup([...routes, ...consoleRoutes(consolePorts)], sessions, {
       cookie,
       baseUrl: () => baseUrl,
     });
-    const delivering = await createBackground(config, {
+    const background = await createBackground(config, {
       store,
       clock,
       realClock,
@@ -168,7 +167,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       metrics: () => metrics,
       baseUrl: () => baseUrl,
     });
-    const { inFlight, queuesHeld } = delivering;
+    const { inFlight, queuesHeld } = background;
     const metrics = createMetrics({ store, clock, inFlight, queuesHeld, mails: config.smtpUrl !== undefined });
     const isServing = config.role !== 'delivery';
     let document: unknown;
@@ -178,8 +177,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       random,
       log,
       metrics,
-      doors: isServing ? [publicDoor, ownDoor] : [],
-      open: isServing ? { door: ownDoor, rows: openRoutes(consolePorts), cookie } : undefined,
+      doors: isServing ? [apiGroup, consoleGroup] : [],
+      open: isServing ? { door: consoleGroup, rows: openRoutes(consolePorts), cookie } : undefined,
       subscribed: isServing ? [calendarAddress({ store, log, baseUrl: () => baseUrl })] : [],
       health: {
         clock,
@@ -213,20 +212,20 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       limits,
       wrongKeys: config.wrongKeys,
       isOverPendingQuota: (accountId) => backlog.isFull(accountId),
-      timeouts: waiting,
+      timeouts,
     });
     const port = await (given.listen ?? listen)(app.server, config);
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
-    // Only now: a start that fails must not use up the one showing of the key.
+    // Only after listening has succeeded: the key is shown only once, and a failed start would lose it.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), random));
-    await delivering.start();
-    // Once more: of an import that has begun meanwhile and this service, one sees the other.
-    await rejectIncomplete(store).catch(async (fault: unknown) => {
-      await Promise.all([closeServer(app.server, realClock, drainMs), delivering.stop(0)]);
-      throw fault;
+    await background.start();
+    // Check again: an import and a service that start concurrently cannot both miss each other.
+    await rejectIncomplete(store).catch(async (error: unknown) => {
+      await Promise.all([closeServer(app.server, realClock, drainMs), background.stop(0)]);
+      throw error;
     });
-    delivering.startRetention();
+    background.startRetention();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
     for (const open of openOrigins(config.corsOrigins)) log.warn({ event: 'cors.open_origin', ...open });
 
@@ -234,7 +233,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const stop = async () => {
       log.info({ event: 'stopping' });
       app.drain();
-      await Promise.all([closeServer(app.server, realClock, drainMs), delivering.stop()]);
+      await Promise.all([closeServer(app.server, realClock, drainMs), background.stop()]);
       await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
@@ -254,7 +253,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   }
 }
 
-/** Nothing is served or told of a database that holds half of an import. */
+/** Throws StartError if the database contains an incomplete import. */
 async function rejectIncomplete(store: Store): Promise<void> {
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined) throw new StartError(explain(unfinished));
@@ -274,17 +273,17 @@ async function listen(server: HttpServer, { host, port }: Config): Promise<numbe
 
 function reasonFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'EADDRINUSE') return 'something else is listening there; --port names another';
+  if (code === 'EADDRINUSE') return 'the port is in use; choose another one with --port';
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'this machine has no such address';
-  if (code === 'EACCES') return 'this user may not use that port';
+  if (code === 'EACCES') return 'this user is not permitted to use the port';
   return error instanceof Error ? error.message : String(error);
 }
 
-function endProcess(log: Log, beats: Clock): (error: unknown) => void {
+function endProcess(log: Log, realClock: Clock): (error: unknown) => void {
   return (error) => {
     log.fatal({ event: 'fatal', err: error });
     const exit = () => process.exit(1);
-    if (error instanceof DatabaseLost) beats.after(LOST_GRACE_MS, exit);
+    if (error instanceof DatabaseLost) realClock.after(LOST_GRACE_MS, exit);
     else exit();
   };
 }

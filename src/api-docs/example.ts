@@ -2,11 +2,11 @@ import type { JsonSchema } from '../http/fields/field.ts';
 import { idNames, type Route } from '../http/routes/route.ts';
 import { propertiesOf, requiredOf } from './schema-shape.ts';
 
-/** One call of a route, ready to be pasted: for a shell, and with the SDK. */
+/** An example call of a route, as a shell command and with the SDK. */
 export type Example = { readonly curl: string; readonly sdk: string };
 
-/** What the SDK calls otherwise than the address does. */
-const OTHERWISE: Readonly<Record<string, string>> = {
+/** SDK methods whose names do not follow from the path. */
+const SDK_NAMES: Readonly<Record<string, string>> = {
   'DELETE /calendars/{calendar_id}': 'calendars.revoke',
   'DELETE /keys/{key_id}': 'keys.revoke',
   'DELETE /hooks/{hook_id}/secret': 'hooks.deleteSecret',
@@ -14,7 +14,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   'POST /events/import': 'events.import',
 };
 
-/** A small file of a calendar. */
 const ICS = [
   'BEGIN:VCALENDAR',
   'VERSION:2.0',
@@ -28,35 +27,34 @@ const ICS = [
   '',
 ].join('\r\n');
 
-/** Every id of an example. */
 const ID = '1';
 
-/** A call of this route as somebody would make it, with what it requires and nothing else. */
-export function exampleOf(row: Route, baseUrl: string): Example {
-  const address = `${baseUrl}/v2${row.path.replace(/\{\w+\}/g, ID)}`;
-  const body = bodyOf(row);
+/** A call of this route with only its required input. */
+export function exampleOf(route: Route, baseUrl: string): Example {
+  const url = `${baseUrl}/v2${route.path.replace(/\{\w+\}/g, ID)}`;
+  const body = bodyOf(route);
   const lines = [
-    `curl${row.method === 'GET' ? '' : ` -X ${row.method}`} '${address}'`,
+    `curl${route.method === 'GET' ? '' : ` -X ${route.method}`} '${url}'`,
     `-H "domain: $CARILLON_DOMAIN" -H "key: $CARILLON_KEY"`,
     ...(body === undefined ? [] : [`-H 'content-type: application/json' -d '${JSON.stringify(body)}'`]),
   ];
-  return { curl: lines.join(' \\\n  '), sdk: sdkOf(row, body) };
+  return { curl: lines.join(' \\\n  '), sdk: sdkOf(route, body) };
 }
 
-function sdkOf(row: Route, body: unknown): string {
-  const [collection = '', ...rest] = (row.aliasOf ?? row.path).split('/').filter((part) => part !== '');
+function sdkOf(route: Route, body: unknown): string {
+  const [collection = '', ...rest] = (route.aliasOf ?? route.path).split('/').filter((part) => part !== '');
   const resourceType = collection.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-  const name = OTHERWISE[`${row.method} ${row.path}`] ?? `${resourceType}.${methodOf(row, rest.at(-1) ?? '')}`;
-  const taken = [...idNames(row.path).map(() => ID), ...(body === undefined ? [] : [literal(body)])];
-  return `await carillon.${name}(${taken.join(', ')})`;
+  const name = SDK_NAMES[`${route.method} ${route.path}`] ?? `${resourceType}.${methodOf(route, rest.at(-1) ?? '')}`;
+  const args = [...idNames(route.path).map(() => ID), ...(body === undefined ? [] : [literal(body)])];
+  return `await carillon.${name}(${args.join(', ')})`;
 }
 
-/** What the SDK calls it: what is asked for by its own word, all else by what is done. */
-function methodOf(row: Route, last: string): string {
-  if (row.method === 'GET') return row.mode === 'follow' || 'offset' in row.parameters ? 'list' : 'get';
-  if (row.method === 'PUT') return 'update';
-  if (row.method === 'DELETE') return 'delete';
-  return row.path.includes('}/') ? last : 'create';
+/** The name of the SDK method: the action of the path, or a verb by HTTP method. */
+function methodOf(route: Route, last: string): string {
+  if (route.method === 'GET') return route.mode === 'follow' || 'offset' in route.parameters ? 'list' : 'get';
+  if (route.method === 'PUT') return 'update';
+  if (route.method === 'DELETE') return 'delete';
+  return route.path.includes('}/') ? last : 'create';
 }
 
 function literal(value: unknown): string {
@@ -66,16 +64,16 @@ function literal(value: unknown): string {
     .replace(/\}$/, ' }');
 }
 
-/** The fields that a creation requires; of a change, where none is, the first that can be given. */
+/** The required fields of a body; if there are none, its first field. */
 function bodyOf({ body }: Route): Readonly<Record<string, unknown>> | undefined {
   if (body === undefined) return undefined;
   const fields = Object.entries(propertiesOf(body));
   const required = fields.filter(([name]) => requiredOf(body).includes(name));
-  const some = required.length > 0 ? required : fields.slice(0, 1);
-  return Object.fromEntries(some.map(([name, schema]) => [name, given(name, schema)]));
+  const shown = required.length > 0 ? required : fields.slice(0, 1);
+  return Object.fromEntries(shown.map(([name, schema]) => [name, exampleValue(name, schema)]));
 }
 
-function given(name: string, schema: JsonSchema): unknown {
+function exampleValue(name: string, schema: JsonSchema): unknown {
   if (Array.isArray(schema.enum)) return schema.enum.includes('new_event') ? 'new_event' : schema.enum[0];
   if (name === 'overlap') return 3_600;
   if (name === 'ics') return ICS;

@@ -1,7 +1,7 @@
-/** What may stand in a page: text, which is escaped; HTML, which is not; and any number of either. */
+/** Content of a page: text, which is escaped; HTML, which is not; or a list of both. */
 export type Content = string | number | Html | readonly Content[];
 
-/** Text that is HTML already. */
+/** Trusted HTML, inserted without escaping. */
 export class Html {
   readonly text: string;
 
@@ -10,14 +10,14 @@ export class Html {
   }
 }
 
-/** HTML with values in it: html`<b>${name}</b>`. What is text in it stays text, in elements and in quoted attributes. */
+/** A template tag for HTML: html`<b>${name}</b>`. Text values are escaped, for elements and quoted attributes. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
-  const parts = strings.map((string, index) => string + shown(values[index] ?? ''));
+  const parts = strings.map((string, index) => string + render(values[index] ?? ''));
   return new Html(parts.join(''));
 }
 
-function shown(value: Content): string {
+function render(value: Content): string {
   if (value instanceof Html) return value.text;
   if (typeof value === 'string') return value.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
-  return typeof value === 'number' ? String(value) : value.map(shown).join('');
+  return typeof value === 'number' ? String(value) : value.map(render).join('');
 }

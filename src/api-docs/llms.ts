@@ -3,7 +3,7 @@ import { StaticResponse } from '../http/static/static-response.ts';
 import type { Documented } from './page.ts';
 import { byResourceType } from './schema-shape.ts';
 
-/** `/llms.txt`: the interface for a language model that is to write an integration; every line derived or said once. */
+/** `/llms.txt`: the API for a language model that writes an integration. */
 export function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
   const resourceTypes = [...byResourceType(routes)].map(([resourceType, rows]) =>
     [
@@ -18,12 +18,12 @@ export function llmsText({ routes, baseUrl, version }: Documented): StaticRespon
 
 - Every call to ${baseUrl}/v2 carries the headers \`key\` and \`domain\`. JSON in and out.
 - A hook is one target_url and one kind: ${hookKinds.join(', ')}.
-- A notification is a POST of \`{"resource_url":"…"}\`; fetch that address with your key. Answer 200 when the work is safe. 401 ends the hook at once,
-  three failures in a row end it. Repeated deliveries have the same \`Webhook-Id\`. Only addresses below ${baseUrl}/v2 are ever to be fetched.
-- What was missed is in GET /v2/notifications, by cursor.
-- Values are strings, but hours, minutes and billed of a time entry; days are written yyyymmdd; lists have at most 1000 records and 8 MiB a page: follow the Link header; errors are problem+json with a \`code\`.
-- [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and answers
-- [The interface, to read](${baseUrl}/docs): the same with examples
+- A notification is a POST of \`{"resource_url":"…"}\`; fetch that URL with your key. Respond 200 when the work is stored safely. 401 ends the hook immediately,
+  three failures in a row end it. Repeated deliveries have the same \`Webhook-Id\`. Only fetch URLs below ${baseUrl}/v2.
+- Missed notifications are in GET /v2/notifications, by cursor.
+- Values are strings, except hours, minutes and billed of a time entry; days are written yyyymmdd; lists have at most 1000 records and 8 MiB a page: follow the Link header; errors are problem+json with a \`code\`.
+- [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and responses
+- [API documentation](${baseUrl}/docs): the same with examples
 
 ${resourceTypes.join('\n\n')}
 `;

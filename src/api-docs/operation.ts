@@ -5,7 +5,7 @@ import { exampleOf } from './example.ts';
 import { type Content, type Html, html } from './html.ts';
 import { formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from './schema-shape.ts';
 
-/** Where a route stands on the page. */
+/** The anchor of a route on the page. */
 export function anchorOf({ method, path }: Route): string {
   return `${method}${path}`
     .toLowerCase()
@@ -13,23 +13,23 @@ export function anchorOf({ method, path }: Route): string {
     .replace(/-$/, '');
 }
 
-/** One route: what it does, who may, what it takes, what it answers, a call to paste. */
+/** The documentation of a route: description, permission, input, output and an example call. */
 export function operation(row: Route, baseUrl: string, common: ReadonlySet<ProblemCode>): Html {
   const { curl, sdk } = exampleOf(row, baseUrl);
   return html`
 <section id="${anchorOf(row)}">
 <h3><b class="${row.method.toLowerCase()}">${row.method}</b>/v2${row.path}</h3>
-<p>${row.description} <span class="soft">Permission: ${permissionOf(row)}. Answers ${row.status}.${told(row)}</span></p>
-${taken('Query', parametersOf(row))}
-${taken(
+<p>${row.description} <span class="soft">Permission: ${permissionOf(row)}. Returns ${row.status}.${recordedKinds(row)}</span></p>
+${inputTable('Query', parametersOf(row))}
+${inputTable(
   'Headers',
   headersOf(row).map(({ name, says }) => [html`<code>${name}</code>`, says]),
 )}
-${taken('Body', bodyOf(row))}
+${inputTable('Body', bodyOf(row))}
 <pre><code>${curl}</code></pre>
 <pre><code>${sdk}</code></pre>
-${answered(recordOf(row.answer))}
-${refusals(row, common)}
+${outputTable(recordOf(row.answer))}
+${problemLinks(row, common)}
 </section>`;
 }
 
@@ -37,10 +37,10 @@ function permissionOf({ permission }: Route): Content {
   return permission === undefined ? 'any key' : html`<code>${permission}</code>`;
 }
 
-/** Which kinds the call may make happen. */
-function told({ records }: Route): Content {
+/** The kinds of occurrence that the call may record. */
+function recordedKinds({ records }: Route): Content {
   if (records.length === 0) return '';
-  return html` May be told of as ${records.map((kind, index) => html`${index > 0 ? ', ' : ''}<code>${kind}</code>`)}.`;
+  return html` May be notified as ${records.map((kind, index) => html`${index > 0 ? ', ' : ''}<code>${kind}</code>`)}.`;
 }
 
 function parametersOf({ parameters }: Route): readonly Content[][] {
@@ -57,32 +57,31 @@ function bodyOf({ body }: Route): readonly Content[][] {
   ]);
 }
 
-/** What a call takes at one place, where it takes anything there. */
-function taken(where: string, rows: readonly (readonly Content[])[]): Content {
+/** A table of the input in one place; empty if there is none. */
+function inputTable(where: string, rows: readonly (readonly Content[])[]): Content {
   return rows.length === 0 ? '' : table([where, 'Meaning'], rows);
 }
 
-function answered(record: Properties): Content {
+function outputTable(record: Properties): Content {
   const rows = Object.entries(record).map(([name, schema]) => [
     html`<code>${name}</code>`,
-    html`${String(schema.description ?? '')} <span class="soft">${inWords(formOf(schema))}</span>`,
+    html`${String(schema.description ?? '')} <span class="soft">${formText(formOf(schema))}</span>`,
   ]);
   if (rows.length === 0) return '';
   return html`<details><summary>The record</summary>${table(['Field', 'Meaning'], rows)}</details>`;
 }
 
-function inWords(form: ReturnType<typeof formOf>): string {
+function formText(form: ReturnType<typeof formOf>): string {
   return 'words' in form ? form.words.map((word) => (word === '' ? '(empty)' : word)).join(', ') : form.is;
 }
 
-function refusals(row: Route, common: ReadonlySet<ProblemCode>): Content {
+function problemLinks(row: Route, common: ReadonlySet<ProblemCode>): Content {
   const own = problemsOf(row).filter((code) => !common.has(code));
   if (own.length === 0) return '';
   const links = own.map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`);
-  return html`<p class="soft">Beside what every call can answer:${links}</p>`;
+  return html`<p class="soft">In addition to the problems of every call:${links}</p>`;
 }
 
-/** A table. */
 export function table(heads: readonly string[], rows: readonly (readonly Content[])[]): Html {
   return html`<table>
 <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>

@@ -9,13 +9,12 @@ import { anchorOf, operation, table } from './operation.ts';
 import { byResourceType } from './schema-shape.ts';
 import { style } from './style.ts';
 
-/** What the page is made of. */
 export type Documented = { readonly routes: readonly Route[]; readonly baseUrl: string; readonly version: string };
 
 /**
- * `/docs` (X6): every route, parameter, field and problem, derived from the rows; one page without a script, whole
- * without internet. To a browser it is of no origin (`sandbox`): whatever came to stand in it could reach neither the
- * console's session nor anything else.
+ * `/docs` (X6): every route, parameter, field and problem, derived from the routes; one page without scripts or
+ * external resources. `sandbox` gives it an opaque origin, so that injected content could not use the console's
+ * session.
  */
 export function docsPage(documented: Documented): StaticResponse {
   const policy = [
@@ -45,7 +44,7 @@ function render({ routes, baseUrl, version }: Documented): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Carillon: the interface</title>
+<title>Carillon API</title>
 <style>${new Html(style)}</style>
 </head>
 <body>
@@ -63,13 +62,13 @@ ${chapters.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
 ${resourceTypes.map(([resourceType, rows]) => contents(resourceType, rows))}
 </nav>
 <main id="content">
-<h1>Carillon: the interface</h1>
-<p class="soft">Version ${version}, at <code>${baseUrl}</code>. Everything below is derived from what this service runs.</p>
+<h1>Carillon API</h1>
+<p class="soft">Version ${version}, at <code>${baseUrl}</code>. This page is generated from the running service.</p>
 ${chapters.map(({ id, title, text: content }) => html`<h2 id="${id}">${title}</h2>${content}`)}
 ${resourceTypes.map(([resourceType, rows]) => html`<h2 id="${resourceType}">${resourceType}</h2>${rows.map((row) => operation(row, baseUrl, common))}`)}
 <h2 id="problems">Problems</h2>
-<p>Every call can answer ${[...common].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
-${table(['Code', 'Means'], Object.entries(problems).map(problemRow))}
+<p>Every call can return ${[...common].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
+${table(['Code', 'Meaning'], Object.entries(problems).map(problemRow))}
 </main>
 </body>
 </html>
@@ -87,7 +86,7 @@ function problemRow([code, { status, detail }]: [string, { status: number; detai
   return [html`<span id="problem-${code}">${status} <code>${code}</code></span>`, detail];
 }
 
-/** What every route can answer: said once, and not at each. */
+/** The problems of every route, which are listed once and not for each route. */
 function commonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
   const all = Object.keys(problems) as ProblemCode[];
   return new Set(all.filter((code) => routes.every((row) => problemsOf(row).includes(code))));

@@ -1,20 +1,17 @@
 import type { JsonSchema } from '../http/fields/field.ts';
 import type { Route } from '../http/routes/route.ts';
 
-/** Fields by name. */
 export type Properties = Readonly<Record<string, JsonSchema>>;
 
-/** The fields of an object. */
 export function propertiesOf(schema: JsonSchema | undefined): Properties {
   return (schema?.properties ?? {}) as Properties;
 }
 
-/** The fields that an object cannot be without. */
 export function requiredOf(schema: JsonSchema | undefined): readonly string[] {
   return (schema?.required ?? []) as readonly string[];
 }
 
-/** The fields of the record in an answer: of `{ data }`, of each item of a list, or of what stands at the top. */
+/** The fields of the record in a response: of `data`, of the items of a list, or of the response itself. */
 export function recordOf(answer: JsonSchema): Properties {
   const properties = propertiesOf(answer);
   const { data } = properties;
@@ -22,24 +19,24 @@ export function recordOf(answer: JsonSchema): Properties {
   return propertiesOf((data.items ?? data) as JsonSchema);
 }
 
-/** `must be a …` without its beginning. */
+/** An error message `must be a …` without `must be`. */
 export function formIn(must: unknown): string {
   return String(must).replace(/^must be /, '');
 }
 
-/** The words of a field that takes one of a few. "0" is one where it means no; elsewhere it is another spelling of none. */
+/** The string values of an enumeration. "0" is included only if "1" is, too; otherwise it is an alias for none. */
 export function wordsIn(schema: JsonSchema): readonly string[] {
   const words = Array.isArray(schema.enum) ? schema.enum : [];
   const texts = words.filter((word): word is string => typeof word === 'string');
   return texts.includes('1') ? texts : texts.filter((word) => word !== '0');
 }
 
-/** Whether a field is yes or no, whatever else it takes. */
+/** Whether a field accepts booleans. */
 export function isFlag({ enum: words, type }: JsonSchema): boolean {
   return Array.isArray(words) ? words.includes(true) : Array.isArray(type) && type.includes('boolean');
 }
 
-/** How a value is answered: its possible words, or what it looks like. */
+/** The form of an output value: its possible values, or a description of its format. */
 export function formOf(schema: JsonSchema): { readonly words: readonly string[] } | { readonly is: string } {
   if (schema.type === 'integer')
     return { is: Array.isArray(schema.enum) ? `number, ${schema.enum.join(' or ')}` : 'number' };
@@ -58,7 +55,7 @@ function listForm(items: JsonSchema): string {
   return names.length === 0 ? 'list of strings' : `list of { ${names.join(', ')} }`;
 }
 
-/** The rows of one noun, by the first part of their path. */
+/** The routes by resource, which is the first segment of their path. */
 export function byResourceType(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
   return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
 }

@@ -1,4 +1,4 @@
-/** How the page of `/docs` looks: light or dark as the reader has it, readable at any width, nothing from elsewhere. */
+/** The style sheet of `/docs`: light and dark, responsive, without external resources. */
 export const style = `
 :root {
   color-scheme: light dark;

@@ -8,16 +8,16 @@ import { claimMails, closeMail, type Mail, makeMails, postponeMail, readMail } f
 import { type Decision, decide, type Outcome } from './retry-policy.ts';
 import type { Post } from './smtp.ts';
 
-/** How often it is looked for what is due. */
-const LOOK_MS = 10_000;
+/** How often due mails are polled. */
+const POLL_INTERVAL_MS = 10_000;
 
-/** How many mails are handed over at once. */
+/** Mails sent concurrently. */
 const SEND_CONCURRENCY = 4;
 
-/** What one conversation with the server may take, from the name to the end. */
+/** Timeout for sending one mail, including name resolution. */
 const SEND_TIMEOUT_MS = 25_000;
 
-/** After a decision could not be written down: when it is tried again. */
+/** Delay before storing a result is retried. */
 const WRITE_RETRY_DELAY_MS = 500;
 
 export type MailerPorts = {
@@ -32,40 +32,43 @@ export type MailerPorts = {
 };
 
 /**
- * Mails owners what they are pending (X10): looks, takes up what is due, hands it over, and writes down what has become of it.
- * Nothing is held open while it speaks with the server: no transaction, no lock. A mail that was handed over just before a
- * crash goes out again, under the same Message-ID.
+ * Sends hook alerts to the owners of hooks by mail (X10): polls, claims due mails, sends them and stores the
+ * results. No transaction or lock is held while a mail is sent. A mail that was sent just before a crash is
+ * sent again with the same Message-ID.
  */
 export class Mailer {
   readonly #ports: MailerPorts;
-  readonly #underWay = new Set<AbortController>();
-  #looking: Promise<void> = Promise.resolve();
+  readonly #sending = new Set<AbortController>();
+  #polling: Promise<void> = Promise.resolve();
   #stopping = false;
-  #cancelLook: () => void = () => undefined;
+  #cancelPoll: () => void = () => undefined;
 
   constructor(ports: MailerPorts) {
     this.#ports = ports;
   }
 
-  /** Looks, and from then on every few seconds. */
+  /** Polls immediately, then periodically. */
   start(): void {
-    this.#looking = this.#look().then(() => {
-      if (!this.#stopping) this.#cancelLook = this.#ports.clock.after(LOOK_MS, () => this.start());
+    this.#polling = this.#poll().then(() => {
+      if (!this.#stopping) this.#cancelPoll = this.#ports.clock.after(POLL_INTERVAL_MS, () => this.start());
     });
   }
 
-  /** Takes nothing up any more; what is being handed over may finish for `graceMs`, and the rest is sent after the next start. */
+  /**
+   * Stops claiming mails. Mails that are being sent may finish within `graceMs`; the others are sent after the
+   * next start.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
-    this.#cancelLook();
-    const cut = startDeadline(this.#ports.clock, graceMs, () => {
-      for (const conversation of this.#underWay) conversation.abort();
+    this.#cancelPoll();
+    const cancel = startDeadline(this.#ports.clock, graceMs, () => {
+      for (const controller of this.#sending) controller.abort();
     });
-    await this.#looking;
-    cut();
+    await this.#polling;
+    cancel();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { store, holder, clock, log } = this.#ports;
     try {
       await makeMails(store, clock.now());
@@ -87,27 +90,27 @@ export class Mailer {
     if (content === undefined) return this.#write(() => closeMail(store, mail));
     const place = { domain: content.domain, baseUrl: baseUrl(), keptMs };
     const messageId = messageIdOf(mail, place.baseUrl);
-    const letter = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
-    const outcome = await this.#within(SEND_TIMEOUT_MS, (signal) => post.send(letter, signal));
+    const message = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
+    const outcome = await this.#withTimeout(SEND_TIMEOUT_MS, (signal) => post.send(message, signal));
     const decision = decide(outcome, mail);
     this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
-    await this.#write(() => this.#settle(mail, decision));
+    await this.#write(() => this.#complete(mail, decision));
   }
 
-  /** A stop waits for it, and ends it when that takes too long. */
-  async #within<T>(milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const conversation = new AbortController();
-    const cancel = startDeadline(this.#ports.clock, milliseconds, () => conversation.abort());
-    this.#underWay.add(conversation);
+  /** Runs work with an abort signal that fires on timeout or when a stop takes too long. */
+  async #withTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    const cancel = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
+    this.#sending.add(controller);
     try {
-      return await work(conversation.signal);
+      return await work(controller.signal);
     } finally {
       cancel();
-      this.#underWay.delete(conversation);
+      this.#sending.delete(controller);
     }
   }
 
-  #settle(mail: Mail, decision: Decision): Promise<void> {
+  #complete(mail: Mail, decision: Decision): Promise<void> {
     const { store, holder, clock } = this.#ports;
     const now = clock.now();
     switch (decision.is) {
@@ -120,7 +123,7 @@ export class Mailer {
     }
   }
 
-  /** What the server has taken is not handed over again because the database was away for a moment. */
+  /** Retries until the database is available, so that a mail that the server has accepted is not sent again. */
   async #write(work: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
@@ -133,18 +136,18 @@ export class Mailer {
     }
   }
 
-  #report(mail: Mail, decision: Decision, outcome: Outcome, facts: Record<string, unknown>): void {
+  #report(mail: Mail, decision: Decision, outcome: Outcome, details: Record<string, unknown>): void {
     const { log, onMail } = this.#ports;
-    const about = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...facts };
+    const fields = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...details };
     const reason = 'reason' in outcome ? { reason: outcome.reason } : {};
     onMail(decision.is);
-    if (decision.is === 'sent') log.info({ event: 'mail.sent', ...about });
-    if (decision.is === 'retry') log.warn({ event: 'mail.failed', ...about, ...reason, wait_ms: decision.waitMs });
-    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...about, ...reason });
+    if (decision.is === 'sent') log.info({ event: 'mail.sent', ...fields });
+    if (decision.is === 'retry') log.warn({ event: 'mail.failed', ...fields, ...reason, wait_ms: decision.waitMs });
+    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...fields, ...reason });
   }
 }
 
-/** No other mail of any service has it: ids begin anew with a new database, moments do not. */
+/** A globally unique Message-ID. The timestamp is part of it because ids start again in a new database. */
 function messageIdOf({ mailId, madeAt }: Mail, baseUrl: string): string {
   return `<carillon.${mailId}.${madeAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
 }

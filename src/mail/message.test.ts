@@ -18,9 +18,9 @@ test('X10 a letter says which hook, why, until when it can be restored and how; 
   const { subject, text, html } = renderMessage([hook], place);
   assert.equal(subject, 'Hook 7 has ended (acme.test)');
   const says = [
-    'It tells https://user.example/… of new_event.',
+    'It notifies https://user.example/… of new_event.',
     'It ended on 2027-01-31 12:00:00 UTC: three attempts in a row failed, the last one with 500.',
-    'To be restored until 2027-03-02: POST https://calendar.example/v2/hooks/7/restore',
+    'It can be restored until 2027-03-02: POST https://calendar.example/v2/hooks/7/restore',
     'curl -X POST https://calendar.example/v2/hooks/7/restore -H',
   ];
   for (const one of says) {

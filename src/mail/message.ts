@@ -1,19 +1,19 @@
 import type { What } from '../delivery/outbox/hook-alerts.ts';
 import { maskTarget } from '../log.ts';
 
-/** A hook, as a mail tells of it. */
+/** A hook that failed or ended. */
 export type HookAlert = {
   readonly what: What;
   readonly hookId: number;
   readonly kind: string;
   readonly target: string;
   readonly lastOutcome: string;
-  /** When it is tried again, while it fails; milliseconds since the epoch. */
+  /** When a failing hook is retried; milliseconds since the epoch. */
   readonly dueAt: number | null;
   readonly endedAt: number | null;
 };
 
-/** Of whose hooks, and where they are. */
+/** The account of the hooks, and the service. */
 export type Place = {
   readonly domain: string;
   readonly baseUrl: string;
@@ -21,42 +21,42 @@ export type Place = {
   readonly keptMs: number;
 };
 
-/** What is read: the same twice, for whoever wants it plain. */
+/** A mail with the same content as plain text and as HTML. */
 export type Message = { readonly subject: string; readonly text: string; readonly html: string };
 
-/** One piece of a letter. Both of its forms are made of these. */
-type Piece =
-  | { readonly is: 'title' | 'hook' | 'says' | 'call'; readonly text: string }
+/** A part of a mail, rendered as plain text and as HTML. */
+type Part =
+  | { readonly is: 'title' | 'hook' | 'paragraph' | 'call'; readonly text: string }
   | { readonly is: 'link'; readonly text: string; readonly url: string };
 
-/** So many hooks are listed; how many more there are is said. */
+/** Beyond this, hooks are only counted. */
 const MAX_LISTED = 200;
 
-/** Tells somebody of hooks of theirs; at least one. */
+/** Renders the mail to the owner of at least one failing or ended hook. */
 export function renderMessage(hooks: readonly HookAlert[], place: Place): Message {
   const title = titleOf(hooks);
-  const pieces = [
+  const parts = [
     { is: 'title', text: `${title}, at ${place.domain}` } as const,
     ...introduction(hooks),
-    ...hooks.slice(0, MAX_LISTED).flatMap((hook) => piecesOf(hook, place)),
-    ...rest(hooks.length - MAX_LISTED, place),
+    ...hooks.slice(0, MAX_LISTED).flatMap((hook) => partsOf(hook, place)),
+    ...moreHooks(hooks.length - MAX_LISTED, place),
     ...howToRestore(hooks, place),
   ];
   return {
     subject: `${title} (${place.domain})`,
-    text: `${pieces.map(plain).join('\n\n')}\n`,
-    html: page(title, pieces.map(marked).join('\n')),
+    text: `${parts.map(toText).join('\n\n')}\n`,
+    html: page(title, parts.map(toHtml).join('\n')),
   };
 }
 
-/** Says that mails arrive. */
+/** Renders a test mail. */
 export function testMessage(baseUrl: string): Message {
-  const title = 'Mails of Carillon arrive';
-  const says = `Somebody asked the service at ${baseUrl} for this mail, to see whether it arrives. Nothing is to be done.`;
+  const title = 'Test mail from Carillon';
+  const content = `This is a test mail from the service at ${baseUrl}. You do not have to do anything.`;
   return {
     subject: title,
-    text: `${title}\n\n${says}\n`,
-    html: page(title, `<h1>${title}</h1>\n<p>${escaped(says)}</p>`),
+    text: `${title}\n\n${content}\n`,
+    html: page(title, `<h1>${title}</h1>\n<p>${escapeHtml(content)}</p>`),
   };
 }
 
@@ -74,84 +74,88 @@ function titleOf(hooks: readonly HookAlert[]): string {
   return parts.join(', ');
 }
 
-function introduction(hooks: readonly HookAlert[]): Piece[] {
-  const failing = 'A failing hook ends at its third failure in a row. Mend what receives it, and nothing is lost.';
+function introduction(hooks: readonly HookAlert[]): Part[] {
+  const failing = 'A failing hook ends at its third failure in a row. Repair its receiver, and nothing is lost.';
   const ended =
-    'Nothing goes out to an ended hook any more. Nothing is lost either: once it is restored, it is sent what it missed.';
+    'An ended hook receives nothing. Nothing is lost: when it is restored, it receives everything that it missed.';
   return [
-    ...(hooks.some(isEnded) ? [{ is: 'says', text: ended } as const] : []),
-    ...(hooks.every(isEnded) ? [] : [{ is: 'says', text: failing } as const]),
+    ...(hooks.some(isEnded) ? [{ is: 'paragraph', text: ended } as const] : []),
+    ...(hooks.every(isEnded) ? [] : [{ is: 'paragraph', text: failing } as const]),
   ];
 }
 
-function piecesOf(hook: HookAlert, { baseUrl, keptMs }: Place): Piece[] {
+function partsOf(hook: HookAlert, { baseUrl, keptMs }: Place): Part[] {
   const { hookId, kind, target, endedAt } = hook;
-  const pieces: Piece[] = [
+  const parts: Part[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
-    { is: 'says', text: `It tells ${maskTarget(target)} of ${kind}. ${becauseOf[hook.what](hook)}` },
+    { is: 'paragraph', text: `It notifies ${maskTarget(target)} of ${kind}. ${explanations[hook.what](hook)}` },
     { is: 'link', text: `Hook ${hookId} in the console`, url: `${baseUrl}/#/hooks/${hookId}` },
   ];
-  if (endedAt === null) return pieces;
-  const until = moment(endedAt + keptMs).slice(0, 10);
-  return [...pieces, { is: 'says', text: `To be restored until ${until}: POST ${restoring(hookId, baseUrl)}` }];
+  if (endedAt === null) return parts;
+  const until = formatTime(endedAt + keptMs).slice(0, 10);
+  return [
+    ...parts,
+    { is: 'paragraph', text: `It can be restored until ${until}: POST ${restoreUrl(hookId, baseUrl)}` },
+  ];
 }
 
-const because = (hook: HookAlert, says: string) => `It ended on ${moment(hook.endedAt ?? 0)} UTC: ${says}.`;
+const endedBecause = (hook: HookAlert, reason: string) =>
+  `It ended on ${formatTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
 
-const becauseOf: Readonly<Record<What, (hook: HookAlert) => string>> = {
+const explanations: Readonly<Record<What, (hook: HookAlert) => string>> = {
   failing: ({ lastOutcome, dueAt }) =>
     `Two attempts in a row have failed, the last one with ${lastOutcome}. ${
-      dueAt === null ? 'It is tried again soon' : `It is tried again on ${moment(dueAt)} UTC`
+      dueAt === null ? 'It will be retried soon' : `It will be retried on ${formatTime(dueAt)} UTC`
     }; if that fails, the hook ends.`,
-  three_failures: (hook) => because(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
-  answered_401: (hook) => because(hook, 'its target answered 401, which unsubscribes'),
-  deleted: (hook) => because(hook, 'another user of the account deleted it'),
+  three_failures: (hook) => endedBecause(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
+  answered_401: (hook) => endedBecause(hook, 'its target responded 401, which ends the subscription'),
+  deleted: (hook) => endedBecause(hook, 'another user of the account deleted it'),
 };
 
-function rest(count: number, { baseUrl }: Place): Piece[] {
+function moreHooks(count: number, { baseUrl }: Place): Part[] {
   if (count <= 0) return [];
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function howToRestore(hooks: readonly HookAlert[], { baseUrl, domain }: Place): Piece[] {
+function howToRestore(hooks: readonly HookAlert[], { baseUrl, domain }: Place): Part[] {
   const first = hooks.find(isEnded);
   if (first === undefined) return [];
   return [
-    { is: 'says', text: 'Once its receiver works, restore a hook in the console, or with a key of yours:' },
-    { is: 'call', text: `curl -X POST ${restoring(first.hookId, baseUrl)} -H 'domain: ${domain}' -H 'key: …'` },
+    { is: 'paragraph', text: 'When its receiver works again, restore a hook in the console or with your API key:' },
+    { is: 'call', text: `curl -X POST ${restoreUrl(first.hookId, baseUrl)} -H 'domain: ${domain}' -H 'key: …'` },
   ];
 }
 
-const restoring = (hookId: number, baseUrl: string) => `${baseUrl}/v2/hooks/${hookId}/restore`;
+const restoreUrl = (hookId: number, baseUrl: string) => `${baseUrl}/v2/hooks/${hookId}/restore`;
 
-function moment(milliseconds: number): string {
+function formatTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-function plain(piece: Piece): string {
-  return piece.is === 'link' ? `${piece.text}:\n${piece.url}` : piece.text;
+function toText(part: Part): string {
+  return part.is === 'link' ? `${part.text}:\n${part.url}` : part.text;
 }
 
-function marked(piece: Piece): string {
-  const text = escaped(piece.text);
-  switch (piece.is) {
+function toHtml(part: Part): string {
+  const text = escapeHtml(part.text);
+  switch (part.is) {
     case 'title':
       return `<h1>${text}</h1>`;
     case 'hook':
       return `<h2>${text}</h2>`;
-    case 'says':
+    case 'paragraph':
       return `<p>${text}</p>`;
     case 'call':
       return `<pre><code>${text}</code></pre>`;
     case 'link':
-      return `<p><a href="${escaped(piece.url)}">${text}</a></p>`;
+      return `<p><a href="${escapeHtml(part.url)}">${text}</a></p>`;
   }
 }
 
 function page(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>${escaped(title)}</title></head>
+<head><meta charset="utf-8"><title>${escapeHtml(title)}</title></head>
 <body>
 ${body}
 </body>
@@ -167,6 +171,6 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ESCAPES[sign] ?? sign);
 }

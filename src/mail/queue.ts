@@ -6,16 +6,16 @@ import type { Queries, Store } from '../store/store.ts';
 import type { HookAlert, Place } from './message.ts';
 import { MAX_WAIT_MS } from './retry-policy.ts';
 
-/** From the first notice to the mail: what ends together is told together. */
+/** Delay from the first alert to the mail, so that alerts are batched. */
 export const GATHERED_MS = 30_000;
 
-/** From one mail to the next of the same user. */
+/** Minimum interval between two mails to a user. */
 export const QUIET_MS = 5 * 60_000;
 
-/** How many users one look takes in; the next one goes on. */
+/** Users per poll; the next poll continues. */
 const USERS_PER_SCAN = 500;
 
-/** A mail that this node has taken up. */
+/** A mail that this node has claimed. */
 export type Mail = {
   readonly mailId: number;
   readonly accountId: number;
@@ -24,7 +24,7 @@ export type Mail = {
   readonly tries: number;
 };
 
-/** Whoever has a notice and no mail gets one. */
+/** Creates a mail for each user who has alerts and no mail. */
 export async function makeMails(store: Store, now: number): Promise<void> {
   const rows = await store.read
     .selectFrom('hook_alerts')
@@ -36,7 +36,7 @@ export async function makeMails(store: Store, now: number): Promise<void> {
     .limit(USERS_PER_SCAN)
     .execute();
   if (rows.length === 0) return;
-  const mails = rows.map(({ noted_at, ...whose }) => ({ ...whose, made_at: now, due_at: noted_at + GATHERED_MS }));
+  const mails = rows.map(({ noted_at, ...owner }) => ({ ...owner, made_at: now, due_at: noted_at + GATHERED_MS }));
   await store.write(({ queries }) =>
     queries
       .insertInto('mails')
@@ -47,25 +47,20 @@ export async function makeMails(store: Store, now: number): Promise<void> {
 }
 
 /**
- * Takes up mails that are due, with every notice that may still come into them. From here on they are sealed: until it is
- * known that the server has not taken one, it stays as it is.
+ * Claims due mails and assigns all pending alerts to them. A claimed mail is sealed: its content does not
+ * change until it is known that the server has not accepted it.
  */
-export async function claimMails(
-  store: Store,
-  holder: LeaseOwner,
-  now: number,
-  most: number,
-): Promise<readonly Mail[]> {
+export async function claimMails(store: Store, holder: LeaseOwner, now: number, max: number): Promise<readonly Mail[]> {
   const due = (queries: Queries) =>
     queries
       .selectFrom('mails')
       .selectAll()
-      // Later than any mail can have to wait: it was put off while the clock was ahead.
+      // Due later than the maximum wait: the mail was postponed while the clock was ahead, so it counts as due.
       .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_WAIT_MS)]))
       .where(holder.isFree(sql.ref<number>('mails.lease_owner')))
       .orderBy('due_at')
       .orderBy('mail_id')
-      .limit(most);
+      .limit(max);
   if ((await due(store.read).execute()).length === 0) return [];
   const { nodeId } = holder;
   return store.write(async (tx) => {
@@ -99,14 +94,14 @@ export async function claimMails(
   });
 }
 
-/** Whom a mail is for, and what it tells. */
+/** Recipient and content of a mail. */
 export type Content = {
   readonly to: { readonly name: string; readonly address: string };
   readonly domain: Place['domain'];
   readonly hooks: readonly HookAlert[];
 };
 
-/** What a mail is to tell as things are now; undefined where nobody, or nothing, is left to be told. */
+/** Reads the current content of a mail; undefined if the user was deleted or no alert is still valid. */
 export async function readMail(read: Queries, { mailId, userId }: Mail): Promise<Content | undefined> {
   const user = await read
     .selectFrom('users')
@@ -133,13 +128,13 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
     .where('hook_alerts.mail_id', '=', mailId)
     .orderBy('hook_alerts.hook_alert_id')
     .execute();
-  const hooks = new Map(rows.filter(isStillSo).map((row) => [row.hook_id, alertOf(row)]));
+  const hooks = new Map(rows.filter(isStillValid).map((row) => [row.hook_id, alertOf(row)]));
   if (hooks.size === 0) return undefined;
   const name = `${user.first_name} ${user.last_name}`.trim();
   return { to: { name, address: user.email }, domain: user.domain, hooks: [...hooks.values()] };
 }
 
-type NoticeRow = {
+type AlertRow = {
   what: string;
   hook_id: number;
   kind: string;
@@ -149,14 +144,14 @@ type NoticeRow = {
   date_ended: number | null;
 };
 
-/** A hook that got well again, or that its owner has restored, is no news any more; nor is an end before its last one. */
-function isStillSo(row: { what: string; noted_at: number; failures: number; date_ended: number | null }): boolean {
+/** Whether an alert is still valid: the hook has not recovered, been restored, or ended again since. */
+function isStillValid(row: { what: string; noted_at: number; failures: number; date_ended: number | null }): boolean {
   return row.what === 'failing'
     ? row.date_ended === null && row.failures >= FAILURES_BEFORE_ALERT
     : row.date_ended === row.noted_at;
 }
 
-function alertOf(row: NoticeRow): HookAlert {
+function alertOf(row: AlertRow): HookAlert {
   return {
     what: row.what as What,
     hookId: row.hook_id,
@@ -168,19 +163,19 @@ function alertOf(row: NoticeRow): HookAlert {
   };
 }
 
-/** A mail is through, with what stood in it. After one that was sent, the next of its user waits. */
+/** Deletes a mail and its alerts. If it was sent, the next mail to its user is delayed by QUIET_MS. */
 export async function closeMail(store: Store, mail: Mail, sentAt?: number): Promise<void> {
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
     await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
-    const gone = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
-    if (sentAt === undefined || gone.length === 0) return;
+    const deleted = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
+    if (sentAt === undefined || deleted.length === 0) return;
     const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + QUIET_MS };
     await queries.insertInto('mails').values(next).execute();
   });
 }
 
-/** It is tried again, by whichever node comes first; unless another one has it by now. */
+/** Releases a mail to be retried at `dueAt` by any node, unless another node has claimed it in the meantime. */
 export async function postponeMail(
   store: Store,
   { nodeId }: LeaseOwner,

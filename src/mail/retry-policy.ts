@@ -1,31 +1,30 @@
-/** What handing a mail to the server has come to. */
+/** Outcome of sending a mail. */
 export type Outcome =
   | { readonly is: 'taken' }
-  /** The server does not want this mail, or does not know whom it is for, and will not another time. */
+  /** Permanent rejection of this mail or its recipient. */
   | { readonly is: 'refused'; readonly reason: string }
-  /** Anything else. `untaken`: the server certainly does not have it, so that it may be sent as another one. */
+  /** Any other failure. `untaken`: the server certainly has not accepted the mail, so its content may change. */
   | { readonly is: 'failed'; readonly reason: string; readonly untaken: boolean };
 
-/** What follows from it. */
 export type Decision =
   | { readonly is: 'sent' }
   | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
   | { readonly is: 'given_up' };
 
 const FIRST_WAIT_MS = 60_000;
-/** The longest wait; no mail that is stored can be due later than this. */
+/** Maximum backoff: no stored mail is due later than this. */
 export const MAX_WAIT_MS = 3_600_000;
 
 /**
- * How often a mail is tried: for three days. What is older is no news, and the console has said it all along. Tries are
- * counted rather than time, so that no clock that is set ahead gives a mail up.
+ * Maximum number of tries, about three days. After that the alert is outdated. Tries are counted instead of
+ * time, so that a clock that is set ahead does not give up mails.
  */
 const MAX_TRIES = 78;
 
 /**
- * Waits are doubled from a minute to an hour; after three days a mail is given up.
+ * Exponential backoff from a minute to an hour; gives up after MAX_TRIES.
  *
- * @param tries how often it was tried before
+ * @param tries number of previous tries
  */
 export function decide(outcome: Outcome, { tries }: { tries: number }): Decision {
   if (outcome.is === 'taken') return { is: 'sent' };

@@ -1,36 +1,36 @@
 import { isLoopback } from '../loopback.ts';
 
-/** The operator's own mail server, which takes mails and carries them on. */
+/** The operator's mail server. */
 export type MailServer = {
   readonly host: string;
   readonly port: number;
-  /** From the first byte, by STARTTLS before anything else is said, or none. */
+  /** TLS from the first byte, required STARTTLS, or no TLS. */
   readonly tls: 'implicit' | 'starttls' | 'none';
   readonly login: { readonly user: string; readonly password: string } | undefined;
 };
 
-/** Whom mails come from. */
+/** The sender of mails. */
 export type Sender = { readonly name: string; readonly address: string };
 
 type Parsed<T> = { value: T | undefined } | { fault: string };
 
 const EXAMPLE = 'must be an address such as smtp://user:password@mail.example.com:587, or smtps://…';
 
-/** Reads `--smtp-url`. Without a word on it, TLS is asked for everywhere but on this machine's loopback. */
+/** Parses `--smtp-url`. By default, TLS is required unless the host is this machine's loopback. */
 export function parseMailServer(text: string): Parsed<MailServer> {
   if (text === '') return { value: undefined };
   const url = URL.parse(text);
   const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
   if (url === null || !/^smtps?:$/.test(url.protocol) || !/^[\w.:-]+$/.test(host)) return { fault: EXAMPLE };
   if (!['', '/'].includes(url.pathname) || url.hash !== '')
-    return { fault: `${EXAMPLE}; a sign such as / or # in a password is written as %2F or %23` };
+    return { fault: `${EXAMPLE}; write characters such as / or # in a password as %2F or %23` };
   const login = loginIn(url);
   if (login === 'unreadable') return { fault: `${EXAMPLE}; user name and password come together, percent-encoded` };
   const isImplicit = url.protocol === 'smtps:';
   const tls = url.searchParams.get('tls') ?? (isImplicit || !isLoopback(host) ? 'required' : 'off');
   if ([...url.searchParams.keys()].join() !== (url.search === '' ? '' : 'tls') || !['required', 'off'].includes(tls))
-    return { fault: 'may end in ?tls=required or ?tls=off, and in nothing else' };
-  if (isImplicit && tls === 'off') return { fault: 'says smtps://, which is TLS, and ?tls=off' };
+    return { fault: 'may only have the query ?tls=required or ?tls=off' };
+  if (isImplicit && tls === 'off') return { fault: 'must not combine smtps://, which is TLS, with ?tls=off' };
   return {
     value: {
       host,
@@ -51,26 +51,26 @@ function loginIn({ username, password }: URL): MailServer['login'] | 'unreadable
   }
 }
 
-/** A mail server as it may be shown: without who signs in there, and with what. */
+/** A mail server for logs and status output, without user name and password. */
 export function showMailServer(server: MailServer | undefined): string {
   if (server === undefined) return '';
   const { host, port, tls, login } = server;
   const scheme = tls === 'implicit' ? 'smtps' : 'smtp';
-  const as = login === undefined ? '' : '…@';
-  return `${scheme}://${as}${host.includes(':') ? `[${host}]` : host}:${port}${tls === 'none' ? '?tls=off' : ''}`;
+  const userInfo = login === undefined ? '' : '…@';
+  return `${scheme}://${userInfo}${host.includes(':') ? `[${host}]` : host}:${port}${tls === 'none' ? '?tls=off' : ''}`;
 }
 
-/** No quotes, comments, lists and routes: what many programs read in as many ways. */
+/** Addresses without quotes, comments, lists and routes, which programs parse differently. */
 const ADDRESS = String.raw`[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+@[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+`;
 const PLAIN = new RegExp(`^${ADDRESS}$`);
 const NAMED = new RegExp(`^([^<>"\\x00-\\x1f\\x7f]*)<(${ADDRESS})>$`);
 
-/** Whether an address can mean one mailbox alone. */
+/** Whether an address is unambiguously one mailbox. */
 export function isPlainAddress(text: string): boolean {
   return PLAIN.test(text);
 }
 
-/** Reads `--mail-from`: an address, or a name with the address in angle brackets. */
+/** Parses `--mail-from`: an address, or a name with the address in angle brackets. */
 export function parseSender(text: string): Parsed<Sender> {
   if (text === '') return { value: undefined };
   if (isPlainAddress(text)) return { value: { name: '', address: text } };

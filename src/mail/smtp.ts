@@ -3,30 +3,30 @@ import type { Message } from './message.ts';
 import type { Outcome } from './retry-policy.ts';
 import { isPlainAddress, type MailServer, type Sender } from './smtp-url.ts';
 
-/** A letter with all that stands on its envelope. */
+/** A message with its recipient, Message-ID and date. */
 export type Addressed = Message & {
   readonly to: { readonly name: string; readonly address: string };
-  /** The same at every try, so that who gets it twice can know. */
+  /** The same for every try, so that mail programs detect duplicates. */
   readonly messageId: string;
   readonly date: Date;
 };
 
-/** The way to the operator's mail server. */
+/** A client for the operator's mail server. */
 export type Post = {
   /** Never rejects. */
   send(letter: Addressed, signal: AbortSignal): Promise<Outcome>;
-  /** Connects and signs in; what is wrong, or undefined. */
+  /** Connects and signs in; returns the error message, or undefined on success. */
   check(): Promise<string | undefined>;
 };
 
-/** How long each step of a conversation may take; whoever sends sets a limit to the whole of it. */
-const STEP_MS = 10_000;
+/** Timeout of each SMTP step; the caller of `send` limits the whole. */
+const STEP_TIMEOUT_MS = 10_000;
 
-/** The longest timer there is. */
+/** The longest possible timer: no timeout. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** The one place that speaks SMTP: to the server that the operator has named, and to no other. */
-export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): Post {
+/** Creates the SMTP client, which only connects to the configured server. */
+export function createPost(server: MailServer, from: Sender, stepMs = STEP_TIMEOUT_MS): Post {
   const { host, port, tls, login } = server;
   const options = {
     host,
@@ -38,16 +38,18 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): 
     connectionTimeout: stepMs,
     greetingTimeout: stepMs,
     dnsTimeout: stepMs,
-    // Its end is ours to wait for no longer than that.
+    // How long closing a connection may take.
     socketCloseTimeout: 1_000,
     disableFileAccess: true,
     disableUrlAccess: true,
   };
-  // Silence is cut by whoever sends: after a pause of this process nodemailer would give up before it reads the answer.
+  // No inactivity timeout: after a pause of this process, nodemailer would give up before it reads the response. The
+  // caller's signal limits the whole.
   const transport = createTransport({ ...options, socketTimeout: NEVER_MS });
   return {
     async send({ to, messageId, date, subject, text, html }, signal) {
-      if (!isPlainAddress(to.address)) return { is: 'refused', reason: 'the address of the user is no plain one' };
+      if (!isPlainAddress(to.address))
+        return { is: 'refused', reason: 'the address of the user is not a plain address' };
       const headers = { 'Auto-Submitted': 'auto-generated' };
       const envelope = { from: from.address, to: [to.address] };
       try {
@@ -67,23 +69,30 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): 
   };
 }
 
-/** What goes wrong before a mail is handed over. */
-const BEFORE: readonly unknown[] = ['EDNS', 'ETLS', 'EAUTH', 'CONNECT_TIMEOUT', 'GREETING_TIMEOUT', 'UPGRADE_TIMEOUT'];
+/** Error codes before the mail was transmitted. */
+const BEFORE_TRANSMISSION: readonly unknown[] = [
+  'EDNS',
+  'ETLS',
+  'EAUTH',
+  'CONNECT_TIMEOUT',
+  'GREETING_TIMEOUT',
+  'UPGRADE_TIMEOUT',
+];
 
-/** What goes wrong on a connection that stands; on another one, ESOCKET is that there is none, or no trust in it. */
+/** System calls on an established connection; with any other one, ESOCKET means that connecting or TLS failed. */
 const CONNECTION_PHASES: readonly unknown[] = ['read', 'write'];
 
-/** A word on who may send through the server (RFC 3463, 3.8), and none on whom to. */
+/** A rejection of the sender, not of the recipient (RFC 3463, 3.8). */
 const NOT_FOR_US = /^5\d\d[ -]5\.7\./;
 
 function outcomeOf(error: NodemailerError): Outcome {
   const { code, command, message: reason, response = '' } = error;
-  // What the server says of a sender or of a sign-in is for the operator to mend, and counts against no mail.
+  // The operator has to fix a rejected sender or login, so it does not count as a rejection of the mail.
   const isOfThisMail = (command === 'RCPT TO' && !NOT_FOR_US.test(response)) || command === 'DATA';
   if (isOfThisMail && error.permanent === true) return { is: 'refused', reason };
   const untaken =
     error.responseCode !== undefined ||
-    BEFORE.includes(error.timeoutType ?? code) ||
+    BEFORE_TRANSMISSION.includes(error.timeoutType ?? code) ||
     (code === 'ESOCKET' && !CONNECTION_PHASES.includes(error.syscall));
   return { is: 'failed', reason, untaken };
 }

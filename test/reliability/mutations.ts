@@ -388,7 +388,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'the answer to a call with an Idempotency-Key is kept after the transaction',
     file: 'src/http/routes/idempotency.ts',
-    changes: [['  tx.withCommit(keeping);', '  keeping.catch(() => undefined);']],
+    changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
     caughtBy: {
       file: 'test/stories/idempotency.test.ts',
       name: 'X4 the record and what is kept are one transaction: neither is there without the other',
@@ -422,8 +422,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/http/routes/mount.ts',
     changes: [
       [
-        "      if (row.method === 'GET') return answer(request",
-        "      ports.work.begin(request, reply, known(request, door));\n      if (row.method === 'GET') return answer(request",
+        "      if (route.method === 'GET') return respond(request",
+        "      ports.work.begin(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
       ],
     ],
     caughtBy: {
@@ -473,8 +473,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/secrets.ts',
     changes: [
       [
-        '    const { cost, salt, hash: wanted } = stored',
-        '    if (stored === undefined) return false;\n    const { cost, salt, hash: wanted } = stored',
+        '    const { cost, salt, hash: expected } = stored',
+        '    if (stored === undefined) return false;\n    const { cost, salt, hash: expected } = stored',
       ],
     ],
     caughtBy: {

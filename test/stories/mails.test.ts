@@ -205,7 +205,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
       [`Hook ${membersOwn} has ended (acme.test)`],
       'each user is told of their own, and not of what got well',
     );
-    assert.match(others[0]?.text ?? '', /answered 401, which unsubscribes/);
+    assert.match(others[0]?.text ?? '', /responded 401, which ends the subscription/);
 
     // Ended by somebody else is told, ended by oneself is known, and who is gone is nobody to be told.
     const later = { at: (path: string) => away.at(`/later${path}`) };

@@ -119,7 +119,7 @@ test('X10 doctor signs in at the mail server and sends nothing, unless it is sai
   );
   assert.deepEqual(
     box.taken.map(({ to, headers }) => [to, headers.get('subject')]),
-    [['me@acme.test', 'Mails of Carillon arrive']],
+    [['me@acme.test', 'Test mail from Carillon']],
   );
 });
 

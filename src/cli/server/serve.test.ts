@@ -78,7 +78,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     const address = taken.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     const line = new RegExp(
-      `^Cannot listen on 127\\.0\\.0\\.1 port ${port}: something else is listening there; --port names another\\.$`,
+      `^Cannot listen on 127\\.0\\.0\\.1 port ${port}: the port is in use; choose another one with --port\\.$`,
     );
     await refuses(['--port', String(port)], [line], {}, folder);
 

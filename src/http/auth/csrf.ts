@@ -14,7 +14,7 @@ export function rejectCrossOrigin(baseUrl: () => string): (request: RequestHeade
   return (request) => {
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (isSameOrigin(request, isReading, baseUrl)) return undefined;
-    const detail = `The console takes calls from its own pages alone. Open it at ${baseUrl()}/.`;
+    const detail = `The console accepts calls only from its own pages. Open it at ${baseUrl()}/.`;
     return new Problem('cross_origin', { detail });
   };
 }

@@ -22,7 +22,7 @@ const PREFETCH_CHUNKS = 1;
 const CURSOR_MUST = 'must be a cursor that was answered before';
 
 const wait: Parameter<number> = {
-  description: 'How many seconds to wait for something to happen when there is nothing; more than 30 is taken as 30.',
+  description: 'Seconds to wait for new entries if there are none; values above 30 are treated as 30.',
   schema: { type: 'integer', minimum: 0, default: 0 },
   errorMessage: 'must be a whole number of at least 0',
   read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), MAX_WAIT_S) : undefined),
@@ -30,13 +30,15 @@ const wait: Parameter<number> = {
 
 const followParameters = {
   after: {
-    description:
-      'The cursor behind which to go on; latest: behind all that there is; left out: from the oldest that is kept.',
+    description: 'The cursor to continue after. `latest`: only new entries. Omitted: from the oldest stored entry.',
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
     errorMessage: `${CURSOR_MUST}, or latest`,
     read: (text) => (text === 'latest' ? text : parseId(text)),
   } as Parameter<number | 'latest'>,
-  limit: { ...pagingParameters.limit, description: 'How many entries to answer; more than 1000 is taken as 1000.' },
+  limit: {
+    ...pagingParameters.limit,
+    description: 'Maximum number of entries to return; values above 1000 are treated as 1000.',
+  },
   wait,
 };
 
@@ -79,7 +81,7 @@ function feedPageSchema(entry: JsonSchema): JsonSchema {
     required: ['data', 'next'],
     properties: {
       data: { type: 'array', items: entry },
-      next: { type: 'string', pattern: '^\\d+$', description: 'The cursor to go on with.' },
+      next: { type: 'string', pattern: '^\\d+$', description: 'The cursor to continue with.' },
     },
   };
 }

@@ -80,7 +80,7 @@ export class FeedWaiters {
     this.#store = store;
     this.#clock = clock;
     this.#max = most;
-    store.onCommitted((events) => this.#onCommit(events));
+    store.onCommitted((commitEvents) => this.#onCommit(commitEvents));
   }
 
   get count(): number {

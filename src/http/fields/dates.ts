@@ -1,24 +1,24 @@
-/** What stands in an output where there is no date (C9). */
+/** The output of a date field without a date (C9). */
 export const NO_DATE = '0000-00-00 00:00:00';
 
 const DAY = /^(\d{4})(\d{2})(\d{2})$/;
 const CALENDAR_TIME = /^(\d{4})-(\d{2})-(\d{2}) ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
 
-/** Reads `yyyymmdd` as `YYYY-MM-DD`, or undefined if it is no real calendar day. */
+/** Parses `yyyymmdd` to `YYYY-MM-DD`; undefined if it is not an existing calendar day. */
 export function parseDay(text: string): string | undefined {
   const [, year = '', month = '', day = ''] = DAY.exec(text) ?? [];
   return isDay(year, month, day) ? `${year}-${month}-${day}` : undefined;
 }
 
-/** Reads a day, `yyyymmdd` or `YYYY-MM-DD` as it is answered, as midnight of it. Undefined if it is neither. */
+/** Parses a day, `yyyymmdd` or the output form `YYYY-MM-DD`, to `YYYY-MM-DD 00:00:00`; undefined if it is neither. */
 export function parseCalendarDay(text: string): string | undefined {
   const day = parseDay(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text.replaceAll('-', '') : text);
   return day === undefined ? undefined : `${day} 00:00:00`;
 }
 
 /**
- * Reads a start or due date: `yyyymmdd`, stored as midnight, or the output form `YYYY-MM-DD HH:MM:SS`, kept as it is.
- * Calendar times have no zone and are never converted. Undefined if it is neither.
+ * Parses a start or due date: `yyyymmdd`, stored as midnight, or the output form `YYYY-MM-DD HH:MM:SS`, stored
+ * unchanged; undefined if it is neither. Calendar times have no time zone and are never converted.
  */
 export function parseCalendarTime(text: string): string | undefined {
   const day = parseDay(text);
@@ -32,7 +32,7 @@ function isDay(year: string, month: string, day: string): boolean {
   return Number(year) >= 1 && date >= 1 && date <= daysIn(Number(year), Number(month));
 }
 
-/** How many days a month has; 0 where there is no such month. */
+/** Days of a month (1 to 12); 0 for any other month. */
 export function daysIn(year: number, month: number): number {
   if (month < 1 || month > 12) return 0;
   if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
@@ -41,29 +41,29 @@ export function daysIn(year: number, month: number): number {
 
 const DAY_MS = 86_400_000;
 
-/** Days that were shown, by their number since the epoch: most records of a list are of few. */
-const shownDays = new Map<number, string>();
-const MAX_DAYS = 1_000;
+/** Cache of formatted days by days since the epoch: the records of a list share few days. */
+const formattedDays = new Map<number, string>();
+const MAX_CACHED_DAYS = 1_000;
 
-function showDay(day: number): string {
-  let text = shownDays.get(day);
+function formatDay(day: number): string {
+  let text = formattedDays.get(day);
   if (text === undefined) {
     text = new Date(day * DAY_MS).toISOString().slice(0, 10);
-    if (shownDays.size >= MAX_DAYS) shownDays.clear();
-    shownDays.set(day, text);
+    if (formattedDays.size >= MAX_CACHED_DAYS) formattedDays.clear();
+    formattedDays.set(day, text);
   }
   return text;
 }
 
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/** A moment (milliseconds since the epoch) as `YYYY-MM-DD HH:MM:SS` in UTC; null reads as no date. */
+/** Formats milliseconds since the epoch as `YYYY-MM-DD HH:MM:SS` in UTC; null as NO_DATE. */
 export function showMoment(atMs: number | null): string {
   if (atMs === null) return NO_DATE;
   const day = Math.floor(atMs / DAY_MS);
   const second = Math.floor((atMs - day * DAY_MS) / 1_000);
   const minute = Math.floor(second / 60);
-  return `${showDay(day)} ${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:${twoDigits[second % 60]}`;
+  return `${formatDay(day)} ${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:${twoDigits[second % 60]}`;
 }
 
 /** The first millisecond of a day (`YYYY-MM-DD`) in UTC. */
@@ -77,8 +77,8 @@ export function dayEndsAt(day: string): number {
 }
 
 /**
- * Whether a due date lies before its start (C26): on an earlier day, or on the same day at an earlier time that was
- * given. 00:00:00 reads as "all day" and is no time that was given.
+ * Whether a due date is before its start (C26): on an earlier day, or at an earlier time of the same day. A due time of
+ * 00:00:00 means "all day", so only the days are compared.
  */
 export function isDueBeforeStart(start: string | null, due: string | null): boolean {
   if (start === null || due === null) return false;

@@ -22,7 +22,7 @@ const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 /** The record's own id. */
 export const key = (says: string) => readOnly<number>(says, String, DIGITS);
 
-/** A field that always reads the same. */
+/** A field with a constant value. */
 export const constant = (says: string, value: string | null): Field<undefined, 'fixed'> => ({
   mode: 'fixed',
   description: says,
@@ -33,52 +33,53 @@ export const constant = (says: string, value: string | null): Field<undefined, '
   serialize: () => value,
 });
 
-/** A text that comes from elsewhere: a joined name, a column the service writes. */
+/** A text that the service writes or joins from another record. */
 export const readOnlyText = (says: string) => readOnly<string | null>(says, (text) => text ?? '', STRING);
 
-/** One of a few words that the service writes. */
+/** An enumeration that the service writes. */
 export const readOnlyWord = (says: string, words: readonly string[], title?: string) =>
   readOnly<string | null>(says, (word) => word ?? '', wordSchema(words, title));
 
-/** One of a few words; with a title it is a named schema of the OpenAPI document. */
+/** The schema of an enumeration; with a title it is a named schema of the OpenAPI document. */
 export const wordSchema = (words: readonly string[], title?: string): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   type: 'string',
   enum: words,
 });
 
-/** A text that is shown in the answer to its creation and never again: what is kept of that answer is without it (X4). */
+/**
+ * A secret that only the creating response contains; it is removed from the stored response for idempotent
+ * replays (X4).
+ */
 export const secretOnce = (says: string) => readOnly<string>(says, String, { ...STRING, 'x-shown-once': true });
 
-/** An id that the service writes. */
 export const readOnlyId = (says: string) => readOnly<number | null>(says, (id) => String(id ?? 0), DIGITS);
 
-/** A whole number that the service writes. */
+/** An integer that the service writes, as a string of digits. */
 export const readOnlyNumber = (says: string) => readOnly<number | null>(says, (count) => String(count ?? 0), DIGITS);
 
-/** The seconds of another field as hours: a number with at most four decimals. */
+/** The seconds of another field as hours, rounded to four decimals. */
 export const hoursOf = (from: string, says: string): Field<number | null, 'derived'> => ({
   ...readOnly<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
   mode: 'derived',
   from,
 });
 
-/** A number that the service writes, shown as one. */
+/** An integer that the service writes, as a JSON number. */
 export const readOnlyCount = (says: string) => readOnly<number>(says, Number, { type: 'integer' });
 
-/** A moment in UTC that the service writes; never: `0000-00-00 00:00:00`. */
+/** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
 export const readOnlyTimestamp = (says: string) => readOnly<number | null>(says, showMoment, DATE_TIME);
 
-/** A flag that the service writes. */
 export const readOnlyFlag = (says: string) => readOnly<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
 
-/** A list of such words. */
+/** A list of enumeration values that the service writes. */
 export const readOnlyList = (says: string, words: readonly string[], title?: string) =>
   readOnly<readonly string[]>(says, (list) => list, { type: 'array', items: wordSchema(words, title) });
 
 export type TextOptions = { says: string; most: number; least?: number; initial?: string | undefined };
 
-/** A text, trimmed, from `least` (default 0) to `most` characters. NUL and lone surrogates are refused (C4). */
+/** A text of `least` (default 0) to `most` characters after trimming. NUL and lone surrogates are invalid (C4). */
 export function text({ says, most, least = 0, initial }: TextOptions): Field<string, 'written'> {
   const length = least > 0 ? `${least} to ${most}` : `at most ${most}`;
   return writable(
@@ -97,20 +98,20 @@ export function text({ says, most, least = 0, initial }: TextOptions): Field<str
 /** The name of a record: required, 1 to 255 characters after trimming. */
 export const name = (says: string) => text({ says, least: 1, most: 255 });
 
-/** A short text of one line; empty when left out. */
+/** A short text; empty by default. */
 export const shortText = (says: string, most = 255) => text({ says, most, initial: '' });
 
-/** A short text without control characters, since it is listed on terminals; empty when left out. */
+/** A short text without control characters, because it is printed to terminals; empty by default. */
 export function label(says: string, most = 255): Field<string, 'written'> {
   const field = shortText(says, most);
   const must = `must be a text of at most ${most} characters, none of them a control character`;
   return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_PATTERN, 'x-must': must } };
 }
 
-/** A long text; empty when left out. */
+/** A text of up to 20,000 characters; empty by default. */
 export const longText = (says: string) => text({ says, most: 20_000, initial: '' });
 
-/** Words separated by commas, stored trimmed and without empty ones. */
+/** Comma-separated tags, stored trimmed and without empty ones. */
 export function tags(says: string): Field<string, 'written'> {
   const field = shortText(says, 1_000);
   const parse = (value: unknown) =>
@@ -124,7 +125,7 @@ export function tags(says: string): Field<string, 'written'> {
 
 const ADDRESS = `[^\\s@${CONTROLS}]+@[^\\s@${CONTROLS}]+`;
 
-/** An e-mail address; `''` where it may be left out. */
+/** An e-mail address; `''` if it is optional and absent. */
 export function email(says: string, need: 'required' | 'optional'): Field<string, 'written'> {
   return writable(
     {
@@ -143,7 +144,7 @@ export function email(says: string, need: 'required' | 'optional'): Field<string
   );
 }
 
-/** A three-letter currency code, or none. */
+/** A three-letter currency code in upper case, or `''`. */
 export const currency = (says: string) =>
   writable<string>(
     {
@@ -172,7 +173,7 @@ export const calendarTime = (says: string) =>
     undefined,
   );
 
-/** A start or due date that may be none; `''`, null and the zero date say so. */
+/** An optional start or due date; `''`, null and NO_DATE are stored as null. */
 export const calendarTimeOrNone = (says: string) =>
   writable<string | null>(
     {
@@ -186,7 +187,7 @@ export const calendarTimeOrNone = (says: string) =>
     null,
   );
 
-/** A calendar day that may be left out; shown without a time. */
+/** An optional calendar day, serialized without a time. */
 export const calendarDayOrNone = (says: string) =>
   writable<string | null>(
     {
@@ -200,7 +201,6 @@ export const calendarDayOrNone = (says: string) =>
     null,
   );
 
-/** Whether an input says "no date". */
 export function isNoDate(value: unknown): boolean {
   return value === null || value === '' || value === NO_DATE;
 }
@@ -223,10 +223,10 @@ export const flag = (says: string, initial: 0 | 1 = 0) =>
     initial,
   );
 
-/** A flag that is asked for and never shown. */
+/** A write-only flag. */
 export const writeOnlyFlag = (says: string): Field<number, 'asked'> => ({ ...flag(says), mode: 'asked' });
 
-/** A flag that is shown as a number. */
+/** A flag that is serialized as a number. */
 export const numberFlag = (says: string): Field<number, 'written'> => ({
   ...flag(says),
   serialize: Number,
@@ -247,7 +247,7 @@ export const active = () =>
     1,
   );
 
-/** A whole number from 0 to `most`, as a string or a number. */
+/** An integer from 0 to `most`; accepts a string or a number. */
 export const integer = (says: string, most: number, need: 'required' | 'optional' = 'optional') =>
   writable<number>(
     {
@@ -269,12 +269,12 @@ export const integer = (says: string, most: number, need: 'required' | 'optional
 
 const MAX_ORDER = 9_999_999_999_999;
 
-/** The place of a record among others: a whole number below 10^13, which a timestamp in milliseconds is, too (C42). */
+/** The sort position of a record: an integer below 10^13, so that clients can use a timestamp in milliseconds (C42). */
 export const order = (says: string) => integer(says, MAX_ORDER);
 
 const MAX_SECONDS = 999_999_999;
 
-/** A required number of seconds. Clients compute it from hours, so a fraction is rounded, a half up (C42). */
+/** A required number of seconds. Fractions are rounded half up, because clients compute seconds from hours (C42). */
 export const seconds = (says: string) =>
   writable<number>(
     {
@@ -294,7 +294,7 @@ export const seconds = (says: string) =>
     undefined,
   );
 
-/** An amount of at least 0 with at most four decimals, as a string or a number; kept as text, never as a float. */
+/** A non-negative amount with at most four decimals; accepts a string or a number, stored as text to avoid rounding. */
 export const decimal = (says: string) =>
   writable<string>(
     {
@@ -318,10 +318,10 @@ function plainDecimal(text: string): string {
   return text.replace(/^0+(?=\d)/, '');
 }
 
-/** Whether a value of `fixedPrice` is the price itself. */
+/** Whether a value of `fixedPrice` is an amount rather than a flag. */
 const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && Number(value) !== 0;
 
-/** A flag that an amount sets, too: existing clients write the price here, and it goes to `price` (C42). */
+/** A flag. An amount sets it and is stored in `price`, because existing clients write the price here (C42). */
 export const fixedPrice = (says: string): Field<number, 'written'> => ({
   ...writable<number>(
     {
@@ -343,7 +343,7 @@ export const fixedPrice = (says: string): Field<number, 'written'> => ({
   implies: (value) => (isAmount(value) ? { price: plainDecimal(String(value)) } : undefined),
 });
 
-/** The id of another record, required. */
+/** The required id of another record. */
 export const resourceId = (says: string) =>
   writable<number>(
     {
@@ -357,7 +357,7 @@ export const resourceId = (says: string) =>
     undefined,
   );
 
-/** The id of another record, or none: `"0"`, 0, `""` or null (C26). */
+/** The id of another record; `"0"`, 0, `""` and null mean none (C26). */
 export const resourceIdOrNone = (says: string) =>
   writable<number>(
     {
@@ -380,43 +380,46 @@ function idOf(value: unknown): number {
   return value === '' || value === null ? 0 : (parseId(value) ?? unreachable());
 }
 
-/** A record of another noun, with its name. */
-type Named<N extends string> = { readonly [K in `${N}_id`]: number } & { readonly [K in `${N}_name`]: string };
+/** A reference to another record, with its name. */
+type Reference<N extends string> = { readonly [K in `${N}_id`]: number } & { readonly [K in `${N}_name`]: string };
 
-export type Assigned = Named<'user'>;
-export type AssignedTeam = Named<'team'>;
+export type Assigned = Reference<'user'>;
+export type AssignedTeam = Reference<'team'>;
 
-/** Records of another noun: a list of ids in (or what was read, written back), `[{ …_id, …_name }]` out. */
-function named<N extends 'user' | 'team'>(resourceType: N, says: string): Field<readonly Named<N>[], 'written'> {
+/** References to other records: accepts a list of ids or of its own output, `[{ …_id, …_name }]`. */
+function references<N extends 'user' | 'team'>(
+  resourceType: N,
+  says: string,
+): Field<readonly Reference<N>[], 'written'> {
   const [id, name] = [`${resourceType}_id`, `${resourceType}_name`];
-  const titled = resourceType === 'user' ? 'User' : 'Team';
-  const accepted = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  const titlePart = resourceType === 'user' ? 'User' : 'Team';
+  const idSchema = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
-  return writable<readonly Named<N>[]>(
+  return writable<readonly Reference<N>[]>(
     {
       says,
       accepts: {
         type: 'array',
         maxItems: 1_000,
         items: {
-          title: `${titled}Reference`,
+          title: `${titlePart}Reference`,
           type: ['string', 'integer', 'object'],
-          ...accepted,
+          ...idSchema,
           required: [id],
-          properties: { [id]: { type: ['string', 'integer'], ...accepted } },
+          properties: { [id]: { type: ['string', 'integer'], ...idSchema } },
         },
       },
       must: `must be a list of ${resourceType} ids`,
       parse: (value) => {
         const ids = new Set((value as readonly unknown[]).map(idIn));
-        return [...ids].map((one) => ({ [id]: one, [name]: '' })) as unknown as Named<N>[];
+        return [...ids].map((one) => ({ [id]: one, [name]: '' })) as unknown as Reference<N>[];
       },
       show: (records) =>
         records.map((record) => ({ [id]: String(Reflect.get(record, id)), [name]: Reflect.get(record, name) })),
       answers: {
         type: 'array',
         items: {
-          title: `Assigned${titled}`,
+          title: `Assigned${titlePart}`,
           type: 'object',
           required: [id, name],
           properties: { [id]: DIGITS, [name]: STRING },
@@ -428,12 +431,12 @@ function named<N extends 'user' | 'team'>(resourceType: N, says: string): Field<
 }
 
 /** The assigned users. */
-export const assigned = (says: string) => named('user', says);
+export const assigned = (says: string) => references('user', says);
 
 /** The assigned teams. */
-export const assignedTeams = (says: string) => named('team', says);
+export const assignedTeams = (says: string) => references('team', says);
 
-/** What a user may do in the account. */
+/** The role of a user in the account. */
 export const role = (says: string): Field<Role, 'written'> =>
   writable<Role>(
     {
@@ -447,7 +450,7 @@ export const role = (says: string): Field<Role, 'written'> =>
     'member',
   );
 
-/** Records that belong to another one, each with these fields. */
+/** A list of nested records with these fields. */
 export const readOnlyRecords = <F extends Fields>(says: string, fields: F, title?: string) =>
   readOnly<readonly Shown<F>[]>(says, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',

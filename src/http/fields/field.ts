@@ -1,33 +1,33 @@
-/** JSON Schema 2020-12, as OpenAPI 3.1 speaks it. `x-must` says in words what a value must be: the error a caller reads. */
+/** JSON Schema 2020-12, as used by OpenAPI 3.1. `x-must` is the error message for an invalid value. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /**
- * Who writes a field: `shown` the service alone, `fixed` nobody, `derived` nobody since it shows another one, `written`
- * the caller, `asked` the caller and it is never shown.
+ * How a field is used: `shown` is read-only, `fixed` constant, `derived` computed from another field, `written`
+ * writable by the caller, `asked` write-only.
  */
 export type Mode = 'shown' | 'fixed' | 'derived' | 'written' | 'asked';
 
 /**
- * One field of a noun on the wire: how it may be written, how it is stored, how it is shown. Said once; validation,
- * parsing, presentation, OpenAPI and types follow from it.
+ * One field of a resource in the API: how it is validated, parsed, stored and serialized. OpenAPI and the SDK's
+ * types are derived from it.
  */
 export type Field<Stored = unknown, M extends Mode = Mode> = {
   readonly mode: M;
   readonly description: string;
-  /** What is accepted, for fields that are not `shown`. */
+  /** Schema of accepted values; empty for fields that cannot be written. */
   readonly inputSchema: JsonSchema;
-  /** What is wrong with a value that the schema accepts, in words, where a schema cannot say it. */
+  /** Validation beyond the schema: returns the error message, or undefined if the value is valid. */
   validate?(value: unknown): string | undefined;
-  /** From an accepted value to what is stored. */
+  /** Converts a valid value to the stored one. */
   parse(value: unknown): Stored;
-  /** What an accepted value also sets of other fields, as it is stored there. */
+  /** Stored values of other fields that a valid value also sets. */
   implies?(value: unknown): Readonly<Record<string, unknown>> | undefined;
-  /** What is stored when a creation leaves it out; undefined means that it is required. */
+  /** Stored when a creation omits the field; undefined means that the field is required. */
   readonly default: Stored | undefined;
-  /** What is answered. */
+  /** Schema of serialized values. */
   readonly outputSchema: JsonSchema;
   serialize(stored: Stored): unknown;
-  /** The field whose stored value a `derived` one shows. */
+  /** The field that a `derived` field is computed from. */
   readonly from?: string;
 };
 
@@ -35,20 +35,20 @@ export type Fields = { readonly [name: string]: Field };
 
 type StoredOf<F> = F extends Field<infer S> ? S : never;
 
-/** What a creation gives to its action: every writable field, with its initial value where none was given. */
+/** Input of a creation: every writable field, with its default if it was omitted. */
 export type Created<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
-/** What a change gives to its action: only what was given. */
+/** Input of a change: only the given fields. */
 export type Changed<F extends Fields> = Partial<Created<F>>;
 
-/** What a presentation needs: every field that is shown, as stored. */
+/** The stored values that serialization needs. */
 export type Shown<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
-/** A field that the service alone writes. */
+/** A field that only the service writes. */
 export function readOnly<S>(says: string, show: (stored: S) => unknown, answers: JsonSchema): Field<S, 'shown'> {
   return {
     mode: 'shown',
@@ -61,12 +61,12 @@ export function readOnly<S>(says: string, show: (stored: S) => unknown, answers:
   };
 }
 
-/** What is written to a field that takes nothing, or after a check has let through what it must not. */
+/** Unreachable: a read-only field was written, or validation is broken. */
 export function unreachable(): never {
-  throw new Error('a field that is only shown was written');
+  throw new Error('a read-only field was written');
 }
 
-/** How a field is written; answered as a text where nothing else is said. */
+/** Options of a writable field. `answers` is the output schema, by default a string. */
 type Writing<S> = {
   says: string;
   accepts: JsonSchema;
@@ -76,7 +76,7 @@ type Writing<S> = {
   answers?: JsonSchema;
 };
 
-/** A field that a caller writes; with no initial value it is required. */
+/** A field that the caller writes; required if `initial` is undefined. */
 export function writable<S>(writing: Writing<S>, initial: S | undefined): Field<S, 'written'> {
   const { says: description, parse, show: serialize } = writing;
   const inputSchema = { ...writing.accepts, 'x-must': writing.must };
@@ -91,31 +91,31 @@ export function writable<S>(writing: Writing<S>, initial: S | undefined): Field<
   };
 }
 
-/** The most characters of a text that a field takes; 0 where it takes none. */
+/** Maximum length of a text field in characters; 0 for any other field. */
 export function maxLengthOf(field: Field | undefined): number {
   const { most = 0 } = (field?.inputSchema['x-text'] ?? {}) as { readonly most?: number };
   return most;
 }
 
-/** Everything of a record that is shown, from its stored row, in the order of the table. */
+/** Serializes a stored row, in the order of its fields. */
 export function serializeRecord<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
-  const answer: Record<string, unknown> = {};
+  const record: Record<string, unknown> = {};
   for (const name in fields) {
     const field = fields[name];
     if (field === undefined || field.mode === 'asked') continue;
-    answer[name] = field.serialize((row as Record<string, unknown>)[field.from ?? name]);
+    record[name] = field.serialize((row as Record<string, unknown>)[field.from ?? name]);
   }
-  return answer;
+  return record;
 }
 
-/** The schema of a presented record. */
+/** The schema of a serialized record. */
 export function responseSchema(fields: Fields): JsonSchema {
-  const rows = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
+  const visible = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
   return {
     type: 'object',
-    required: rows.filter(([, field]) => field.outputSchema['x-shown-once'] !== true).map(([name]) => name),
+    required: visible.filter(([, field]) => field.outputSchema['x-shown-once'] !== true).map(([name]) => name),
     properties: Object.fromEntries(
-      rows.map(([name, field]) => [name, { ...field.outputSchema, description: field.description }]),
+      visible.map(([name, field]) => [name, { ...field.outputSchema, description: field.description }]),
     ),
   };
 }

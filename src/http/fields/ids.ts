@@ -1,6 +1,6 @@
 const ID = /^(0|[1-9]\d{0,15})$/;
 
-/** Reads an id, written as a string of digits or a number below 2^53 (C5), or undefined if it is none. */
+/** Parses an id, a string of digits or a number, below 2^53 (C5); undefined for anything else. */
 export function parseId(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? value : undefined;
   if (typeof value !== 'string' || !ID.test(value)) return undefined;

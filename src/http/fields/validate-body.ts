@@ -7,7 +7,7 @@ import type { Changed, Created, Field, Fields, JsonSchema } from './field.ts';
 import { isDecimal, isNoDate } from './field-types.ts';
 import { parseId } from './ids.ts';
 
-/** What a route takes in its body: its schema, and how an acceptable body is read. */
+/** The body of a route: its schema, and a function that validates and parses it. `read` throws `invalid_input`. */
 export type BodySpec<T> = { readonly schema: JsonSchema; read(body: unknown): T };
 
 const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, coerceTypes: false, removeAdditional: false });
@@ -37,16 +37,16 @@ ajv.addKeyword({
   validate: (_: true, value: number) => isDecimal(String(value)),
 });
 
-/** Whether a text can be kept: no NUL, no lone surrogate, and as long as it may be after trimming, in characters. */
-export function isText(text: string, least: number, most: number): boolean {
+/** Whether a text can be stored: no NUL, no lone surrogate, `min` to `max` characters after trimming. */
+export function isText(text: string, min: number, max: number): boolean {
   if (!isStorable(text)) return false;
   const trimmed = text.trim();
-  // The length in UTF-16 units is at most twice that in characters: the cheap test decides nearly always.
-  const length = trimmed.length <= most ? trimmed.length : [...trimmed].length;
-  return length >= least && length <= most;
+  // There are at most as many characters as UTF-16 units, so counting characters is rarely necessary.
+  const length = trimmed.length <= max ? trimmed.length : [...trimmed].length;
+  return length >= min && length <= max;
 }
 
-/** The body of a creation: every field that is required must be there; the others begin with their initial value. */
+/** The body of a creation: required fields must be present, others have a default. */
 export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
   const writable = writableOf(fields);
   const required = writable.filter(([, field]) => field.default === undefined).map(([name]) => name);
@@ -58,7 +58,7 @@ export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
   });
 }
 
-/** The body of a change: every field is optional, and only those given are answered (C27). */
+/** The body of a change: every field is optional, and only the given ones are returned (C27). */
 export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
   const writable = writableOf(fields);
   return bodySpec(writable, [], (body) => {
@@ -68,48 +68,48 @@ export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
   });
 }
 
-type Rows = readonly (readonly [name: string, field: Field])[];
+type Entries = readonly (readonly [name: string, field: Field])[];
 
-/** What the given fields also set of other fields. */
-function impliedBy(rows: Rows, body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const implied = rows.map(([name, field]) => (Object.hasOwn(body, name) ? field.implies?.(body[name]) : undefined));
+/** Values of other fields that the given fields also set. */
+function impliedBy(entries: Entries, body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const implied = entries.map(([name, field]) => (Object.hasOwn(body, name) ? field.implies?.(body[name]) : undefined));
   return Object.assign({}, ...implied);
 }
 
-function writableOf(fields: Fields): Rows {
+function writableOf(fields: Fields): Entries {
   return Object.entries(fields).filter(([, field]) => field.mode === 'written' || field.mode === 'asked');
 }
 
-function schemaOf(rows: Rows, required: readonly string[]): JsonSchema {
-  const properties = rows.map(([name, field]) => [name, { ...field.inputSchema, description: field.description }]);
+function schemaOf(entries: Entries, required: readonly string[]): JsonSchema {
+  const properties = entries.map(([name, field]) => [name, { ...field.inputSchema, description: field.description }]);
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties: Object.fromEntries(properties) };
 }
 
 function bodySpec<T>(
-  rows: Rows,
+  entries: Entries,
   required: readonly string[],
   read: (body: Readonly<Record<string, unknown>>) => T,
 ): BodySpec<T> {
-  const schema = schemaOf(rows, required);
-  const looking = rows.filter(([, field]) => field.validate !== undefined);
+  const schema = schemaOf(entries, required);
+  const withValidator = entries.filter(([, field]) => field.validate !== undefined);
   let validate: ValidateFunction | undefined;
   return {
     schema,
     read(body) {
       validate ??= ajv.compile(schema);
-      const found = validate(body) ? new Map<string, FieldError>() : faultsOf(schema, validate.errors ?? []);
+      const errors = validate(body) ? new Map<string, FieldError>() : fieldErrors(schema, validate.errors ?? []);
       const fields = body as Readonly<Record<string, unknown>>;
-      // Whatever a schema lets through: no field takes a text that a database would refuse or change.
-      for (const [name, { inputSchema }] of rows) {
-        if (found.has(name) || areStorable(fields[name])) continue;
-        found.set(name, { field: name, message: String(inputSchema['x-must']) });
+      // Beyond the schema: reject texts that a database would reject or change.
+      for (const [name, { inputSchema }] of entries) {
+        if (errors.has(name) || areStorable(fields[name])) continue;
+        errors.set(name, { field: name, message: String(inputSchema['x-must']) });
       }
-      for (const [name, field] of looking) {
-        if (found.has(name) || !Object.hasOwn(fields, name)) continue;
+      for (const [name, field] of withValidator) {
+        if (errors.has(name) || !Object.hasOwn(fields, name)) continue;
         const message = field.validate?.(fields[name]);
-        if (message !== undefined) found.set(name, { field: name, message });
+        if (message !== undefined) errors.set(name, { field: name, message });
       }
-      if (found.size > 0) throw invalidInput([...found.values()]);
+      if (errors.size > 0) throw invalidInput([...errors.values()]);
       return read(fields);
     },
   };
@@ -121,16 +121,16 @@ function areStorable(value: unknown): boolean {
   return Object.values(value).every(areStorable);
 }
 
-/** Every field that its schema refuses, each once, with the one sentence of that schema. */
-function faultsOf(schema: JsonSchema, errors: readonly ErrorObject[]): Map<string, FieldError> {
+/** One error for each invalid field, with the message of its schema. */
+function fieldErrors(schema: JsonSchema, ajvErrors: readonly ErrorObject[]): Map<string, FieldError> {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
-  const found = new Map<string, FieldError>();
-  for (const error of errors) {
+  const errors = new Map<string, FieldError>();
+  for (const error of ajvErrors) {
     const [, top] = error.instancePath.split('/');
     if (top === undefined && error.keyword !== 'required') throw new Problem('malformed_body');
     const field = top ?? String(error.params.missingProperty);
     const message = top === undefined ? 'is required' : String(properties[field]?.['x-must']);
-    if (!found.has(field)) found.set(field, { field, message });
+    if (!errors.has(field)) errors.set(field, { field, message });
   }
-  return found;
+  return errors;
 }

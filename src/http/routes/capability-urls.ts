@@ -10,26 +10,26 @@ import { conditionsOf, evaluatePreconditions } from './etag.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose document is read; undefined where somebody calls. */
+    /** The account whose document is read by a capability URL; undefined for authenticated requests. */
     ownerAccountId?: number;
   }
 }
 
-/** What an address leads to: the state of it in a word, and its text, a piece at a time. */
+/** The document at a capability URL, streamed in chunks. */
 export type CapabilityDocument = {
   readonly accountId: number;
-  /** The same as before: whoever has it need not have it again. */
+  /** ETag of the current version. */
   readonly tag: string;
   body(view: AccountView): AsyncIterable<string | Buffer>;
 };
 
-/** Documents that programs read by an address which is the secret itself: there is no caller, no key and no cookie. */
+/** Documents at capability URLs: the URL itself is the secret, and there is no key or cookie. */
 export type CapabilityUrl = {
-  /** Where they are: `/calendar` for `/calendar/{file}`. */
+  /** The path prefix, such as `/calendar` for `/calendar/{file}`. */
   readonly folder: string;
   readonly type: string;
   readonly fileName: string;
-  /** Undefined for whatever is wrong with it, so that nothing can be probed. */
+  /** Finds a document; undefined for any invalid URL, so that a probe cannot tell the reasons apart. */
   find(read: Queries, file: string, now: number): Promise<CapabilityDocument | undefined>;
 };
 
@@ -40,10 +40,10 @@ export type CapabilityUrlPorts = {
   readonly work: Pick<Work, 'beginCalendar'>;
 };
 
-/** A reader who is not through by then is cut off. */
+/** Time to read the whole document before the connection is closed. */
 const RESPONSE_TIMEOUT_MS = 5 * 60_000;
 
-/** What is nobody else's to keep, to show as a page, or to hear of where it came from. */
+/** No shared caching, no framing, no referrer, no indexing. */
 const HEADERS = {
   'cache-control': 'private, no-cache',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -52,29 +52,29 @@ const HEADERS = {
   'x-robots-tag': 'noindex',
 };
 
-/** Mounts addresses that open themselves. What the log has of a request is the route, and never the file. */
-export function mountCapabilityUrl(app: FastifyInstance, row: CapabilityUrl, ports: CapabilityUrlPorts): void {
+/** Mounts capability URLs. The log contains the route, never the secret file name. */
+export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, ports: CapabilityUrlPorts): void {
   const { store, clock, limits, work } = ports;
-  app.get(`${row.folder}/:file`, async (request, reply) => {
+  app.get(`${url.folder}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();
-    const found = await row.find(store.read, file, now);
-    if (found === undefined) throw notFound();
-    request.ownerAccountId = found.accountId;
-    limits.take({ accountId: found.accountId, keyId: 0 }, 'reads', reply);
-    reply.headers(HEADERS).header('etag', found.tag);
+    const document = await url.find(store.read, file, now);
+    if (document === undefined) throw notFound();
+    request.ownerAccountId = document.accountId;
+    limits.take({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
+    reply.headers(HEADERS).header('etag', document.tag);
     const conditions = conditionsOf(request.raw);
-    const verdict = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, found.tag);
-    if (verdict === 'differs') throw new Problem('precondition_failed');
-    if (verdict === 'matched') return reply.code(304).send();
-    work.beginCalendar(request, reply, found.accountId);
-    reply.type(row.type).header('content-disposition', `inline; filename="${row.fileName}"`);
-    // Without a length, as the answer itself has none: 0 would say that there is nothing (RFC 9110, 8.6).
+    const result = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, document.tag);
+    if (result === 'differs') throw new Problem('precondition_failed');
+    if (result === 'matched') return reply.code(304).send();
+    work.beginCalendar(request, reply, document.accountId);
+    reply.type(url.type).header('content-disposition', `inline; filename="${url.fileName}"`);
+    // No Content-Length, like the streamed GET response: 0 would claim an empty document (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
     const cancel = clock.after(RESPONSE_TIMEOUT_MS, () => reply.raw.destroy());
     reply.raw.once('close', cancel);
     return reply.send(
-      Readable.from(found.body(new AccountView(store.read, found.accountId, now)), { objectMode: false }),
+      Readable.from(document.body(new AccountView(store.read, document.accountId, now)), { objectMode: false }),
     );
   });
 }

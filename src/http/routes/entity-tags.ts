@@ -1,11 +1,11 @@
-/** One entity tag of a header list: what stands in the quotes, with them, and whether `W/` stands before it. */
+/** An entity tag of a header list: the quoted opaque tag, and whether it has the prefix `W/`. */
 export type EntityTag = { readonly opaque: string; readonly isWeak: boolean };
 
 const OPAQUE_TAG = /^"[\x21\x23-\x7e\x80-\xff]*"$/;
 
 /**
- * Parses a list of entity tags (RFC 9110, 5.6.1 and 8.8.3); undefined when it is malformed or has no tag. It scans
- * because the text comes from callers: the time grows with the length, whatever the text is.
+ * Parses a list of entity tags (RFC 9110, 5.6.1 and 8.8.3); undefined if it is malformed or empty. It scans instead of
+ * using a regular expression, so that the time is linear in the length of untrusted input.
  */
 export function parseEntityTags(text: string): readonly EntityTag[] | undefined {
   const tags: EntityTag[] = [];

@@ -5,18 +5,18 @@ import { headerLines } from '../server/headers.ts';
 import { type EntityTag, parseEntityTags } from './entity-tags.ts';
 import type { Route } from './route.ts';
 
-/** What a header names: any representation, or these tags. */
+/** The value of If-Match or If-None-Match: any representation, or these tags. */
 type EntityTags = '*' | readonly EntityTag[];
 
-/** What a request demands of the record as it is (RFC 9110, 13.1). */
+/** The preconditions of a request (RFC 9110, 13.1). */
 export type Conditions = { readonly ifMatch: EntityTags | undefined; readonly ifNoneMatch: EntityTags | undefined };
 
-/** The strong tag of a representation: a hash of its bytes (X5). */
+/** The strong ETag of a representation: a hash of its bytes (X5). */
 export function etagOf(text: string): string {
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 
-/** The conditions of a request; undefined when it has none. One that cannot be read is refused, never passed over. */
+/** The preconditions of a request; undefined if it has none. Throws `invalid_input` for a malformed one. */
 export function conditionsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Conditions | undefined {
   const { headers } = request;
   if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return undefined;
@@ -36,8 +36,8 @@ function entityTagsIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: stri
 }
 
 /**
- * What the conditions come to for a record with this tag (RFC 9110, 13.2.2). If-Match compares strongly, If-None-Match
- * weakly.
+ * Evaluates preconditions against an ETag (RFC 9110, 13.2.2): `differs` if If-Match fails (strong comparison),
+ * `matched` if If-None-Match fails (weak comparison), otherwise `holds`.
  */
 export function evaluatePreconditions(
   { ifMatch, ifNoneMatch }: Conditions,
@@ -49,52 +49,52 @@ export function evaluatePreconditions(
   return ifNoneMatch === '*' || ifNoneMatch.some((one) => one.opaque === tag) ? 'matched' : 'holds';
 }
 
-/** Refuses a change of a record that is not as the request demands. */
+/** Throws `precondition_failed` unless the preconditions of a change hold. */
 export function requirePreconditions(conditions: Conditions, tag: string): void {
   if (evaluatePreconditions(conditions, tag) !== 'holds') throw new Problem('precondition_failed');
 }
 
-/** The path of a row, as it is spelled where its record is answered. */
+/** The canonical path of a route. */
 const pathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
 
-/** The row that answers the record at the very path of this one: what a condition on it is about. */
-export function representationOf(row: Route, rows: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {
-  return rows.filter((one) => one.mode === 'read').find((one) => one.conditional && one.path === pathOf(row));
+/** The GET route of the record at the same path, whose response the preconditions of a change apply to. */
+export function representationOf(route: Route, routes: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {
+  return routes.filter((one) => one.mode === 'read').find((one) => one.conditional && one.path === pathOf(route));
 }
 
 const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 
-/** Whether what a row answers is the representation of a single record, so that its tag is that of a GET of the record. */
-export function isTagged(row: Route, rows: readonly Route[]): boolean {
-  if (row.mode !== 'write') return row.conditional;
-  const record = `/${pathOf(row).split('/')[1]}/{}`;
-  const shown = rows.find((one) => one.mode === 'read' && one.conditional && shapeOf(one.path) === record);
-  return shown !== undefined && JSON.stringify(shown.answer) === keptSchema(row);
+/** Whether a response is the representation of a single record, so that its ETag equals that of a GET of the record. */
+export function isTagged(route: Route, routes: readonly Route[]): boolean {
+  if (route.mode !== 'write') return route.conditional;
+  const record = `/${pathOf(route).split('/')[1]}/{}`;
+  const getRoute = routes.find((one) => one.mode === 'read' && one.conditional && shapeOf(one.path) === record);
+  return getRoute !== undefined && JSON.stringify(getRoute.answer) === storableSchema(route);
 }
 
-/** The names of the fields that the answer of a row shows this once. */
-export function shownOnceBy(row: Route): readonly string[] {
-  return Object.entries(recordProperties(row))
+/** The fields of a response that are never returned again, such as secrets. */
+export function shownOnceBy(route: Route): readonly string[] {
+  return Object.entries(recordProperties(route))
     .filter(([, schema]) => schema['x-shown-once'] === true)
     .map(([name]) => name);
 }
 
 type Schemas = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-function recordProperties(row: Route): Schemas {
-  const { data } = (row.answer.properties ?? {}) as Schemas;
+function recordProperties(route: Route): Schemas {
+  const { data } = (route.answer.properties ?? {}) as Schemas;
   return (data?.properties ?? {}) as Schemas;
 }
 
-/** The schema of an answer without what is shown once, as it is written. */
-function keptSchema({ answer }: Route): string {
-  const whole = JSON.stringify(answer);
-  // Few have anything of that, and not every value of the others need be looked at.
-  if (!whole.includes('"x-shown-once":true')) return whole;
+/** The response schema as JSON, without the fields that are shown once. */
+function storableSchema({ answer }: Route): string {
+  const json = JSON.stringify(answer);
+  // Few schemas have such a field; a replacer is slow.
+  if (!json.includes('"x-shown-once":true')) return json;
   return JSON.stringify(answer, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
 }
 
-/** What an answer comes to without what is shown once: what may be kept, and what its tag is of. */
+/** A response body without the fields that are shown once: this is stored for replays, and its hash is the ETag. */
 export function without(names: readonly string[], body: unknown): unknown {
   if (names.length === 0) return body;
   const { data } = body as { data: Readonly<Record<string, unknown>> };

@@ -9,31 +9,31 @@ import type { Tables } from '../../store/tables.ts';
 import { headerLines } from '../server/headers.ts';
 import type { Input, Route, RouteResult } from './route.ts';
 
-/** How long the first answer is given again. */
+/** How long the first response is replayed. */
 const RETENTION_MS = 24 * 3_600_000;
 
-/** Small enough that no write waits long behind it. */
+/** Small, so that no write waits long for a batch. */
 const DELETE_BATCH_SIZE = 500;
 
-/** A call that is to be made once: whose key asks, by which word of their own, for what. */
+/** A call with an Idempotency-Key, which is unique per API key. The fingerprint identifies route, ids and body. */
 export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
 
-/** What the hash of a call begins with: the same call is the same route, the same ids and the same bytes. */
-export function callOf(row: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
-  return `${row.method} ${row.path} ${JSON.stringify(ids)}\n`;
+/** The prefix of the fingerprint: route and ids. The bytes of the body follow. */
+export function callOf(route: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
+  return `${route.method} ${route.path} ${JSON.stringify(ids)}\n`;
 }
 
 /**
- * The call that a request with an `Idempotency-Key` makes; undefined without one (X4).
+ * Reads the `Idempotency-Key` of a request; undefined without one. Throws `invalid_input` for an invalid key (X4).
  *
- * @param hashBehind the hash of a beginning and of the body as it arrived
+ * @param hashBehind returns a hash of a prefix followed by the raw body
  */
 export function readIdempotencyKey(
   request: Pick<IncomingMessage, 'rawHeaders'>,
-  row: Route,
+  route: Route,
   caller: Caller,
   { ids }: Pick<Input, 'ids'>,
-  hashBehind: (beginning: string) => string = (beginning) => hash('sha256', beginning, 'base64url'),
+  hashBehind: (prefix: string) => string = (prefix) => hash('sha256', prefix, 'base64url'),
 ): IdempotentCall | undefined {
   const [idempotencyKey, ...more] = headerLines(request, 'idempotency-key');
   if (idempotencyKey === undefined) return undefined;
@@ -41,25 +41,25 @@ export function readIdempotencyKey(
     const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
     throw invalidInput([{ field: 'Idempotency-Key', message }]);
   }
-  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashBehind(callOf(row, ids)) };
+  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashBehind(callOf(route, ids)) };
 }
 
-const nameOf = ({ keyId, idempotencyKey }: IdempotentCall) => `idempotency ${keyId} ${idempotencyKey}`;
+const lockNameOf = ({ keyId, idempotencyKey }: IdempotentCall) => `idempotency ${keyId} ${idempotencyKey}`;
 
 function requireSameRequest(once: IdempotentCall, fingerprint: string): void {
   if (fingerprint !== once.fingerprint) throw new Problem('idempotency_mismatch');
 }
 
-/** The calls of this process that are running, from their body's last byte to their answer. */
+/** Idempotent calls that are running in this process. */
 export class InProgress {
   readonly #calls = new Map<string, string>();
 
-  /** Does the work unless a twin of the call is at it. */
+  /** Runs the work; throws `idempotency_in_progress` if a call with the same key is running. */
   async run<T>(once: IdempotentCall, work: () => Promise<T>): Promise<T> {
-    const name = nameOf(once);
-    const twin = this.#calls.get(name);
-    if (twin !== undefined) {
-      requireSameRequest(once, twin);
+    const name = lockNameOf(once);
+    const running = this.#calls.get(name);
+    if (running !== undefined) {
+      requireSameRequest(once, running);
       throw new Problem('idempotency_in_progress');
     }
     this.#calls.set(name, once.fingerprint);
@@ -71,7 +71,7 @@ export class InProgress {
   }
 }
 
-/** The answer that was given to this call before, if it was; a word that was used for another call is refused. */
+/** The stored response of this call, if any. Throws `idempotency_mismatch` if the key was used for another call. */
 export async function findStoredResponse(view: AccountView, once: IdempotentCall): Promise<RouteResult | undefined> {
   const row = await view
     .selectFrom('idempotency')
@@ -86,7 +86,7 @@ export async function findStoredResponse(view: AccountView, once: IdempotentCall
   return { body: JSON.parse(row.body), ...created, repeats: row.status };
 }
 
-/** Prepared, so that it is sent at once: before the commit that it rides with. */
+/** Prepared, so that it is sent synchronously, pipelined before the commit. */
 const storeResponse = prepared((queries, row: Tables['idempotency']) =>
   queries
     .insertInto('idempotency')
@@ -100,7 +100,7 @@ const storeResponse = prepared((queries, row: Tables['idempotency']) =>
       body: row.body,
       answered_at: row.answered_at,
     })
-    // What stands there has expired: it was not found.
+    // An existing row has expired, since `findStoredResponse` did not return it.
     .onConflict((conflict) =>
       conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(({ ref }) => ({
         fingerprint: ref('excluded.fingerprint'),
@@ -113,10 +113,10 @@ const storeResponse = prepared((queries, row: Tables['idempotency']) =>
 );
 
 /**
- * Makes a call unless it was made before, in one transaction with keeping its answer. A twin that is running on
- * another node keeps it out.
+ * Runs a call and stores its response in the same transaction, or returns the stored response. Throws
+ * `idempotency_in_progress` while another node runs the same call.
  *
- * @param keptOf what may be kept of an answer
+ * @param storable returns the part of a response body that may be stored
  */
 export async function runOnce(
   tx: Tx,
@@ -124,28 +124,29 @@ export async function runOnce(
   once: IdempotentCall,
   status: number,
   call: () => Promise<RouteResult>,
-  keptOf: (body: unknown) => unknown,
+  storable: (body: unknown) => unknown,
 ): Promise<RouteResult> {
-  // Sent together, answered in this order: what a twin has kept by now is seen.
-  const [held, kept] = await Promise.all([tx.tryLockAccount(nameOf(once)), findStoredResponse(write, once)]);
-  if (!held) throw new Problem('idempotency_in_progress');
-  if (kept !== undefined) return kept;
-  const answer = await call();
-  const keeping = storeResponse(tx.queries, {
+  // Pipelined, executed in this order: lock, then read, so that the stored response of a concurrent duplicate
+  // is visible.
+  const [isLocked, stored] = await Promise.all([tx.tryLockAccount(lockNameOf(once)), findStoredResponse(write, once)]);
+  if (!isLocked) throw new Problem('idempotency_in_progress');
+  if (stored !== undefined) return stored;
+  const result = await call();
+  const storing = storeResponse(tx.queries, {
     key_id: once.keyId,
     idempotency_key: once.idempotencyKey,
     account_id: write.accountId,
     fingerprint: once.fingerprint,
     status,
-    location: answer.created ?? '',
-    body: JSON.stringify(keptOf(answer.body)),
+    location: result.created ?? '',
+    body: JSON.stringify(storable(result.body)),
     answered_at: write.now,
   });
-  tx.withCommit(keeping);
-  return answer;
+  tx.withCommit(storing);
+  return result;
 }
 
-/** Drops what is not given again any more, a little at a time; answers how many rows that were. */
+/** Deletes expired responses in batches. Returns the number of rows. */
 export async function dropIdempotency(
   store: Store,
   now: number,

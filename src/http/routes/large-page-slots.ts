@@ -5,24 +5,24 @@ import { Problem } from '../../problems.ts';
 const MAX_LARGE_PAGES = 4;
 const MAX_LARGE_PAGES_PER_ACCOUNT = 2;
 
-/** A call that waits longer for a slot than this is answered 503. */
+/** A request that waits longer for a slot is rejected with 503. */
 const SLOT_TIMEOUT_MS = 10_000;
 
 type Waiting = {
   readonly since: number;
   readonly isGone: () => boolean;
   readonly begin: () => void;
-  readonly giveUp: (problem: Problem) => void;
+  readonly reject: (problem: Problem) => void;
 };
 
 /**
- * The slots for pages of more than one slice. Such pages are loaded a few at a time, since each holds megabytes until it
- * is complete. Accounts take turns, so that one account's pages do not keep those of others waiting.
+ * A semaphore for loading pages of more than one slice, each of which holds megabytes until it is complete. Waiting
+ * accounts are served round-robin.
  */
 export class LargePages {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #loading = new Map<number, number>();
-  /** By account. The account whose turn is next is the first. */
+  /** Waiting requests by account, in round-robin order. */
   readonly #waiting = new Map<number, Waiting[]>();
   #count = 0;
 
@@ -30,7 +30,7 @@ export class LargePages {
     this.#clock = clock;
   }
 
-  /** Waits for a slot; resolves with the function that gives it back. Rejects with `overloaded` after too long a wait. */
+  /** Waits for a slot. Resolves with a function that releases it; rejects with `overloaded` after SLOT_TIMEOUT_MS. */
   async enter(accountId: number, isGone: () => boolean): Promise<() => void> {
     if (this.#hasRoom(accountId)) this.#take(accountId);
     else await this.#wait(accountId, isGone);
@@ -58,10 +58,10 @@ export class LargePages {
 
   #wait(accountId: number, isGone: () => boolean): Promise<void> {
     const since = this.#clock.monotonic();
-    return new Promise((begin, giveUp) => {
+    return new Promise((begin, reject) => {
       const own = this.#waiting.get(accountId) ?? [];
       this.#waiting.set(accountId, own);
-      own.push({ since, isGone, begin, giveUp });
+      own.push({ since, isGone, begin, reject });
     });
   }
 
@@ -71,7 +71,7 @@ export class LargePages {
       if (next !== undefined) {
         this.#take(accountId);
         next.begin();
-        // Behind the other accounts: it had its turn.
+        // Move the account behind the others.
         this.#waiting.delete(accountId);
         this.#waiting.set(accountId, own);
       }
@@ -79,12 +79,12 @@ export class LargePages {
     }
   }
 
-  /** The first one that still waits for its page. */
+  /** The first request whose client is still connected and that has not timed out; rejects those before it. */
   #nextOf(own: Waiting[]): Waiting | undefined {
     const lastSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
     for (let next = own.shift(); next !== undefined; next = own.shift()) {
       if (!next.isGone() && next.since >= lastSince) return next;
-      next.giveUp(new Problem('overloaded'));
+      next.reject(new Problem('overloaded'));
     }
     return undefined;
   }

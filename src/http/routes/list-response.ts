@@ -3,22 +3,22 @@ import type { LargePages } from './large-page-slots.ts';
 import { isLoaded, nextSlice, slicesOf } from './page-slices.ts';
 import type { Page, Paging, Slice } from './pagination.ts';
 
-/** The most bytes of one page. A page of a single record may be larger. */
+/** Maximum size of a page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
-/** Room for what stands around the records. */
+/** Size of the JSON around the records. */
 const MAX_ENVELOPE_BYTES = 256;
 
-/** Bytes that are written in one turn of the event loop. */
-const MAX_TURN_BYTES = 512 * 1024;
+/** Bytes that are serialized in one iteration of the event loop. */
+const MAX_ITERATION_BYTES = 512 * 1024;
 
-/** A page that has grown beyond this many bytes waits for a slot before it loads more. */
+/** A page larger than this waits for a slot before it loads more. */
 const LARGE_BYTES = 1024 * 1024;
 
-/** Records that are written at once with the loading of the first slice. */
+/** Records that are serialized in the same iteration of the event loop in which the first slice was loaded. */
 const MAX_PROMPT_ROWS = 100;
 
-/** A page of a list whose first slice is loaded, unless it is large: then nothing is. */
+/** A page whose first slice is loaded; nothing is loaded of a large page. */
 export type Listing = {
   readonly page: Page<object>;
   readonly paging: Paging;
@@ -27,7 +27,7 @@ export type Listing = {
   readonly rest: AsyncGenerator<Slice<object>, unknown>;
 };
 
-/** A page as it is sent, and what the page behind it is asked for with. */
+/** A serialized page, and the paging parameters of the next page, if there is one. */
 export type WrittenPage = { readonly body: string | Buffer; readonly next: Paging | undefined };
 
 /** Loads the first slice of a page: most pages are complete with it. */
@@ -41,20 +41,20 @@ export async function beginListing<Row extends object>(
   return { page, paging, present: present as Listing['present'], first, rest };
 }
 
-/** Whose page it is, the slots for large pages, and whether the caller has gone away. */
 export type WritePorts = {
   readonly accountId: number;
   readonly largePages: Pick<LargePages, 'enter'>;
+  /** Whether the client has disconnected or the request was answered. */
   readonly isGone: () => boolean;
-  /** Whether the caller reads what it is sent; otherwise there is no room for one more page. */
+  /** Whether the caller's unread responses leave room for another page. */
   readonly hasRoom: () => boolean;
-  /** Throws the problem of a caller for whom there is no room. */
+  /** Throws `overloaded` if they do not. */
   readonly mustHaveRoom: () => void;
 };
 
 /**
- * Writes a page as JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`: its `limit` is
- * then the number of its records, and the next page begins behind the last of them.
+ * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`.
+ * Its `limit` is then the number of its records, and the next page begins after the last of them.
  */
 export async function writeListing(listing: Listing, ports: WritePorts): Promise<WrittenPage> {
   const { page, paging, present, rest } = listing;
@@ -89,20 +89,20 @@ export async function writeListing(listing: Listing, ports: WritePorts): Promise
   };
 }
 
-/** Answers a written page. `list` is the address of its list. */
+/** Sends a page. `list` is the URL of its list. */
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
   { body, next }: WrittenPage,
   list: string,
 ): FastifyReply {
-  // The request was given up and answered meanwhile.
+  // The request timeout may have sent a response already.
   if (reply.sent) return reply;
   if (next !== undefined) reply.header('link', `<${linkTo(request, list, next)}>; rel="next"`);
   return reply.code(200).type('application/json; charset=utf-8').send(body);
 }
 
-/** C7: the address of the next page. No list has an id in its path. */
+/** C7: the URL of the next page. No list has an id in its path. */
 function linkTo(request: FastifyRequest, list: string, { offset, limit, after = '' }: Paging): string {
   const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
@@ -112,19 +112,19 @@ function linkTo(request: FastifyRequest, list: string, { offset, limit, after = 
   return `${list}?${parameters}`;
 }
 
-/** Puts the texts of records together, as long as there is room for them. */
+/** Collects serialized records up to MAX_PAGE_BYTES. */
 class PageWriter {
-  /** There was no room for a record. */
+  /** Whether a record did not fit. */
   isFull = false;
   bytes = MAX_ENVELOPE_BYTES;
   count = 0;
-  /** What has been written since the last turn of the event loop. */
+  /** Records serialized in this iteration of the event loop. */
   #texts: string[] = [];
   #textBytes = 0;
   readonly #written: Buffer[] = [];
   #last: { readonly slice: Slice<object>; readonly index: number } | undefined;
 
-  /** What a page begins `after` that goes on behind this one. */
+  /** Cursor of the last record, for the next page. */
   get cursor(): string | undefined {
     return this.#last?.slice.cursorAfter(this.#last.index);
   }
@@ -140,13 +140,13 @@ class PageWriter {
       this.bytes += bytes;
       this.count += 1;
       this.#last = { slice, index };
-      if (this.#textBytes < MAX_TURN_BYTES) continue;
+      if (this.#textBytes < MAX_ITERATION_BYTES) continue;
       this.#flush();
       await nextSlice();
     }
   }
 
-  /** A page of one turn stays a text. A large page becomes bytes as it grows: its texts can be collected. */
+  /** A small page stays a string. A large page is encoded as it grows, so that its strings can be garbage-collected. */
   end(head: string, tail: string): string | Buffer {
     if (this.#written.length === 0) return `${head}${this.#texts.join(',')}${tail}`;
     this.#flush();

@@ -39,15 +39,14 @@ import { type Input, idNames, type Route, type RouteResult } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls, once a door has let them in. */
+    /** The authenticated caller. */
     caller: Caller | undefined;
-    /** The door that they came to. */
+    /** The route group of the request. */
     door: RouteGroup | undefined;
   }
   interface FastifyContextConfig {
-    /** What the row asks of a key. */
+    /** The permission that the route requires. */
     permission?: Permission | undefined;
-    /** What a call of the row is counted as. */
     budget?: Budget;
   }
 }
@@ -60,129 +59,131 @@ export type MountPorts = {
   readonly limits: Pick<RateLimits, 'take'>;
   readonly bodies: Pick<Bodies, 'read' | 'readLong'>;
   readonly work: Work;
-  /** Whether an account is pending so much that nothing may add to it. */
+  /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
-  /** Hears of what went wrong on our side when it is too late for an answer. */
+  /** Reports an internal error after the response has started. */
   readonly failed: (request: FastifyRequest, error: unknown) => void;
 };
 
-/** A row with what follows from the others, and from its own answer. */
+/** A route with properties that are derived once from all routes. */
 type CompiledRoute = {
-  readonly row: Route;
-  /** What a condition on the record at its path is about. */
+  readonly route: Route;
+  /** The GET route whose response the preconditions apply to. */
   readonly representation: ReturnType<typeof representationOf>;
   readonly isTagged: boolean;
   readonly shownOnce: readonly string[];
 };
 
-/** What a request asks for beside its input. */
+/** Headers and limits of a request. */
 type RequestOptions = {
   /** The caller's address, for the audit log. */
   readonly source: string;
   readonly conditions: Conditions | undefined;
   readonly once: IdempotentCall | undefined;
-  /** Whether the caller reads enough of what it is sent to be sent as much as was sent before. */
+  /** Whether the caller's unread responses leave room for a response as large as the last one of this route. */
   readonly hasRoom: () => boolean;
-  /** Refuses it where that is not so. */
+  /** Throws `overloaded` if they do not. */
   readonly mustHaveRoom: () => void;
-  /** Refuses to send so much to a caller who leaves too much unread. */
+  /** Throws `overloaded` if there is no room for this many bytes. */
   readonly beforeSending: (bytes: number) => void;
 };
 
-/** Mounts every row behind its door. Whoever is not let in gets 401, for unknown paths too (C1). */
-export function mount(app: FastifyInstance, door: RouteGroup, ports: MountPorts): void {
-  const { rows } = door;
+/** Mounts the routes of a group. Unauthenticated requests get 401, for unknown paths too (C1). */
+export function mount(app: FastifyInstance, group: RouteGroup, ports: MountPorts): void {
+  const { rows: routes } = group;
   app.register(
     async (scope) => {
-      const enter = (caller: Caller, request: FastifyRequest, reply: FastifyReply): void => {
+      const authorizeRequest = (caller: Caller, request: FastifyRequest, reply: FastifyReply): void => {
         request.caller = caller;
         const { budget, permission } = request.routeOptions.config;
-        // Known by now, and nothing done yet: what is refused costs next to nothing, and is counted for nobody else.
+        // Rate-limit here: the caller is known and no work has been done.
         ports.limits.take(caller, budget ?? 'reads', reply);
-        // C4: whatever else may be wrong with it, what is not there is not there.
+        // C4: 404 takes precedence over all other problems.
         if (request.is404) throw notFound();
-        // Before the body is read: a caller who may not, need not be listened to (C2).
+        // Check the permission before the body is read (C2).
         requirePermission(caller, permission);
       };
       scope.addHook('onRequest', (request, reply, done) => {
-        request.door = door;
-        reply.headers(door.headers);
-        const caller = authenticateRequest(door, request.raw);
+        request.door = group;
+        reply.headers(group.headers);
+        const caller = authenticateRequest(group, request.raw);
         if (caller instanceof Promise) {
           const end = ports.work.beginLookup(request, reply);
           caller
             .finally(end)
-            .then((one) => enter(one, request, reply))
+            .then((found) => authorizeRequest(found, request, reply))
             .then(() => done(), done);
           return;
         }
-        enter(caller, request, reply);
+        authorizeRequest(caller, request, reply);
         done();
       });
       scope.setNotFoundHandler(() => {
         throw notFound();
       });
-      const running = new InProgress();
+      const inProgress = new InProgress();
       const largePages = new LargePages(ports.clock);
-      for (const row of rows) addRoute(scope, compileRoute(row, rows), door, ports, running, largePages);
+      for (const route of routes) {
+        addRoute(scope, compileRoute(route, routes), group, ports, inProgress, largePages);
+      }
     },
-    { prefix: door.prefix },
+    { prefix: group.prefix },
   );
 }
 
-function compileRoute(row: Route, rows: readonly Route[]): CompiledRoute {
+function compileRoute(route: Route, routes: readonly Route[]): CompiledRoute {
   return {
-    row,
-    representation: representationOf(row, rows),
-    isTagged: isTagged(row, rows),
-    shownOnce: shownOnceBy(row),
+    route,
+    representation: representationOf(route, routes),
+    isTagged: isTagged(route, routes),
+    shownOnce: shownOnceBy(route),
   };
 }
 
 function addRoute(
   scope: FastifyInstance,
-  mounted: CompiledRoute,
-  door: RouteGroup,
+  compiled: CompiledRoute,
+  group: RouteGroup,
   ports: MountPorts,
-  running: InProgress,
+  inProgress: InProgress,
   largePages: LargePages,
 ): void {
-  const { row } = mounted;
-  const names = idNames(row.path);
-  const answer = async (request: FastifyRequest, reply: FastifyReply, input: Input, body: Body | undefined) => {
-    const caller = requireCaller(request, door);
+  const { route } = compiled;
+  const names = idNames(route.path);
+  const respond = async (request: FastifyRequest, reply: FastifyReply, input: Input, body: Body | undefined) => {
+    const caller = requireCaller(request, group);
     ports.work.begin(request, reply, caller);
-    if (row.mode === 'follow') {
-      return respondWithFeed(request, reply, caller, input, followPorts(request, reply, row, door, ports));
+    if (route.mode === 'follow') {
+      return respondWithFeed(request, reply, caller, input, followPorts(request, reply, route, group, ports));
     }
-    const asked: RequestOptions = {
+    const options: RequestOptions = {
       source: request.ip,
-      conditions: row.conditional ? conditionsOf(request.raw) : undefined,
-      // X4: the word is a key's own.
+      conditions: route.conditional ? conditionsOf(request.raw) : undefined,
+      // X4: idempotency keys are scoped to an API key, so sessions have none.
       once:
-        row.method === 'POST' && caller.keyId !== 0
-          ? readIdempotencyKey(request.raw, row, caller, input, body?.hashBehind)
+        route.method === 'POST' && caller.keyId !== 0
+          ? readIdempotencyKey(request.raw, route, caller, input, body?.hashBehind)
           : undefined,
-      ...roomFor(request, row, caller, ports.work),
+      ...roomFor(request, route, caller, ports.work),
     };
-    if (row.mode === 'steps') ports.work.leave(reply);
-    const answered = await run(mounted, caller, input, asked, door, ports, running);
-    if (answered.listing !== undefined) {
+    if (route.mode === 'steps') ports.work.leave(reply);
+    const result = await run(compiled, caller, input, options, group, ports, inProgress);
+    if (result.listing !== undefined) {
       const isGone = () => reply.sent || reply.raw.destroyed;
       const { accountId } = caller;
-      const page = await writeListing(answered.listing, { accountId, largePages, isGone, ...asked });
-      asked.beforeSending(page.body.length);
-      return sendPage(request, reply, page, ports.baseUrl() + door.prefix + row.path);
+      const page = await writeListing(result.listing, { accountId, largePages, isGone, ...options });
+      options.beforeSending(page.body.length);
+      return sendPage(request, reply, page, ports.baseUrl() + group.prefix + route.path);
     }
-    send(reply, mounted, asked, answered, ports.baseUrl() + door.prefix);
-    if (isFetch(row, request, reply)) door.onFetched?.(caller, row.path, input.ids);
+    send(reply, compiled, options, result, ports.baseUrl() + group.prefix);
+    if (isFetch(route, request, reply)) group.onFetched?.(caller, route.path, input.ids);
     return reply;
   };
   scope.route({
-    method: row.method,
-    url: row.path.replace(/\{(\w+)\}/g, ':$1'),
-    config: { permission: row.permission, budget: budgetOf(row) },
-    // C4: an address that none of ours can be is found out before its body is read.
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    config: { permission: route.permission, budget: budgetOf(route) },
+    // C4: malformed ids are 404 before the body is read.
     onRequest: (request, _reply, done) => {
       idsOf(names, request);
       done();
@@ -190,26 +191,26 @@ function addRoute(
     handler: async (request, reply) => {
       const ids = idsOf(names, request);
       const query = request.query as RawQuery;
-      if (row.method === 'GET') return answer(request, reply, { ids, query, body: undefined }, undefined);
-      const body = await bodyOf(request, reply, row, ids, requireCaller(request, door), ports);
+      if (route.method === 'GET') return respond(request, reply, { ids, query, body: undefined }, undefined);
+      const body = await readBody(request, reply, route, ids, requireCaller(request, group), ports);
       const input = { ids, query, body: body?.value, text: body?.text };
-      if (body?.text === undefined) return answer(request, reply, input, body);
-      return answer(request, reply, input, body).finally(() => body.text?.close());
+      if (body?.text === undefined) return respond(request, reply, input, body);
+      return respond(request, reply, input, body).finally(() => body.text?.close());
     },
   });
 }
 
-function bodyOf(
+function readBody(
   request: FastifyRequest,
   reply: FastifyReply,
-  row: Route,
+  route: Route,
   ids: Input['ids'],
   caller: Caller,
   { bodies }: MountPorts,
 ): Promise<Body | undefined> | undefined {
   const sender = { owner: ownerOf(caller), isKnown: true };
-  if (row.longField === undefined) return bodies.read(request, reply, sender);
-  return bodies.readLong(request, reply, sender, row.longField, callOf(row, ids));
+  if (route.longField === undefined) return bodies.read(request, reply, sender);
+  return bodies.readLong(request, reply, sender, route.longField, callOf(route, ids));
 }
 
 function roomFor(
@@ -232,9 +233,11 @@ function roomFor(
   };
 }
 
-/** Whether a single record was asked for and given, be it as one that is known already. */
-function isFetch(row: Route, request: FastifyRequest, reply: FastifyReply): boolean {
-  return row.mode === 'read' && row.conditional && request.method === 'GET' && [200, 304].includes(reply.statusCode);
+/** Whether a single record was fetched successfully; 304 counts, too. */
+function isFetch(route: Route, request: FastifyRequest, reply: FastifyReply): boolean {
+  return (
+    route.mode === 'read' && route.conditional && request.method === 'GET' && [200, 304].includes(reply.statusCode)
+  );
 }
 
 function viewOf(caller: Caller, { store, clock }: MountPorts): AccountView {
@@ -244,18 +247,18 @@ function viewOf(caller: Caller, { store, clock }: MountPorts): AccountView {
 function followPorts(
   request: FastifyRequest,
   reply: FastifyReply,
-  row: FollowPorts['row'],
-  door: RouteGroup,
+  route: FollowPorts['row'],
+  group: RouteGroup,
   ports: MountPorts,
 ): FollowPorts {
   return {
-    row,
+    row: route,
     followers: ports.followers,
     clock: ports.clock,
     viewOf: (caller) => viewOf(caller, ports),
     async reauthenticate() {
-      const caller = await authenticateRequest(door, request.raw);
-      requirePermission(caller, row.permission);
+      const caller = await authenticateRequest(group, request.raw);
+      requirePermission(caller, route.permission);
       return caller;
     },
     excludeFromConcurrency: () => ports.work.leave(reply),
@@ -264,102 +267,104 @@ function followPorts(
 }
 
 async function run(
-  mounted: CompiledRoute,
+  compiled: CompiledRoute,
   caller: Caller,
   input: Input,
-  asked: RequestOptions,
-  door: RouteGroup,
+  options: RequestOptions,
+  group: RouteGroup,
   ports: MountPorts,
-  running: InProgress,
+  inProgress: InProgress,
 ): Promise<RouteResult> {
-  const { row } = mounted;
-  if (row.mode === 'follow') throw new Error('what follows is answered elsewhere');
-  if (row.mode === 'read') {
+  const { route } = compiled;
+  if (route.mode === 'follow') throw new Error('a feed route is handled by respondWithFeed');
+  if (route.mode === 'read') {
     const read = () => {
-      // Others of the caller may have been answered since it came.
-      asked.mustHaveRoom();
-      return row.run(viewOf(caller, ports), caller, input);
+      // Check again: the caller may have received other responses while this read waited.
+      options.mustHaveRoom();
+      return route.run(viewOf(caller, ports), caller, input);
     };
-    return row.bypassesReadLimit === true ? read() : ports.store.limitedRead(read);
+    return route.bypassesReadLimit === true ? read() : ports.store.limitedRead(read);
   }
-  const { once } = asked;
+  const { once } = options;
   const change = () =>
-    row.mode === 'steps'
-      ? runInSteps(row, caller, input, asked, door, ports)
-      : write(mounted, row, caller, input, asked, door, ports);
+    route.mode === 'steps'
+      ? runInSteps(route, caller, input, options, group, ports)
+      : write(compiled, route, caller, input, options, group, ports);
   if (once === undefined) return change();
-  // X4: an answer that was given before needs nothing of what led to it.
-  return running.run(once, async () => (await findStoredResponse(viewOf(caller, ports), once)) ?? change());
+  // X4: a stored response is replayed without running the route.
+  return inProgress.run(once, async () => (await findStoredResponse(viewOf(caller, ports), once)) ?? change());
 }
 
 async function write(
   { representation, shownOnce }: CompiledRoute,
-  row: Extract<Route, { mode: 'write' }>,
+  route: Extract<Route, { mode: 'write' }>,
   caller: Caller,
   input: Input,
   { source, conditions, once }: RequestOptions,
-  door: RouteGroup,
+  group: RouteGroup,
   ports: MountPorts,
 ): Promise<RouteResult> {
   const { store, clock } = ports;
-  const found = await row.prepare?.(caller, input, viewOf(caller, ports), source);
+  const prepared = await route.prepare?.(caller, input, viewOf(caller, ports), source);
   const { accountId } = caller;
-  const mayOwe = !(await ports.isOverPendingQuota(accountId));
+  const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
   const work = async (tx: Tx) => {
-    const write = new AccountWrite(tx, accountId, clock.now(), row.lockMode, { ...caller, source });
-    write.mayEnqueue = mayOwe;
-    const act = async () => {
+    const write = new AccountWrite(tx, accountId, clock.now(), route.lockMode, { ...caller, source });
+    write.mayEnqueue = mayEnqueue;
+    const runRoute = async () => {
       if (conditions !== undefined && representation !== undefined) {
         const { body } = await representation.run(write, caller, input);
         requirePreconditions(conditions, etagOf(JSON.stringify(body)));
       }
-      return row.run(write, caller, input, found);
+      return route.run(write, caller, input, prepared);
     };
-    // Asked first, and on its way together with what the row asks first.
-    const confirming = door.reauthorize(tx, caller);
+    // Pipelined: the permission re-check is sent first, then the route's first query, without waiting.
+    const reauthorizing = group.reauthorize(tx, caller);
     const running =
-      once === undefined ? act() : runOnce(tx, write, once, row.status, act, (body) => without(shownOnce, body));
-    const [confirmed, ran] = await Promise.allSettled([confirming, running]);
-    if (confirmed.status === 'rejected') throw confirmed.reason;
-    if (!confirmed.value) throw new Problem(door.unauthenticatedProblem);
-    if (ran.status === 'rejected') throw ran.reason;
-    return ran.value;
+      once === undefined
+        ? runRoute()
+        : runOnce(tx, write, once, route.status, runRoute, (body) => without(shownOnce, body));
+    const [authorized, result] = await Promise.allSettled([reauthorizing, running]);
+    if (authorized.status === 'rejected') throw authorized.reason;
+    if (!authorized.value) throw new Problem(group.unauthenticatedProblem);
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
   };
-  return store.write(work, { accountId, how: row.lockMode });
+  return store.write(work, { accountId, how: route.lockMode });
 }
 
-/** Each step asks anew whether the caller may; the answer is kept when all are through. */
+/** Runs a write in several transactions. Each re-checks the permission; the response is stored in the last one. */
 async function runInSteps(
-  row: Extract<Route, { mode: 'steps' }>,
+  route: Extract<Route, { mode: 'steps' }>,
   caller: Caller,
   input: Input,
   { source, once }: RequestOptions,
-  door: RouteGroup,
+  group: RouteGroup,
   ports: MountPorts,
 ): Promise<RouteResult> {
   const { store, clock } = ports;
   const { accountId } = caller;
-  const inOne = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
-    const mayOwe = !(await ports.isOverPendingQuota(accountId));
+  const inTransaction = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
+    const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
     return store.write(
       async (tx) => {
         const write = new AccountWrite(tx, accountId, clock.now(), 'alone', { ...caller, source });
-        write.mayEnqueue = mayOwe;
-        if (!(await door.reauthorize(tx, caller))) throw new Problem(door.unauthenticatedProblem);
+        write.mayEnqueue = mayEnqueue;
+        if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblem);
         return work(write, tx);
       },
       { accountId, how: 'alone' },
     );
   };
-  const answer = await row.run({ view: viewOf(caller, ports), write: inOne }, caller, input);
-  if (once === undefined) return answer;
-  return inOne((write, tx) =>
+  const result = await route.run({ view: viewOf(caller, ports), write: inTransaction }, caller, input);
+  if (once === undefined) return result;
+  return inTransaction((write, tx) =>
     runOnce(
       tx,
       write,
       once,
-      row.status,
-      async () => answer,
+      route.status,
+      async () => result,
       (body) => body,
     ),
   );
@@ -367,32 +372,32 @@ async function runInSteps(
 
 function send(
   reply: FastifyReply,
-  { row, isTagged, shownOnce }: CompiledRoute,
+  { route, isTagged, shownOnce }: CompiledRoute,
   { conditions, beforeSending }: RequestOptions,
-  answer: RouteResult,
+  result: RouteResult,
   base: string,
 ): FastifyReply {
-  // Given up meanwhile: it has had its answer.
+  // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  if (answer.created !== undefined) reply.header('location', base + answer.created);
-  if (answer.repeats !== undefined) reply.header('idempotency-replayed', 'true');
-  const text = JSON.stringify(answer.body);
+  if (result.created !== undefined) reply.header('location', base + result.created);
+  if (result.repeats !== undefined) reply.header('idempotency-replayed', 'true');
+  const text = JSON.stringify(result.body);
   if (isTagged) {
-    const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(without(shownOnce, answer.body)));
+    const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(without(shownOnce, result.body)));
     reply.header('etag', tag);
-    if (row.mode === 'read') {
-      // Whoever keeps it asks each time whether it still is so, and keeps it for nobody else.
+    if (route.mode === 'read') {
+      // Only private caches, and only with revalidation.
       reply.header('cache-control', 'private, no-cache');
-      const verdict = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, tag);
-      if (verdict === 'differs') throw new Problem('precondition_failed');
-      if (verdict === 'matched') return reply.code(304).send();
+      const evaluation = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, tag);
+      if (evaluation === 'differs') throw new Problem('precondition_failed');
+      if (evaluation === 'matched') return reply.code(304).send();
     }
   }
-  // A long text is turned into bytes here, so that it lies in memory once until it is read.
+  // Encode a long text here, so that it is in memory only once until it is read.
   const bytes = text.length < MIN_LARGE_BYTES ? text : Buffer.from(text);
   beforeSending(bytes.length);
   return reply
-    .code(answer.repeats ?? row.status)
+    .code(result.repeats ?? route.status)
     .type('application/json; charset=utf-8')
     .send(bytes);
 }
@@ -407,7 +412,7 @@ function idsOf(names: readonly string[], request: FastifyRequest): Record<string
   return ids;
 }
 
-function requireCaller(request: FastifyRequest, door: RouteGroup): Caller {
-  if (request.caller === undefined) throw new Problem(door.unauthenticatedProblem);
+function requireCaller(request: FastifyRequest, group: RouteGroup): Caller {
+  if (request.caller === undefined) throw new Problem(group.unauthenticatedProblem);
   return request.caller;
 }

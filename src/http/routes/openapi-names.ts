@@ -2,94 +2,98 @@ import type { JsonSchema } from '../fields/field.ts';
 import { keyOf } from './openapi-schemas.ts';
 import type { Route } from './route.ts';
 
-/** The names that generated clients give to what a row does, takes and answers. */
+/** Names of operations, request bodies and responses for generated clients. */
 export type Names = {
-  /** Records, by their schema as `keyOf` has it. */
+  /** Names of record schemas, by `keyOf(schema)`. */
   readonly records: ReadonlyMap<string, string>;
-  operationId(row: Route): string;
-  body(row: Route): string;
-  /** The name of the whole answer. */
-  answer(row: Route): string;
+  operationId(route: Route): string;
+  body(route: Route): string;
+  /** The name of the response, including its envelope. */
+  answer(route: Route): string;
 };
 
-/** Derives every name from the paths and methods of the rows: `Task`, `TaskCreate`, `TaskList`, `updateTask`. */
-export function namesOf(rows: readonly Route[]): Names {
+/** Derives all names from the paths and methods of the routes: `Task`, `TaskCreate`, `TaskList`, `updateTask`. */
+export function namesOf(routes: readonly Route[]): Names {
   const records = new Map<string, string>();
-  for (const [kind, say] of KINDS) {
-    for (const row of rows.filter(kind)) {
-      const key = keyOf(recordIn(row.answer));
-      const resourceType = resourceTypeOf(row);
+  for (const [matches, name] of KINDS) {
+    for (const route of routes.filter(matches)) {
+      const key = keyOf(recordIn(route.answer));
+      const resourceType = resourceTypeOf(route);
       const isTaken = [...records.values()].includes(resourceType);
-      if (!records.has(key)) records.set(key, isTaken || actionOf(row) !== undefined ? say(row) : resourceType);
+      if (!records.has(key)) records.set(key, isTaken || actionOf(route) !== undefined ? name(route) : resourceType);
     }
   }
-  const hasTwin = (row: Route) => rows.some((one) => one.path === row.path && one.method !== row.method);
+  const hasTwin = (route: Route) => routes.some((one) => one.path === route.path && one.method !== route.method);
   return {
     records,
-    operationId: (row) => operationId(row, hasTwin(row)),
-    body: (row) => {
-      const action = actionOf(row);
-      if (action !== undefined) return `${resourceTypeOf(row)}${pascal(action)}Request`;
-      return `${resourceTypeOf(row)}${row.method === 'POST' ? 'Create' : 'Update'}`;
+    operationId: (route) => operationId(route, hasTwin(route)),
+    body: (route) => {
+      const action = actionOf(route);
+      if (action !== undefined) return `${resourceTypeOf(route)}${pascal(action)}Request`;
+      return `${resourceTypeOf(route)}${route.method === 'POST' ? 'Create' : 'Update'}`;
     },
-    answer: (row) => {
-      if (row.answer.type === 'array') return 'Deleted';
-      if (isListed(row)) return `${resourceTypeOf(row)}List`;
-      const name = records.get(keyOf(recordIn(row.answer))) ?? resourceTypeOf(row);
-      return hasEnvelope(row) ? `${name.replace(/Result$/, '')}Response` : name;
+    answer: (route) => {
+      if (route.answer.type === 'array') return 'Deleted';
+      if (isListed(route)) return `${resourceTypeOf(route)}List`;
+      const name = records.get(keyOf(recordIn(route.answer))) ?? resourceTypeOf(route);
+      return hasEnvelope(route) ? `${name.replace(/Result$/, '')}Response` : name;
     },
   };
 }
 
-/** A noun is called by its own name in the first of these rows that answers it; another record of it by more. */
-const KINDS: readonly (readonly [is: (row: Route) => boolean, say: (row: Route) => string])[] = [
-  [(row) => isRead(row) && !isListed(row) && row.path.endsWith('}'), (row) => resourceTypeOf(row)],
-  [(row) => isRead(row) && isListed(row), (row) => `${resourceTypeOf(row)}ListItem`],
-  [(row) => isRead(row) && !isListed(row), (row) => `${resourceTypeOf(row)}Detail`],
-  [(row) => row.status === 201 && actionOf(row) === undefined, (row) => `${resourceTypeOf(row)}Created`],
+/**
+ * How record schemas are named, by kind of route, in order of precedence: the first schema of a resource gets
+ * the resource's name, a different schema of the same resource a longer one.
+ */
+const KINDS: readonly (readonly [matches: (route: Route) => boolean, name: (route: Route) => string])[] = [
+  [(route) => isRead(route) && !isListed(route) && route.path.endsWith('}'), (route) => resourceTypeOf(route)],
+  [(route) => isRead(route) && isListed(route), (route) => `${resourceTypeOf(route)}ListItem`],
+  [(route) => isRead(route) && !isListed(route), (route) => `${resourceTypeOf(route)}Detail`],
+  [(route) => route.status === 201 && actionOf(route) === undefined, (route) => `${resourceTypeOf(route)}Created`],
   [
-    (row) => row.answer.type === 'object',
-    (row) =>
-      `${resourceTypeOf(row)}${pascal(actionOf(row) ?? 'updated')}${actionOf(row) === undefined ? '' : 'Result'}`,
+    (route) => route.answer.type === 'object',
+    (route) =>
+      `${resourceTypeOf(route)}${pascal(actionOf(route) ?? 'updated')}${actionOf(route) === undefined ? '' : 'Result'}`,
   ],
 ];
 
-const isRead = (row: Route) => row.method === 'GET' && row.answer.type === 'object';
+const isRead = (route: Route) => route.method === 'GET' && route.answer.type === 'object';
 const dataOf = ({ answer }: Route) => (answer.properties as Readonly<Record<string, JsonSchema>> | undefined)?.data;
-const hasEnvelope = (row: Route) => dataOf(row) !== undefined;
-const isListed = (row: Route) => dataOf(row)?.type === 'array';
+const hasEnvelope = (route: Route) => dataOf(route) !== undefined;
+const isListed = (route: Route) => dataOf(route)?.type === 'array';
 
-/** The record in an answer: in `data`, each of `data`, or the answer itself. */
-export function recordIn(answer: JsonSchema): JsonSchema {
-  const { data } = (answer.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
-  return data === undefined ? answer : ((data.items ?? data) as JsonSchema);
+/** The record schema of a response: `data`, the items of `data`, or the response itself. */
+export function recordIn(response: JsonSchema): JsonSchema {
+  const { data } = (response.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+  return data === undefined ? response : ((data.items ?? data) as JsonSchema);
 }
 
-function operationId(row: Route, hasTwin: boolean): string {
-  const [resourceType, action] = [resourceTypeOf(row), actionOf(row)];
-  const alias = row.aliasOf === undefined ? '' : 'Alias';
-  if (action !== undefined && row.method === 'POST' && !hasTwin)
-    return `${camel(action)}${row.path.includes('{') ? resourceType : pascal(partsOf(row)[0] ?? '')}${alias}`;
-  const what = `${resourceType}${action === undefined ? '' : pascal(action)}`;
-  if (row.method !== 'GET') return `${VERBS[row.method]}${what}${alias}`;
-  if (isListed(row)) return `list${pascal(partsOf(row)[0] ?? '')}${action === undefined ? '' : pascal(action)}${alias}`;
-  return `get${row.path.includes('{') ? '' : 'Current'}${what}${alias}`;
+function operationId(route: Route, hasTwin: boolean): string {
+  const [resourceType, action] = [resourceTypeOf(route), actionOf(route)];
+  const alias = route.aliasOf === undefined ? '' : 'Alias';
+  if (action !== undefined && route.method === 'POST' && !hasTwin)
+    return `${camel(action)}${route.path.includes('{') ? resourceType : pascal(partsOf(route)[0] ?? '')}${alias}`;
+  const subject = `${resourceType}${action === undefined ? '' : pascal(action)}`;
+  if (route.method !== 'GET') return `${VERBS[route.method]}${subject}${alias}`;
+  if (isListed(route))
+    return `list${pascal(partsOf(route)[0] ?? '')}${action === undefined ? '' : pascal(action)}${alias}`;
+  return `get${route.path.includes('{') ? '' : 'Current'}${subject}${alias}`;
 }
 
 const VERBS = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
 
-/** The parts of a path, in its usual spelling. */
+/** The segments of the canonical path. */
 const partsOf = ({ path, aliasOf }: Route) => (aliasOf ?? path).split('/').filter((part) => part !== '');
 
-/** What a row is about: `/time_entries/{entry_id}` is about a `TimeEntry`. */
-export function resourceTypeOf(row: Route): string {
-  const [collection = ''] = partsOf(row);
+/** The resource type of a route: `TimeEntry` for `/time_entries/{entry_id}`. */
+export function resourceTypeOf(route: Route): string {
+  const [collection = ''] = partsOf(route);
   return pascal(collection.replace(/ies$/, 'y').replace(/s$/, ''));
 }
 
-/** What stands behind the noun and its id: `restore`. */
-function actionOf(row: Route): string | undefined {
-  const [, ...rest] = partsOf(row);
+/** The last path segment after the resource and its id, such as `restore`. */
+function actionOf(route: Route): string | undefined {
+  const [, ...rest] = partsOf(route);
   return rest.filter((part) => !part.startsWith('{')).at(-1);
 }
 

@@ -1,8 +1,8 @@
 import type { JsonSchema } from '../fields/field.ts';
 
 /**
- * Formats that only this service knows, as patterns that every tool knows. They let through all that the format does,
- * and no pattern can say which days are real.
+ * Patterns for custom formats, which other tools do not know. A pattern accepts everything that the format accepts, and
+ * more: it cannot check whether a day exists.
  */
 const FORMATS: Readonly<Record<string, string>> = {
   id: '^(0|[1-9]\\d{0,15})$',
@@ -14,10 +14,10 @@ const FORMATS: Readonly<Record<string, string>> = {
   expiry: '^(\\s*\\d{1,9}(ms|s|m|h|d)\\s*|\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2})?$',
 };
 
-/** Any number of digits is an id of at most 16. */
+/** Documented as an id, which has at most 16 digits. */
 const DIGITS = '^\\d+$';
 
-/** The keywords that say something about values of one type. */
+/** The keywords that apply to each type. */
 const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   integer: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
@@ -30,18 +30,18 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
 
 const TYPED = new Set(Object.values(KEYWORDS).flat());
 
-/** Keywords of our own that standard ones say as well. */
+/** Custom keywords that are replaced by standard ones. */
 const INTERNAL = ['x-text', 'x-most', 'x-decimal'];
 
 /**
- * The named schemas of an OpenAPI document, and the schemas of the rows as other tools understand them: one type for
- * each alternative, every bound in a standard keyword, and a reference in place of what has a name.
+ * Collects the named schemas of an OpenAPI document, and converts internal schemas to portable ones: one type for each
+ * alternative, standard keywords only, references to named schemas.
  */
 export class Schemas {
   readonly #named = new Map<string, JsonSchema>();
   readonly #names: ReadonlyMap<string, string>;
 
-  /** @param names the names of records, by their schema as `keyOf` has it */
+  /** @param names names of record schemas, by `keyOf(schema)` */
   constructor(names: ReadonlyMap<string, string>) {
     this.#names = names;
   }
@@ -51,64 +51,66 @@ export class Schemas {
     return Object.fromEntries([...this.#named].sort(([one], [other]) => (one < other ? -1 : 1)));
   }
 
-  /** A reference to a schema, which stands among the named ones from now on. */
+  /** Adds a named schema and returns a reference to it. Throws if the name is used for another schema. */
   named(name: string, schema: JsonSchema): JsonSchema {
-    const made = this.#plain(schema);
-    const known = this.#named.get(name);
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(made))
+    const converted = this.#convert(schema);
+    const existing = this.#named.get(name);
+    if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(converted))
       throw new Error(`two schemas are named ${name}`);
-    this.#named.set(name, made);
+    this.#named.set(name, converted);
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** A schema as it stands in the document. */
+  /** The portable form of a schema: a reference if it has a name. */
   of(schema: JsonSchema): JsonSchema {
     const { title, ...rest } = schema;
     const name = typeof title === 'string' ? title : this.#names.get(keyOf(schema));
-    if (name === undefined) return this.#plain(schema);
-    const words = Object.entries(rest);
-    const own = Object.fromEntries(words.filter(([word]) => !isOfPlace(word)));
-    return { ...this.named(name, own), ...Object.fromEntries(words.filter(([word]) => isOfPlace(word))) };
+    if (name === undefined) return this.#convert(schema);
+    const keywords = Object.entries(rest);
+    const own = Object.fromEntries(keywords.filter(([keyword]) => !isAnnotation(keyword)));
+    return { ...this.named(name, own), ...Object.fromEntries(keywords.filter(([keyword]) => isAnnotation(keyword))) };
   }
 
-  #plain(schema: JsonSchema): JsonSchema {
-    const given = standard(schema);
-    const around = Object.fromEntries(Object.entries(given).filter(([word]) => !isOfType(word)));
-    const [first = {}, ...others] = alternatives(given).map((one) => this.#inside(one));
-    return others.length === 0 ? { ...first, ...around } : { anyOf: [first, ...others], ...around };
+  #convert(schema: JsonSchema): JsonSchema {
+    const portable = standard(schema);
+    const common = Object.fromEntries(Object.entries(portable).filter(([keyword]) => !isTypeKeyword(keyword)));
+    const [first = {}, ...others] = alternatives(portable).map((one) => this.#convertNested(one));
+    return others.length === 0 ? { ...first, ...common } : { anyOf: [first, ...others], ...common };
   }
 
-  #inside(schema: JsonSchema): JsonSchema {
+  #convertNested(schema: JsonSchema): JsonSchema {
     const { items, properties } = schema;
     return {
       ...schema,
       ...(items === undefined ? {} : { items: this.of(items as JsonSchema) }),
-      ...(properties === undefined ? {} : { properties: this.#each(properties as Record<string, JsonSchema>) }),
+      ...(properties === undefined
+        ? {}
+        : { properties: this.#convertProperties(properties as Record<string, JsonSchema>) }),
     };
   }
 
-  #each(properties: Readonly<Record<string, JsonSchema>>): Readonly<Record<string, JsonSchema>> {
+  #convertProperties(properties: Readonly<Record<string, JsonSchema>>): Readonly<Record<string, JsonSchema>> {
     return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, this.of(schema)]));
   }
 }
 
-/** A schema as a key: two that differ only in what is said of their place are one. */
+/** A key for a schema; schemas that differ only in annotations have the same key. */
 export function keyOf(schema: JsonSchema): string {
-  return JSON.stringify(Object.entries(schema).filter(([word]) => !isOfPlace(word)));
+  return JSON.stringify(Object.entries(schema).filter(([keyword]) => !isAnnotation(keyword)));
 }
 
-/** Whether a keyword says something about the place where a schema stands, and not about values. */
-const isOfPlace = (word: string) => ['description', 'x-must'].includes(word);
+/** Whether a keyword describes the use of a schema and not its values. */
+const isAnnotation = (keyword: string) => ['description', 'x-must'].includes(keyword);
 
-const isOfType = (word: string) => ['type', 'enum', 'const'].includes(word) || TYPED.has(word);
+const isTypeKeyword = (keyword: string) => ['type', 'enum', 'const'].includes(keyword) || TYPED.has(keyword);
 
-/** The same schema without what only this service knows. */
+/** Replaces custom keywords and formats by standard ones. */
 function standard(schema: JsonSchema): JsonSchema {
   const { least = 0, most } = (schema['x-text'] ?? {}) as { least?: number; most?: number };
   const pattern = schema.pattern === DIGITS ? FORMATS.id : (schema.pattern ?? FORMATS[String(schema.format)]);
-  const known = Object.entries(schema).filter(([word]) => !INTERNAL.includes(word));
+  const others = Object.entries(schema).filter(([keyword]) => !INTERNAL.includes(keyword));
   return {
-    ...Object.fromEntries(known),
+    ...Object.fromEntries(others),
     ...(least > 0 ? { minLength: least } : {}),
     ...(most === undefined ? {} : { maxLength: most }),
     ...(pattern === undefined ? {} : { pattern }),
@@ -117,25 +119,25 @@ function standard(schema: JsonSchema): JsonSchema {
 
 /** One schema for each type that a value may have. */
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
-  if (Array.isArray(schema.enum)) return wordsByType(schema.enum);
+  if (Array.isArray(schema.enum)) return valuesByType(schema.enum);
   if ('const' in schema) return [{ type: typeOf(schema.const), const: schema.const }];
   const types = schema.type === undefined ? [] : [schema.type].flat().map(String);
   if (types.length === 0) return [schema];
   const parts = types.map((type) => ({ type, ...only(schema, KEYWORDS[type] ?? []) }));
   const [first, second, ...more] = parts;
-  // Text or nothing is one type to every tool.
+  // All tools understand a nullable type.
   if (first !== undefined && second?.type === 'null' && more.length === 0)
     return [{ ...first, type: [first.type, 'null'] }];
   return parts;
 }
 
-function only(schema: JsonSchema, words: readonly string[]): JsonSchema {
-  return Object.fromEntries(Object.entries(schema).filter(([word]) => words.includes(word)));
+function only(schema: JsonSchema, keywords: readonly string[]): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.includes(keyword)));
 }
 
-/** An enumeration for each type among the values: many tools know no other. */
-function wordsByType(words: readonly unknown[]): readonly JsonSchema[] {
-  return [...Map.groupBy(words, typeOf)].map(([type, values]) => {
+/** One enumeration for each type among the values: many tools do not support mixed types. */
+function valuesByType(enumeration: readonly unknown[]): readonly JsonSchema[] {
+  return [...Map.groupBy(enumeration, typeOf)].map(([type, values]) => {
     if (type === 'null' || (type === 'boolean' && values.length === 2)) return { type };
     return type === 'boolean' ? { type, const: values[0] } : { type, enum: values };
   });

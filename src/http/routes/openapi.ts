@@ -6,7 +6,7 @@ import { type Names, namesOf } from './openapi-names.ts';
 import { Schemas } from './openapi-schemas.ts';
 import { idNames, type Route } from './route.ts';
 
-/** The problems that every call under a door can have. */
+/** The problems that any authenticated route can return. */
 const everywhere: readonly ProblemCode[] = [
   'unauthorized',
   'not_found',
@@ -20,15 +20,15 @@ const everywhere: readonly ProblemCode[] = [
   'internal',
 ];
 
-/** The problems that a route can answer with, derived from its row. */
-export function problemsOf(row: Route): readonly ProblemCode[] {
-  const own: ProblemCode[] = [...everywhere, ...row.problems];
-  if (row.permission !== undefined || row.mode === 'write' || row.mode === 'steps') own.push('not_permitted');
-  const hasHeaders = headersOf(row).length > 0;
-  if (Object.keys(row.parameters).length > 0 || row.body !== undefined || hasHeaders) own.push('invalid_input');
-  if (row.method === 'POST') own.push('idempotency_in_progress', 'idempotency_mismatch');
-  if (row.conditional) own.push('precondition_failed');
-  if (row.method !== 'GET') own.push('malformed_body', 'unsupported_media_type', 'body_too_large');
+/** The problems that a route can return. */
+export function problemsOf(route: Route): readonly ProblemCode[] {
+  const own: ProblemCode[] = [...everywhere, ...route.problems];
+  if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps') own.push('not_permitted');
+  const hasHeaders = headersOf(route).length > 0;
+  if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasHeaders) own.push('invalid_input');
+  if (route.method === 'POST') own.push('idempotency_in_progress', 'idempotency_mismatch');
+  if (route.conditional) own.push('precondition_failed');
+  if (route.method !== 'GET') own.push('malformed_body', 'unsupported_media_type', 'body_too_large');
   return [...new Set(own)];
 }
 
@@ -43,33 +43,33 @@ const TAGS: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'
 
 const idempotencyKey: Header = {
   name: 'Idempotency-Key',
-  says: 'A word of your own for this call, new for each. Made again within 24 hours, it is answered as the first time.',
+  says: 'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
 const ifMatch: Header = {
   name: 'If-Match',
-  says: 'The ETag that the record must still have, or *; else 412 and nothing is done.',
+  says: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
   schema: TAGS,
 };
 const ifNoneMatch: Header = {
   name: 'If-None-Match',
-  says: 'The ETag that is known already: 304 while the record still has it; 412 where it would be changed.',
+  says: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
   schema: TAGS,
 };
 const lastEventId: Header = {
   name: 'Last-Event-ID',
-  says: 'In a stream, the cursor behind which to go on; goes before `after`.',
+  says: 'In a stream, the cursor to continue after; takes precedence over `after`.',
   schema: { type: 'string', pattern: '^\\d{1,16}$' },
 };
 
-/** The headers that a row reads beside those of every call. */
-export function headersOf(row: Route): readonly Header[] {
-  if (row.mode === 'follow') return [lastEventId];
-  if (row.method === 'POST') return [idempotencyKey];
-  return row.conditional ? [ifMatch, ifNoneMatch] : [];
+/** The headers that a route reads, except those that all routes read. */
+export function headersOf(route: Route): readonly Header[] {
+  if (route.mode === 'follow') return [lastEventId];
+  if (route.method === 'POST') return [idempotencyKey];
+  return route.conditional ? [ifMatch, ifNoneMatch] : [];
 }
 
-/** A request that the service itself makes to a target, as the document describes it. */
+/** A webhook: a request from the service to a target. */
 export type Webhook = {
   readonly operationId: string;
   readonly summary: string;
@@ -77,30 +77,30 @@ export type Webhook = {
   readonly tag: string;
   readonly headers: readonly Header[];
   readonly body: JsonSchema;
-  /** What each answer of the target means, by its status. */
+  /** Meaning of the target's response, by status. */
   readonly responses: Readonly<Record<string, string>>;
 };
 
-type Described = {
-  readonly rows: readonly Route[];
+type DocumentContext = {
+  readonly routes: readonly Route[];
   readonly names: Names;
   readonly schemas: Schemas;
 };
 
-/** The OpenAPI 3.1 document of the interface, derived from its rows (X6). */
+/** The OpenAPI 3.1 document of the API, derived from its routes (X6). */
 export function openapi(
-  rows: readonly Route[],
+  routes: readonly Route[],
   baseUrl: string,
   version: string,
   webhooks: Readonly<Record<string, Webhook>> = {},
 ): Record<string, unknown> {
-  const names = namesOf(rows);
-  const described = { rows, names, schemas: new Schemas(names.records) };
+  const names = namesOf(routes);
+  const described = { routes, names, schemas: new Schemas(names.records) };
   described.schemas.named('Problem', problemSchema);
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const row of rows) {
-    const path = documentedPath(row, rows);
-    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [row.method.toLowerCase()]: operation(row, path, described) };
+  for (const route of routes) {
+    const path = documentedPath(route, routes);
+    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [route.method.toLowerCase()]: operation(route, path, described) };
   }
   const sent = Object.entries(webhooks).map(([name, one]) => [name, { post: notification(one, described.schemas) }]);
   return {
@@ -115,7 +115,7 @@ export function openapi(
     },
     servers: [{ url: baseUrl }],
     security: [{ key: [], domain: [] }],
-    tags: [...Map.groupBy(rows, tagOf)].map(([name, [first]]) => ({ name, description: first?.description })),
+    tags: [...Map.groupBy(routes, tagOf)].map(([name, [first]]) => ({ name, description: first?.description })),
     paths,
     webhooks: Object.fromEntries(sent),
     components: {
@@ -153,42 +153,48 @@ const problemSchema: JsonSchema = {
 const tagOf = ({ path }: Route) => path.split('/')[1] ?? '';
 
 /**
- * To OpenAPI, paths that differ only in the names of their ids are one path, which may stand once: where rows name an
- * id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`) it is called `id`.
+ * The path of a route in the document. OpenAPI treats paths that differ only in parameter names as the same
+ * path, so where routes name an id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`) it is
+ * documented as `id`.
  */
-function documentedPath(row: Route, rows: readonly Route[]): string {
+function documentedPath(route: Route, routes: readonly Route[]): string {
   const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
-  const twins = rows.filter(({ path }) => shapeOf(path) === shapeOf(row.path));
-  return twins.every(({ path }) => path === row.path) ? row.path : row.path.replace(/\{\w+\}/g, '{id}');
+  const twins = routes.filter(({ path }) => shapeOf(path) === shapeOf(route.path));
+  return twins.every(({ path }) => path === route.path) ? route.path : route.path.replace(/\{\w+\}/g, '{id}');
 }
 
-function operation(row: Route, path: string, { rows, names, schemas }: Described): Record<string, unknown> {
-  const meant = idNames(row.path);
+function operation(route: Route, path: string, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
+  const originalNames = idNames(route.path);
   const ids = idNames(path).map((name, index) => ({
     name,
     in: 'path',
     required: true,
-    description: `A ${meant[index]}.`,
+    description: `A ${originalNames[index]}.`,
     schema: schemas.of({ type: 'string', pattern: '^\\d+$' }),
   }));
-  const query = Object.entries(row.parameters).map(([name, parameter]) => ({
+  const query = Object.entries(route.parameters).map(([name, parameter]) => ({
     name,
     in: 'query',
     required: false,
     description: parameter.description,
     schema: schemas.of(parameter.schema),
   }));
-  const body = row.body === undefined ? {} : { requestBody: requestBody(schemas.named(names.body(row), row.body)) };
+  const body =
+    route.body === undefined ? {} : { requestBody: requestBody(schemas.named(names.body(route), route.body)) };
   return {
-    operationId: names.operationId(row),
-    summary: row.description,
-    description: descriptionOf(row),
-    tags: [tagOf(row)],
-    parameters: [...ids, ...query, ...headersOf(row).map(headerParameter)],
+    operationId: names.operationId(route),
+    summary: route.description,
+    description: descriptionOf(route),
+    tags: [tagOf(route)],
+    parameters: [...ids, ...query, ...headersOf(route).map(headerParameter)],
     ...body,
-    responses: { [row.status]: success(row, { rows, names, schemas }), ...unchanged(row), ...failures(row) },
-    ...(row.permission === undefined ? {} : { 'x-permission': row.permission }),
-    ...(row.records.length === 0 ? {} : { 'x-records': row.records }),
+    responses: {
+      [route.status]: success(route, { routes, names, schemas }),
+      ...notModified(route),
+      ...failures(route),
+    },
+    ...(route.permission === undefined ? {} : { 'x-permission': route.permission }),
+    ...(route.records.length === 0 ? {} : { 'x-records': route.records }),
   };
 }
 
@@ -215,7 +221,7 @@ function notification(webhook: Webhook, schemas: Schemas): Record<string, unknow
     summary,
     description,
     tags: [tag],
-    // The service calls the target, which knows no key of it.
+    // No API key: the service calls the target.
     security: [],
     parameters: headers.map(headerParameter),
     requestBody: requestBody(schemas.of(body)),
@@ -223,57 +229,59 @@ function notification(webhook: Webhook, schemas: Schemas): Record<string, unknow
   };
 }
 
-const etag = { schema: TAGS, description: 'The strong tag of the record as it is answered.' };
+const etag = { schema: TAGS, description: 'The strong ETag of the record in the response.' };
 
 const rateLimit = {
   RateLimit: {
     schema: { type: 'string', examples: ['"key-reads";r=42;t=3'] },
-    description: 'For each limit that counts the call: how many are left, and in how many seconds all of them are.',
+    description:
+      'For each limit that applies to the call: remaining calls (r), and seconds until all calls are available again (t).',
   },
   'RateLimit-Policy': {
     schema: { type: 'string', examples: ['"key-reads";q=100;w=1'] },
-    description: 'The limits that count the call: how many, in how many seconds.',
+    description: 'The limits that apply to the call: number of calls (q) per seconds (w).',
   },
 };
 
-function success(row: Route, { rows, names, schemas }: Described): Record<string, unknown> {
+function success(route: Route, { routes, names, schemas }: DocumentContext): Record<string, unknown> {
   const headers = {
-    ...(row.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
-    ...(isTagged(row, rows) ? { ETag: etag } : {}),
-    ...(row.problems.includes('rate_limited') ? rateLimit : {}),
-    ...(row.method === 'POST'
+    ...(route.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
+    ...(isTagged(route, routes) ? { ETag: etag } : {}),
+    ...(route.problems.includes('rate_limited') ? rateLimit : {}),
+    ...(route.method === 'POST'
       ? {
           'Idempotency-Replayed': {
             schema: { type: 'string', const: 'true' },
-            description: 'The call was made before: this is its answer, without what is shown once.',
+            description:
+              'The call was made before: this is its stored response, without secrets that are shown only once.',
           },
         }
       : {}),
-    ...('offset' in row.parameters
+    ...('offset' in route.parameters
       ? {
           Link: {
             schema: { type: 'string' },
-            description: 'rel="next", while there is more: right behind the last record of this page.',
+            description: 'The next page (rel="next"), if there is one. It begins after the last record of this page.',
           },
         }
       : {}),
   };
   const content = {
-    'application/json': { schema: schemas.named(names.answer(row), row.answer) },
-    ...(row.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
+    'application/json': { schema: schemas.named(names.answer(route), route.answer) },
+    ...(route.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
   };
-  return { description: row.description, headers, content };
+  return { description: route.description, headers, content };
 }
 
-/** What a read answers to whoever knows the record already: no body. */
-function unchanged(row: Route): Record<string, unknown> {
-  if (!row.conditional || row.mode !== 'read') return {};
-  return { 304: { description: 'The record still is as If-None-Match says.', headers: { ETag: etag } } };
+/** The 304 response of a conditional read. */
+function notModified(route: Route): Record<string, unknown> {
+  if (!route.conditional || route.mode !== 'read') return {};
+  return { 304: { description: 'The record has the ETag in If-None-Match.', headers: { ETag: etag } } };
 }
 
-function failures(row: Route): Record<string, unknown> {
+function failures(route: Route): Record<string, unknown> {
   const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of problemsOf(row)) {
+  for (const code of problemsOf(route)) {
     const { status } = problems[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
@@ -281,8 +289,8 @@ function failures(row: Route): Record<string, unknown> {
     String(status),
     {
       description: codes.map((code) => `${code}: ${problems[code].detail}`).join(' '),
-      // Whoever asks for another representation hears which there is.
-      ...(row.mode === 'read' && codes.includes('precondition_failed') ? { headers: { ETag: etag } } : {}),
+      // A 412 for a read contains the current ETag.
+      ...(route.mode === 'read' && codes.includes('precondition_failed') ? { headers: { ETag: etag } } : {}),
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     },
   ]);

@@ -1,6 +1,6 @@
 import type { Page, Slice, Slices } from './pagination.ts';
 
-/** Bytes of long texts, and rows, that are loaded at once. A single record may have more. */
+/** Maximum bytes of long texts, and rows, of one slice. A single record may have more bytes. */
 export const MAX_SLICE_BYTES = 512 * 1024;
 export const MAX_SLICE_ROWS = 500;
 
@@ -9,19 +9,20 @@ export function nextIteration(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The slices that wait for their iteration, in order. While there are any, the next iteration is scheduled. */
+/** Slices that wait for an iteration of the event loop, in order. While there are any, an iteration is scheduled. */
 const waiting: (() => void)[] = [];
 
 /**
- * The iterations for each slice. Only one connection is accepted in each: with a slice in every one of them, newcomers
- * would wait for as many slices as there are connections before theirs.
+ * Iterations per slice. Node accepts one connection per iteration: with a slice in each, a new connection would
+ * wait one slice for each connection before it.
  */
 const ITERATIONS_PER_SLICE = 8;
 let iteration = 0;
 
 /**
- * Resolves when the next slice of a response may be made. A query on SQLite, and every computation, holds the event loop
- * until it ends, so an iteration runs at most one slice: many long responses delay a short one no more than one does.
+ * Resolves when the next slice of a response may be produced. SQLite queries and serialization block the event
+ * loop, so an iteration runs at most one slice: many long responses delay a short one no more than a single one
+ * does.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {
@@ -36,7 +37,7 @@ function runNextSlice(): void {
   if (waiting.length > 0) setImmediate(runNextSlice);
 }
 
-/** The same page with each row converted. */
+/** Maps the rows of a page. */
 export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Shown): Page<Shown> {
   const { slices, ...rest } = page;
   if (isLoaded(slices))
@@ -47,9 +48,9 @@ export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Show
 }
 
 /**
- * The same page with more loaded for each row, in as many slices as that takes.
+ * A page with more data for each row, in as many slices as necessary.
  *
- * @param load gives every row of a slice back, in the same order
+ * @param load returns every row of a slice, in the same order
  */
 export function expandRows<Row, Shown>(
   page: Page<Row>,
@@ -61,7 +62,7 @@ export function expandRows<Row, Shown>(
   return { ...page, slices: expanded() };
 }
 
-/** The rows of a slice, in parts that follow each other. */
+/** Splits a slice into consecutive parts. */
 async function* partsOf<Shown>(
   { cursorAfter }: Slice<unknown>,
   parts: AsyncIterable<readonly Shown[]>,
@@ -75,10 +76,10 @@ async function* partsOf<Shown>(
 }
 
 /**
- * The same page with more loaded for each row: for all rows of a slice together, or for each half of them where that is
- * too much. Where it is too much for the first slice, the page is large.
+ * A page with more data for each row. If a slice is too large, it is split into halves until each part fits. If
+ * the first slice is too large, the page is marked as large.
  *
- * @param load gives every row back, in the same order; undefined where that is too much, and never for a single row
+ * @param load returns every row, in the same order; undefined if they are too large together, never for a single row
  */
 export async function expandInHalves<Row, Shown>(
   page: Page<Row>,
@@ -114,7 +115,7 @@ async function* inHalves<Row, Shown>(
     yield loaded;
     return;
   }
-  if (rows.length < 2) throw new Error('a single row is never too much');
+  if (rows.length < 2) throw new Error('a single row must not be too large');
   await nextSlice();
   const middle = rows.length >> 1;
   yield* inHalves(rows.slice(0, middle), load);

@@ -1,38 +1,38 @@
 import type { JsonSchema } from '../fields/field.ts';
 import type { Parameter } from './query-parameters.ts';
 
-/** The most records of one page (the specification's limit), and what is answered when none is asked for. */
+/** Maximum and default number of records of a page (limit of the specification). */
 export const MAX_RECORDS = 1_000;
 
-/** `after`: begins behind the record that this stands for, wherever that is; the offset says no more than how many came before. */
+/** Keyset pagination: with a cursor in `after`, the page begins after its record, and `offset` is only informative. */
 export type Paging = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
 
 /** Records of a page that are loaded together. */
 export type Slice<Row> = {
   readonly rows: readonly Row[];
-  /** What a page begins `after` that goes on behind the row at this index. */
+  /** The cursor of the row at this index: the next page begins after it. */
   readonly cursorAfter: (index: number) => string;
 };
 
-/** The slices of a page: all of them already loaded, or one after the other while they are read. */
+/** The slices of a page: all loaded, or loaded one after the other while they are iterated. */
 export type Slices<Row> = readonly Slice<Row>[] | AsyncIterable<Slice<Row>>;
 
 /**
- * One page of a list, and how many records there are in all. It is read slice by slice, so that nothing is loaded that
- * has no room in the answer. `next`: what the page behind it begins `after`, if there is one.
+ * One page of a list, and the total number of records. Slices are loaded on demand, so that nothing is loaded that does
+ * not fit in the response. `next` is the cursor for the next page, if there is one.
  */
 export type Page<Row> = {
   readonly slices: Slices<Row>;
-  /** It is known to have more than one slice: nothing of it is loaded before it has a slot (see `LargePages`). */
+  /** The page has more than one slice; nothing is loaded before it has a slot (see `LargePages`). */
   readonly isLarge?: boolean;
   readonly total: number;
   readonly next?: string | undefined;
 };
 
-/** The parameters that every list has. A larger limit is taken as the largest (C7). */
+/** The parameters of every list. A limit above MAX_RECORDS is clamped (C7). */
 export const pagingParameters = {
   limit: {
-    description: 'How many records to answer; more than 1000 is taken as 1000.',
+    description: 'Maximum number of records to return; values above 1000 are treated as 1000.',
     schema: { type: 'integer', minimum: 1, default: MAX_RECORDS },
     errorMessage: 'must be a whole number of at least 1',
     read(text) {
@@ -41,16 +41,16 @@ export const pagingParameters = {
     },
   },
   offset: {
-    description: 'How many records to pass over.',
+    description: 'Number of records to skip.',
     schema: { type: 'integer', minimum: 0, default: 0 },
     errorMessage: 'must be a whole number of at least 0',
     read: readWhole,
   },
   after: {
     description:
-      'Where the page begins, as the `Link` of the page before has it: right behind the last record of that one, however much came or went meanwhile.',
+      'Cursor from the `Link` header of the previous page: the page begins right after the last record of that page, even if records were added or removed in the meantime.',
     schema: { type: 'string', minLength: 1, maxLength: 4_000 },
-    errorMessage: 'must be as the Link of a page has it',
+    errorMessage: 'must be a cursor from the Link header of a page',
     read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
   },
 } as const satisfies Record<string, Parameter<number> | Parameter<string>>;
@@ -58,11 +58,11 @@ export const pagingParameters = {
 function readWhole(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value)) return value;
-  // A limit beyond every number is still only larger than the largest.
+  // A number beyond the safe integers is clamped like any other large one.
   return /^\d+$/.test(text) ? Number.MAX_SAFE_INTEGER : undefined;
 }
 
-/** The schema of a list's answer. */
+/** The schema of a list response. */
 export function listSchema(record: JsonSchema): JsonSchema {
   const count = { type: 'integer', minimum: 0 };
   return {
@@ -84,7 +84,7 @@ export function listSchema(record: JsonSchema): JsonSchema {
   };
 }
 
-/** The schema of one record's answer. */
+/** The schema of a response with one record. */
 export function recordSchema(record: JsonSchema): JsonSchema {
   return { type: 'object', required: ['data'], properties: { data: record } };
 }

@@ -8,30 +8,31 @@ import type { Bodies } from '../body/read-body.ts';
 import type { JsonSchema } from '../fields/field.ts';
 import { visitorOf, type Work } from '../server/request-slots.ts';
 
-/** What reaches an open address: nobody is known yet. */
+/** A request to a public route, without an authenticated caller. */
 export type PublicRequest = {
   readonly body: unknown;
-  /** The visitor's address, and what browser it says it is. */
+  /** The client's IP address. */
   readonly source: string;
+  /** The `User-Agent` header. */
   readonly agent: string;
-  /** The token of the session that the browser has; it may have ended. */
+  /** The token in the session cookie; the session may have ended. */
   readonly token: string | undefined;
   readonly now: number;
   readonly read: Queries;
-  /** A transaction within one account, of a user of it. */
+  /** Runs a transaction in an account on behalf of a user. */
   within<T>(
     where: { readonly accountId: number; readonly userId: number; readonly holding: LockMode },
     work: (write: AccountWrite) => Promise<T>,
   ): Promise<T>;
 };
 
-/** What an open address answers, and what becomes of the browser's session: another one, or none any more. */
+/** The response of a public route, and the change of the session cookie: a new token, or `forgotten` to remove it. */
 export type PublicResult = {
   readonly body: unknown;
   readonly session?: { readonly token: string; readonly lifeMs: number } | 'forgotten';
 };
 
-/** An address of the console that is open to whoever comes from its pages: how one gets in, and out. */
+/** A route of the console without authentication, for signing in and out. Only pages of the console may call it. */
 export type PublicRoute = {
   readonly method: 'POST' | 'DELETE';
   /** Below `/console`. */
@@ -49,34 +50,34 @@ export type PublicRoutePorts = {
   readonly work: Pick<Work, 'beginVisit' | 'leave'>;
 };
 
-/** Mounts the open addresses of a door beside it: what the door refuses, whoever sends it, they refuse, too. */
+/** Mounts the public routes of a route group. Its check of the request's origin applies to them, too. */
 export function mountPublicRoutes(
   app: FastifyInstance,
-  rows: readonly PublicRoute[],
-  door: RouteGroup,
+  routes: readonly PublicRoute[],
+  group: RouteGroup,
   ports: PublicRoutePorts,
 ): void {
   const { store, clock, cookie, bodies, work } = ports;
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
-        request.door = door;
-        reply.headers(door.headers);
-        const refused = door.refuse(request.raw);
-        if (refused !== undefined) throw refused;
+        request.door = group;
+        reply.headers(group.headers);
+        const problem = group.refuse(request.raw);
+        if (problem !== undefined) throw problem;
       });
-      for (const row of rows) {
+      for (const route of routes) {
         scope.route({
-          method: row.method,
-          url: row.path,
+          method: route.method,
+          url: route.path,
           handler: async (request, reply) => {
             const source = request.ip;
-            // While it waits for its body it takes no place.
+            // Hold no slot while the body arrives.
             work.leave(reply);
             const sender = { owner: visitorOf(request), isKnown: false };
             const body = await bodies.read(request, reply, sender);
             work.beginVisit(request, reply);
-            const answer = await row.run({
+            const result = await route.run({
               body: body?.value,
               source,
               agent: request.headers['user-agent'] ?? '',
@@ -88,12 +89,12 @@ export function mountPublicRoutes(
                   work(new AccountWrite(tx, accountId, clock.now(), holding, { userId, keyId: 0, source })),
                 ),
             });
-            // Given up meanwhile: it has had its answer.
+            // The request timeout may have sent a response already.
             if (reply.sent) return reply;
-            const { session } = answer;
+            const { session } = result;
             if (session === 'forgotten') reply.header('set-cookie', cookie.cleared());
             else if (session !== undefined) reply.header('set-cookie', cookie.set(session.token, session.lifeMs));
-            return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+            return reply.type('application/json; charset=utf-8').send(JSON.stringify(result.body));
           },
         });
       }

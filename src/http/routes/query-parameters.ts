@@ -5,13 +5,13 @@ import type { JsonSchema } from '../fields/field.ts';
 import { parseId } from '../fields/ids.ts';
 import { isText } from '../fields/validate-body.ts';
 
-/** One query parameter: what is accepted, and how it is read. */
+/** A query parameter: its schema and its parser. */
 export type Parameter<T> = {
   readonly description: string;
   readonly schema: JsonSchema;
-  /** What a value must be, in words. */
+  /** Error for an invalid value, such as `must be an id`. */
   readonly errorMessage: string;
-  /** The value, or undefined if the text is none. */
+  /** Parses the text; undefined if it is invalid. */
   read(text: string): T | undefined;
 };
 
@@ -19,27 +19,27 @@ export type Parameters = { readonly [name: string]: Parameter<unknown> };
 
 type ValueOf<P> = P extends Parameter<infer T> ? T : never;
 
-/** The parameters that were given, read. */
+/** The parsed values of the given parameters. */
 export type Given<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> };
 
-/** What stands in a query: each text that a name was given; null for what is not UTF-8. */
+/** The values of a query string by name; null for a value that is not valid UTF-8. */
 export type RawQuery = Readonly<Record<string, readonly (string | null)[] | undefined>>;
 
-/** Takes a query apart. A name that cannot be read is none that is known here. */
+/** Parses a query string. Names that cannot be decoded are ignored, like all unknown ones. */
 export function parseQuery(query: string): RawQuery {
-  const found: Record<string, (string | null)[]> = Object.create(null);
-  if (query === '') return found;
+  const values: Record<string, (string | null)[]> = Object.create(null);
+  if (query === '') return values;
   for (const pair of query.split('&')) {
     const equals = pair.indexOf('=');
-    const name = decoded(equals < 0 ? pair : pair.slice(0, equals));
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     if (name === null) continue;
-    found[name] ??= [];
-    found[name].push(equals < 0 ? '' : decoded(pair.slice(equals + 1)));
+    values[name] ??= [];
+    values[name].push(equals < 0 ? '' : decode(pair.slice(equals + 1)));
   }
-  return found;
+  return values;
 }
 
-function decoded(text: string): string | null {
+function decode(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -48,8 +48,8 @@ function decoded(text: string): string | null {
 }
 
 /**
- * Reads the known parameters of a query; unknown ones are ignored, a known one given twice is refused (C4).
- * Every bad one is named at once.
+ * Parses the known parameters of a query; unknown ones are ignored. Throws `invalid_input` with all invalid and all
+ * repeated ones (C4).
  */
 export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): Given<P> {
   const given: Record<string, unknown> = {};
@@ -58,8 +58,8 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
     const [text, ...more] = raw[field] ?? [];
     const parameter = parameters[field];
     if (text === undefined || parameter === undefined) continue;
-    const isReadable = text !== null && more.length === 0 && isStorable(text);
-    const value = isReadable ? parameter.read(text) : undefined;
+    const isParsable = text !== null && more.length === 0 && isStorable(text);
+    const value = isParsable ? parameter.read(text) : undefined;
     if (value !== undefined) given[field] = value;
     else if (more.length > 0) errors.push({ field, message: 'must be given once' });
     else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.errorMessage });
@@ -68,7 +68,6 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
   return given as Given<P>;
 }
 
-/** An id. */
 export const idParameter = (says: string): Parameter<number> => ({
   description: says,
   schema: { type: 'string', pattern: '^\\d+$' },
@@ -92,7 +91,7 @@ export const textParameter = (says: string): Parameter<string> => ({
   read: (text) => (isText(text, 1, 255) ? text.trim() : undefined),
 });
 
-/** One of a few words. */
+/** An enumeration. */
 export function wordParameter<W extends string>(says: string, words: readonly W[]): Parameter<W> {
   return {
     description: says,

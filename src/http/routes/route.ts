@@ -20,31 +20,31 @@ import { type Given, type Parameters, type RawQuery, readQuery } from './query-p
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** What reached a route: ids from its path, by name; its query; its body, undefined if there was none. */
+/** Input of a route: ids from the path by name, the query, and the body, undefined if there is none. */
 export type Input = {
   readonly ids: Readonly<Record<string, number>>;
   readonly query: RawQuery;
   readonly body: unknown;
-  /** The text of the row's `longField`, where there is one. */
+  /** The text of the route's `longField`. */
   readonly text?: TextFile | undefined;
 };
 
-/** What a route answers. `created` is the path of what was created, without the door's prefix. */
+/** Result of a route. `created` is the path of a created record, without the prefix of the route group. */
 export type RouteResult = {
   readonly body: unknown;
-  /** A list, whose body is written from it. */
+  /** A list; the response body is serialized from it instead of from `body`. */
   readonly listing?: Listing;
-  /** The status that was answered before, where this call was made before (X4). */
+  /** The status of the stored response, if this is an idempotent replay (X4). */
   readonly repeats?: number;
   readonly created?: string;
 };
 
-/** From where what happens is read: behind a cursor, behind all that there is, or from the oldest that is kept; and how many. */
+/** A read of the feed: after a cursor, after the `latest` entry, or from the oldest entry (undefined). */
 export type FeedRequest = { readonly after: number | 'latest' | undefined; readonly limit: number };
 
 /**
- * What was found behind a cursor: entries as they are answered, each with its own cursor and kind; the cursor to go on
- * with, which lies behind what was left out, too; and whether there is nothing more at this moment.
+ * Feed entries after a cursor: each entry with its cursor, kind and serialized form; the cursor to continue
+ * with, which is also after skipped entries; and whether the end of the feed was reached.
  */
 export type FeedSlice = {
   readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly shown: unknown }[];
@@ -53,39 +53,39 @@ export type FeedSlice = {
 };
 
 /**
- * A route, as a sentence: method, path, what it says, who may, what it takes, what it answers, what it records, one
- * call. Registration, validation, OpenAPI, docs and the walks over all routes are derived from these rows.
+ * A route definition. Registration, validation, OpenAPI, docs, the CLI's commands and tests over all routes are
+ * derived from these definitions.
  */
 export type Route = {
   readonly method: Method;
-  /** Below the door (`/v2`), ids in braces: `/events/{event_id}`. Every name in braces is an id. */
+  /** Path below the prefix of the route group (`/v2`), ids in braces: `/events/{event_id}`. */
   readonly path: string;
   readonly description: string;
-  /** The path that says the same, which clients use. */
+  /** The canonical path, if this route is an alias. */
   readonly aliasOf?: string;
-  /** What the key must carry; undefined where every key will do. */
+  /** The required permission; undefined if any key may call the route. */
   readonly permission: Permission | undefined;
   readonly parameters: Parameters;
   readonly body: JsonSchema | undefined;
-  /** The field of its body whose text may be long: that text goes into a file, and `body` has a stand-in for it. */
+  /** A field of the body whose text is streamed to a file; `body` contains a placeholder for it. */
   readonly longField?: LongField;
   readonly status: 200 | 201 | 202;
   readonly answer: JsonSchema;
-  /** The kinds of occurrence that a call may record; empty for a read, and for what is no noun of the feed. */
+  /** The kinds of occurrence that a call may record; empty for reads and for resources without occurrences. */
   readonly records: readonly string[];
-  /** What it can answer beside the problems that every route has. */
+  /** Problems in addition to those of every route. */
   readonly problems: readonly ProblemCode[];
-  /** Its path is that of a single record, which a request may lay conditions on (X5). */
+  /** Whether the path is that of a single record, so that requests may have preconditions (X5). */
   readonly conditional: boolean;
 } & (
   | {
       readonly mode: 'read';
-      /** It waits for others than the database, who may take their time: nobody's reads wait for it. */
+      /** Set if the route waits for something other than the database, so it must not hold a read permit. */
       readonly bypassesReadLimit?: true;
       run(view: AccountView, caller: Caller, input: Input): Promise<RouteResult>;
     }
   | {
-      /** A read of what happens, which can be waited for and streamed (X2). */
+      /** A read of the feed, which supports long polling and streaming (X2). */
       readonly mode: 'follow';
       look(
         view: AccountView,
@@ -96,30 +96,30 @@ export type Route = {
     }
   | {
       readonly mode: 'write';
-      /** Whether other writes of the account wait for it. */
+      /** The account lock of the transaction. */
       readonly lockMode: LockMode;
-      /** What must be known before the transaction begins, such as a name resolved; inside it only queries are awaited. */
+      /** Slow work before the transaction, such as resolving a name: inside it only queries may be awaited. */
       prepare?(caller: Caller, input: Input, view: AccountView, source: string): Promise<unknown>;
-      /** @param found what `prepare` has found; see `inTwo` */
+      /** @param found result of `prepare`; see `prepared` */
       run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<RouteResult>;
     }
   | {
       /**
-       * A write of many, in transactions one after the other, so that nobody waits for all of them. What is done stays
-       * done, and to be called again has to do no harm.
+       * A write of many records in consecutive transactions, so that other writes can run in between. It is not atomic:
+       * a failed call keeps the completed steps, so repeating it must be safe.
        */
       readonly mode: 'steps';
       run(steps: Steps, caller: Caller, input: Input): Promise<RouteResult>;
     }
 );
 
-/** What a write in steps is handed: a view of the account, and transactions in which nobody else of it writes. */
+/** Passed to a write in steps: a view of the account, and transactions with an exclusive account lock. */
 export type Steps = {
   readonly view: AccountView;
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
 };
 
-/** The two halves of a write that needs something slow first: what the first one finds, the second one is given. */
+/** A write with slow work before its transaction: `run` receives the result of `prepare`. */
 export function prepared<T>(halves: {
   /** @param source the caller's address */
   prepare(caller: Caller, input: Input, view: AccountView, source: string): Promise<T>;
@@ -137,7 +137,7 @@ export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer R
   ? { [K in Name]: number } & Ids<Rest>
   : unknown;
 
-/** What the beginning of every row says. */
+/** Properties that every route definition has. */
 export type Head<Path extends string> = {
   path: Path;
   description: string;
@@ -145,9 +145,9 @@ export type Head<Path extends string> = {
   problems?: readonly ProblemCode[];
 };
 
-/** A list: `{ paging, data }` in a total and stable order (C7). */
+/** Defines a list: `{ paging, data }` in a total and stable order (C7). */
 export function list<Path extends string, P extends Parameters, F extends Fields>(
-  row: Head<Path> & {
+  definition: Head<Path> & {
     parameters: P;
     fields: F;
     call: (
@@ -159,103 +159,107 @@ export function list<Path extends string, P extends Parameters, F extends Fields
     ) => Promise<Page<Shown<F>>>;
   },
 ): Route {
-  const parameters = { ...row.parameters, ...pagingParameters };
+  const parameters = { ...definition.parameters, ...pagingParameters };
   return {
-    ...head(row),
+    ...head(definition),
     method: 'GET',
     parameters,
     body: undefined,
     status: 200,
-    answer: listSchema(responseSchema(row.fields)),
+    answer: listSchema(responseSchema(definition.fields)),
     records: [],
     conditional: false,
     mode: 'read',
     async run(view, caller, input) {
       const { limit = MAX_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
       const paging = { offset, limit, after };
-      const page = await row.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
-      const listing = await beginListing(page, paging, (record) => serializeRecord(row.fields, record));
+      const page = await definition.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
+      const listing = await beginListing(page, paging, (record) => serializeRecord(definition.fields, record));
       return { body: undefined, listing };
     },
   };
 }
 
-/** One record: `{ data }` (C8). */
+/** Defines a read of one record: `{ data }` (C8). */
 export function get<Path extends string, F extends Fields>(
-  row: Head<Path> & { fields: F; call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>> },
+  definition: Head<Path> & {
+    fields: F;
+    call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>>;
+  },
 ): Route {
   return {
-    ...head(row),
+    ...head(definition),
     method: 'GET',
     parameters: {},
     body: undefined,
     status: 200,
-    answer: recordSchema(responseSchema(row.fields)),
+    answer: recordSchema(responseSchema(definition.fields)),
     records: [],
     conditional: true,
     mode: 'read',
     run: async (view, caller, input) => ({
-      body: { data: serializeRecord(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) },
+      body: { data: serializeRecord(definition.fields, await definition.call(view, caller, input.ids as Ids<Path>)) },
     }),
   };
 }
 
-/** A creation: 201 `{ data }` and where it is (C8). */
+/** Defines a creation: 201, `{ data }` and `Location` (C8). */
 export function create<Path extends string, F extends Fields, K extends keyof F & string, T extends Fields = F>(
-  row: Head<Path> & {
+  definition: Head<Path> & {
     fields: F;
-    /** What a creation takes, where that is not what is shown. */
+    /** Input fields, if they differ from the output fields. */
     takes?: T;
     records: readonly string[];
-    /** Other than beside the account's other writes. */
+    /** Account lock, by default shared. */
     holding?: LockMode;
-    /** Where the created record is: a collection, and the field that holds its id. */
+    /** The path of the created record: its collection, and the field with its id. */
     at: { collection: string; key: K };
     call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<Shown<F>>;
   },
 ): Route {
-  const spec = creation(row.takes ?? row.fields) as BodySpec<Created<T>>;
+  const spec = creation(definition.takes ?? definition.fields) as BodySpec<Created<T>>;
   return {
-    ...head(row),
+    ...head(definition),
     method: 'POST',
     parameters: {},
     body: spec.schema,
     status: 201,
-    answer: recordSchema(responseSchema(row.fields)),
-    records: row.records,
+    answer: recordSchema(responseSchema(definition.fields)),
+    records: definition.records,
     conditional: false,
     mode: 'write',
-    // It reads no more than whether what it belongs to is there; only writes that are alone take that away.
-    lockMode: row.holding ?? 'beside',
+    // A shared lock suffices: a creation only checks that its parent exists, and parents are deleted under an
+    // exclusive lock.
+    lockMode: definition.holding ?? 'beside',
     async run(write, caller, input) {
       const record = serializeRecord(
-        row.fields,
-        await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
+        definition.fields,
+        await definition.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
       );
-      return { body: { data: record }, created: `${row.at.collection}/${record[row.at.key]}` };
+      return { body: { data: record }, created: `${definition.at.collection}/${record[definition.at.key]}` };
     },
   };
 }
 
-/** A change of what was given, no more: 200 `{ data }` (C8). */
+/** Defines a change of the given fields: 200 and `{ data }` (C8). */
 export function update<Path extends string, F extends Fields, T extends Fields = F>(
-  row: Head<Path> & {
+  definition: Head<Path> & {
     fields: F;
-    /** What a change takes, where that is not what is shown. */
+    /** Input fields, if they differ from the output fields. */
     takes?: T;
     records: readonly string[];
     call: (write: AccountWrite, caller: Caller, input: Changed<T>, ids: Ids<Path>) => Promise<Shown<F>>;
   },
 ): Route {
-  const spec = change(row.takes ?? row.fields) as BodySpec<Changed<T>>;
+  const spec = change(definition.takes ?? definition.fields) as BodySpec<Changed<T>>;
   return {
-    ...head(row),
+    ...head(definition),
     method: 'PUT',
     parameters: {},
     body: spec.schema,
     status: 200,
-    answer: recordSchema(responseSchema(row.fields)),
-    records: row.records,
+    answer: recordSchema(responseSchema(definition.fields)),
+    records: definition.records,
     conditional: true,
     mode: 'write',
     lockMode: 'alone',
@@ -263,8 +267,8 @@ export function update<Path extends string, F extends Fields, T extends Fields =
       return {
         body: {
           data: serializeRecord(
-            row.fields,
-            await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
+            definition.fields,
+            await definition.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
           ),
         },
       };
@@ -272,59 +276,64 @@ export function update<Path extends string, F extends Fields, T extends Fields =
   };
 }
 
-/** A deletion: 200 `[]` (C8). */
+/** Defines a deletion: 200 and `[]` (C8). */
 export function remove<Path extends string>(
-  row: Head<Path> & {
+  definition: Head<Path> & {
     records: readonly string[];
     call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<void>;
   },
 ): Route {
   return {
-    ...head(row),
+    ...head(definition),
     method: 'DELETE',
     parameters: {},
     body: undefined,
     status: 200,
     answer: { type: 'array', maxItems: 0, items: {} },
-    records: row.records,
-    // What stands below a record is read together with it, and has no tag of its own.
-    conditional: row.path.endsWith('}'),
+    records: definition.records,
+    // Sub-resources are part of their record's representation and have no ETag.
+    conditional: definition.path.endsWith('}'),
     mode: 'write',
     lockMode: 'alone',
     async run(write, caller, input) {
-      await row.call(write, caller, input.ids as Ids<Path>);
+      await definition.call(write, caller, input.ids as Ids<Path>);
       return { body: [] };
     },
   };
 }
 
-/** Something that is asked for: POST without a body that matters, answered with a record. */
+/** Defines an action: POST without a body, returns a record. */
 export function action<Path extends string, F extends Fields>(
-  row: Head<Path> & {
+  definition: Head<Path> & {
     status: 200 | 202;
     fields: F;
     call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>>;
   },
 ): Route {
   return {
-    ...head(row),
+    ...head(definition),
     method: 'POST',
     parameters: {},
     body: undefined,
-    status: row.status,
-    answer: recordSchema(responseSchema(row.fields)),
+    status: definition.status,
+    answer: recordSchema(responseSchema(definition.fields)),
     records: [],
     conditional: false,
     mode: 'write',
     lockMode: 'alone',
     run: async (write, caller, input) => ({
-      body: { data: serializeRecord(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) },
+      body: { data: serializeRecord(definition.fields, await definition.call(write, caller, input.ids as Ids<Path>)) },
     }),
   };
 }
 
-function head(row: Head<string>) {
-  return { path: row.path, description: row.description, permission: row.permission, problems: row.problems ?? [] };
+function head(definition: Head<string>) {
+  return {
+    path: definition.path,
+    description: definition.description,
+    permission: definition.permission,
+    problems: definition.problems ?? [],
+  };
 }
 
 /** The names of the ids in a path, in order. */
@@ -332,5 +341,5 @@ export function idNames(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
 }
 
-/** What the `body` of a row that is read by hand needs. */
+/** For routes that are defined without these functions. */
 export type { BodySpec };
