@@ -109,7 +109,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
     caughtBy: {
       file: 'test/stories/bad-query.test.ts',
-      name: 'C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list',
+      name: 'C4 C7 a cursor that holds NUL, a lone surrogate or a value of another type is rejected by name in every order of every list',
     },
   },
   {
@@ -233,7 +233,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
       file: 'test/stories/clock-set.test.ts',
-      name: 'C18 a hook that failed while the clock was ahead is tried again after a restart with the right one',
+      name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
   },
@@ -243,7 +243,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['const now = await retention.now();', 'const now = clock.now();']],
     caughtBy: {
       file: 'test/stories/clock-set.test.ts',
-      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start while it is wrong',
+      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
   },
@@ -428,7 +428,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/early-responses.test.ts',
-      name: 'C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes',
+      name: 'C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives',
     },
   },
   {
@@ -437,7 +437,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
       file: 'test/stories/console-door.test.ts',
-      name: 'what changes something comes from the console itself, by what the browser says of it',
+      name: 'requests that change something must come from the console, by Sec-Fetch-Site or Origin',
     },
   },
   {

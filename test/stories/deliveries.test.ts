@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
   const redeliver = (carillon: TestService, who: Person, id: string) =>
     carillon.call(who, 'POST', `/v2/deliveries/${id}/redeliver`);
 
-  test('X3 a delivery shows its attempts: when, what came of it, how long, whether it counted, and why', async (t) => {
+  test('X3 a delivery shows its attempts with time, outcome, duration, whether it counted, and the reason', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,1m' },
@@ -62,7 +62,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(new Set(target.received.map((one) => one.deliveryId)), new Set([deliveryId]));
   });
 
-  test('X3 the list: by hook, by state, in pages, whose', async (t) => {
+  test('X3 the list is filtered by hook, state and user, and paginated', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
@@ -151,7 +151,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C20 X3 a redelivery sends what was delivered once more under the same Webhook-Id', async (t) => {
+  test('C20 X3 a redelivery sends a delivered notification again with the same Webhook-Id', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const { target, deliveryId, delivery } = await hookWith(t, owner, 200);
@@ -167,7 +167,7 @@ for (const { test, testService } of stores) {
     assert.equal(after.date_finalized, before.date_finalized, 'it was delivered when it was delivered');
   });
 
-  test('X3 a redelivery that fails is shown and not counted, and what had been delivered stays delivered', async (t) => {
+  test('X3 a failed redelivery is recorded and not counted, and the delivery stays delivered', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 200, 500, 500, 204, 200);
@@ -185,7 +185,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X3 a redelivery during a wait goes out at once; its 200 delivers, and the wait is over', async (t) => {
+  test('X3 a redelivery during a wait is sent immediately; its 200 delivers and ends the wait', async (t) => {
     const carillon = await testService(t, { ports: { clock: testClock() } });
     const owner = await carillon.account('acme.test');
     const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 500, 503, 200);
@@ -224,7 +224,7 @@ for (const { test, testService } of stores) {
     assert.equal(target.received.length, 2);
   });
 
-  test('C3 X3 whose delivery it is decides who may ask for it again', async (t) => {
+  test('C3 X3 only the owner of a delivery and admins may request a redelivery', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const admin = await carillon.user(owner, 'admin');

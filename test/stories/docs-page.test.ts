@@ -12,7 +12,7 @@ import { sqlite } from '../kit/stores.ts';
 
 const routes = documentedRoutes();
 
-test('X6 /docs has every route and every problem, needs no key, and loads nothing', async (t) => {
+test('X6 /docs has every route and every problem, needs no key and loads nothing', async (t) => {
   const { baseUrl } = await sqlite.testService(t);
   const answer = await fetch(`${baseUrl}/docs`);
   const page = await answer.text();
@@ -37,7 +37,7 @@ test('X6 /docs has every route and every problem, needs no key, and loads nothin
   assert.equal((await fetch(`${baseUrl}/docs`, { headers: unchanged })).status, 304);
 });
 
-test('X6 /llms.txt has every route, and leads to addresses that answer', async (t) => {
+test('X6 /llms.txt has every route, and its links work', async (t) => {
   const { baseUrl } = await sqlite.testService(t);
   const text = await (await fetch(`${baseUrl}/llms.txt`)).text();
   for (const { method, path, description } of routes)
@@ -46,13 +46,13 @@ test('X6 /llms.txt has every route, and leads to addresses that answer', async (
     assert.equal((await fetch(address)).status, 200, address);
 });
 
-/** Everything that an example may be about, anew for each: what one deletes, another needs. */
+/** Creates the records that examples refer to, new for each example: one deletes what another needs. */
 async function furnished(service: TestService, domain: string) {
   const owner = await service.account(domain);
   return { owner, ids: await furnish(owner, service, () => `https://app.example/${domain}`) };
 }
 
-test('X6 every call on /docs works as it stands, as curl and with the SDK', async (t) => {
+test('X6 every example on /docs works unchanged, as curl and with the SDK', async (t) => {
   const service = await sqlite.testService(t);
   const page = await (await fetch(`${service.baseUrl}/docs`)).text();
   const plain = page.replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(Number(sign)));
@@ -76,7 +76,7 @@ test('X6 every call on /docs works as it stands, as curl and with the SDK', asyn
   }
 });
 
-test('X6 in a browser /docs is of no origin, runs nothing, and keeps nobody out', async (t) => {
+test('X6 /docs has an opaque origin, runs no scripts and is accessible', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   for (const look of [
@@ -87,7 +87,7 @@ test('X6 in a browser /docs is of no origin, runs nothing, and keeps nobody out'
     await page.goto(`${service.baseUrl}/docs`);
     assert.equal(await page.evaluate('self.origin'), 'null');
     await assert.rejects(page.evaluate('document.cookie'));
-    // Its sandbox stops axe, too: what it looks at is the same page without one.
+    // The sandbox also blocks axe, so axe checks the same page without it.
     await page.goto('about:blank');
     await page.setContent(await (await fetch(`${service.baseUrl}/docs`)).text());
     assert.deepEqual(await axeFindings(page, look.colorScheme), []);
