@@ -39,7 +39,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
       file: 'test/stories/notified.test.ts',
-      name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
+      name: 'C17 C18 a hook is ended at exactly the third failure in a row',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
   })),
@@ -82,7 +82,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
     caughtBy: {
       file: 'test/stories/full-disk.test.ts',
-      name: 'C20 X6 a full disk: writes are answered 503, /readyz is 503, reads go on, nothing acknowledged is lost, and it works again with room',
+      name: 'C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed',
     },
   },
   {
@@ -193,7 +193,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/own-faults.test.ts',
-      name: 'C19 an attempt under way stands nowhere as a failure: whatever ends the service meanwhile counts nothing',
+      name: 'C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
   },
@@ -280,7 +280,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
       file: 'test/stories/large-pages.test.ts',
-      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no turn reads much',
+      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no event-loop iteration reads too much',
     },
   },
   {
