@@ -51,7 +51,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/waiting.test.ts',
-      name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
+      name: 'C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook',
     },
     planted: { proof: 'simulation', count: 50, seenAs: /C17 removed, or not, against the count/ },
   },
@@ -132,7 +132,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/rolled-back.test.ts',
-      name: 'C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered',
+      name: 'C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails',
     },
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
@@ -177,7 +177,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
-      name: 'X1 a hook can be restored whatever ended it, and ended again',
+      name: 'X1 a hook can be restored after any reason, and ended again',
     },
     // What had occurred last may have been before there was a hook.
     planted: { proof: 'simulation', count: 200, seenAs: /C20 told again for no reason|C14 told to somebody else/ },
@@ -253,7 +253,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
-      name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',
+      name: 'C8 PUT /clients/{client_id} changes and records exactly the stated occurrences',
     },
   },
   {
@@ -354,7 +354,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
-      name: 'C2 every row that names a permission answers 401 not_permitted to a key without it',
+      name: 'C2 every route with a permission returns 401 not_permitted to a key without it',
     },
   },
   {
@@ -363,7 +363,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word',
+      name: "C13 another user's hook of the account is 401 for a member, and an admin can end it",
     },
   },
   {
@@ -372,7 +372,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 what was pending and what happens later does not go out after the 200, however long one waits',
+      name: 'C13 after the 200 neither pending nor later deliveries are sent, however long one waits',
     },
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },
@@ -451,7 +451,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
-      name: 'C1 a session that ends while its request is still arriving writes nothing any more',
+      name: 'C1 a session that ends while its request is arriving writes nothing more',
     },
   },
   {
@@ -465,7 +465,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/signing-in.test.ts',
-      name: 'used twice at the same moment, a link is used once',
+      name: 'of two concurrent uses of a link one succeeds',
     },
   },
   {
@@ -479,7 +479,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/signing-in.test.ts',
-      name: 'all that may be wrong at signing in has one answer, after the same work',
+      name: 'every failed sign-in gets the same response after the same amount of work',
     },
   },
   {
@@ -515,7 +515,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
-      name: 'C2 a changed role is in force at once in an open session, and ends the links around it',
+      name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',
     },
   },
 ];

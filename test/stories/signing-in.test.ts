@@ -17,16 +17,16 @@ for (const { test, testService } of stores) {
   const open = (path: string, body?: unknown, headers: Record<string, string> = {}, at: TestService = carillon) =>
     at.call({ headers: { ...HOME, ...headers } }, body === undefined ? 'DELETE' : 'POST', `/console/${path}`, body);
 
-  /** The cookie that an answer sets, as the browser would send it. */
+  /** The cookie of a response, as the browser would send it. */
   const cookieIn = ({ headers }: Answer) => headers.get('set-cookie')?.split(';')[0] ?? '';
 
-  /** Comes by a link, as a person does; answers what was answered. */
+  /** Sets a passphrase through a link and returns the response. */
   async function welcome(who: Pick<Person, 'domain' | 'userId'>, passphrase = PASSPHRASE, at = carillon) {
     return open('welcome', { token: tokenOf(await at.link(who)), passphrase }, {}, at);
   }
 
-  /** The audit entries of an account since it was made, that are about signing in. */
-  async function noted({ domain }: Person, at = carillon): Promise<string[]> {
+  /** The audit entries about sign-ins of an account. */
+  async function auditEntries({ domain }: Person, at = carillon): Promise<string[]> {
     const rows = await at.store.read
       .selectFrom('audit')
       .innerJoin('accounts', 'accounts.account_id', 'audit.account_id')
@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
 
   const emailOf = async (who: Person) => (await who.carillon.user.get()).email;
 
-  test('a link says whom it is for, sets a passphrase once, and signs in', async () => {
+  test('a link names its user, sets a passphrase once, and signs in', async () => {
     const owner = await carillon.account('welcome.test');
     const link = await carillon.link(owner);
     assert.ok(link.startsWith(`${carillon.baseUrl}/#/welcome/`));
@@ -74,17 +74,22 @@ for (const { test, testService } of stores) {
       assert.deepEqual([answer.status, answer.json.code], [404, 'not_found']);
       assert.equal(answer.headers.get('set-cookie'), null);
     }
-    assert.deepEqual(await noted(owner), ['invitation.made', 'invitation.used', 'passphrase.set', 'login.opened']);
+    assert.deepEqual(await auditEntries(owner), [
+      'invitation.made',
+      'invitation.used',
+      'passphrase.set',
+      'login.opened',
+    ]);
   });
 
-  test('used twice at the same moment, a link is used once', async () => {
+  test('of two concurrent uses of a link one succeeds', async () => {
     const owner = await carillon.account('twice.test');
     const token = tokenOf(await carillon.link(owner));
     const both = await Promise.all([1, 2].map((one) => open('welcome', { token, passphrase: `${PASSPHRASE} ${one}` })));
     assert.deepEqual(both.map(({ status }) => status).sort(), [200, 404]);
   });
 
-  test('whoever has a passphrase signs in with it, and out again', async () => {
+  test('a user with a passphrase signs in and out', async () => {
     const owner = await carillon.account('sign-in.test');
     await welcome(owner);
     const email = 'OWNER@Sign-in.test';
@@ -101,10 +106,10 @@ for (const { test, testService } of stores) {
     assert.deepEqual([after.status, after.json.code], [401, 'signed_out']);
     assert.equal((await open('session', undefined, { cookie })).status, 200, 'also where nobody is signed in');
     assert.equal((await open('session')).status, 200);
-    assert.deepEqual((await noted(owner)).slice(-2), ['login.opened', 'login.closed']);
+    assert.deepEqual((await auditEntries(owner)).slice(-2), ['login.opened', 'login.closed']);
   });
 
-  test('signing in anew ends the session that the browser had', async () => {
+  test('a new sign-in ends the previous session of the browser', async () => {
     const owner = await carillon.account('anew.test');
     const first = cookieIn(await welcome(owner));
     const input = { domain: 'anew.test', email: 'owner@anew.test', passphrase: PASSPHRASE };
@@ -116,7 +121,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await Promise.all(statuses), [401, 200]);
   });
 
-  test('the cookie is for this host alone: under http by the port, under https by its name', async (t) => {
+  test('the cookie belongs to this host only: by port under http, by its name prefix under https', async (t) => {
     const owner = await carillon.account('cookie.test');
     const { port } = new URL(carillon.baseUrl);
     const plain = (await welcome(owner)).headers.get('set-cookie') ?? '';
@@ -125,7 +130,7 @@ for (const { test, testService } of stores) {
 
     const secure = await testService(t, { options: { baseUrl: 'https://calendar.example/bells' } });
     const resident = await secure.account('acme.test');
-    // It listens here, and is known elsewhere.
+    // The service listens on loopback and has another public address.
     const at = secure.service.url;
     const welcomed = await fetch(`${at}/console/welcome`, {
       method: 'POST',
@@ -144,7 +149,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([await post('https://calendar.example'), await post(at)], [200, 403]);
   });
 
-  test('all that may be wrong at signing in has one answer, after the same work', async (t) => {
+  test('every failed sign-in gets the same response after the same amount of work', async (t) => {
     const shipped = await testService(t, asShipped);
     await shipped.account('welcome.test');
     const owner = await shipped.account('wrong.test');
@@ -177,13 +182,13 @@ for (const { test, testService } of stores) {
       seen.add(text);
     }
     assert.equal(seen.size, 1, 'byte for byte the same');
-    // Hashing takes a good part of a second: whoever skipped it would be found out by far.
-    const least = Math.min(...tookMs);
-    assert.ok(least > 50, `${least} ms`);
+    // Hashing takes a large part of a second: a skipped hash would be noticed.
+    const minMs = Math.min(...tookMs);
+    assert.ok(minMs > 50, `${minMs} ms`);
     assert.equal((await open('session', good, {}, shipped)).status, 200);
   });
 
-  test('refused sign-ins are gathered into the audit log, by the user they named, and nothing that was typed', async () => {
+  test('failed sign-ins are collected in the audit log by user, without anything that was typed', async () => {
     const owner = await carillon.account('gathered.test');
     const input = { domain: 'gathered.test', email: 'owner@gathered.test', passphrase: 'my secret of all secrets' };
     for (const one of [input, input, { ...input, email: 'a secret in the wrong field' }]) await open('session', one);
@@ -205,7 +210,7 @@ for (const { test, testService } of stores) {
     for (const typed of ['my secret of all', 'a secret in the']) assert.ok(!held.includes(typed));
   });
 
-  test('the domain may be left out where there is exactly one account', async (t) => {
+  test('the domain may be omitted when there is exactly one account', async (t) => {
     const several = await open('session', { email: 'owner@wrong.test', passphrase: PASSPHRASE });
     assert.deepEqual([several.status, several.json.errors[0].field], [400, 'domain']);
     const clean = await testService(t);
@@ -224,7 +229,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('a passphrase has 12 to 256 characters and is neither the address nor the domain; the field is named', async () => {
+  test('a passphrase has 12 to 256 characters and is neither the e-mail address nor the domain; the response names the field', async () => {
     const owner = await carillon.account('long-enough.test');
     const link = tokenOf(await carillon.link(owner));
     const refused = [
@@ -251,7 +256,7 @@ for (const { test, testService } of stores) {
     assert.equal((await open('session', { ...input, passphrase: longest.slice(2) })).status, 401);
   });
 
-  test('after five wrong tries here, even the right one waits, and from elsewhere it does not', async (t) => {
+  test('after five wrong tries from one address even the right passphrase has to wait, but not from another address', async (t) => {
     const clock = testClock();
     const slow = await testService(t, { options: { trustProxy: '127.0.0.1' }, ports: { clock } });
     const owner = await slow.account('slow.test');
@@ -272,13 +277,13 @@ for (const { test, testService } of stores) {
     assert.equal((await from('192.0.2.1', good)).status, 200);
     for (let count = 0; count < 4; count += 1) assert.equal((await from('192.0.2.1', wrong)).status, 401);
 
-    // Those that are nobody are slowed down alike.
+    // Unknown users are slowed down in the same way.
     const nobody = { ...good, email: 'nobody@slow.test' };
     for (let count = 0; count < 5; count += 1) assert.equal((await from('192.0.2.1', nobody)).status, 401);
     assert.equal((await from('192.0.2.1', nobody)).status, 429);
   });
 
-  test('when one has to wait does not say who is there, or what the account is called', async (t) => {
+  test('the delay reveals neither which users exist nor the name of the account', async (t) => {
     const single = await testService(t);
     const { domain: its = '' } = single.service.firstAccount ?? {};
     const six = async (email: string, first: string, last: string) => {
@@ -292,7 +297,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await six(`elsewhere@${its}`, '', 'other.test'), wanted, 'in no account');
   });
 
-  test('what is open is open to the pages of the console alone', async () => {
+  test('public routes are open only to the pages of the console', async () => {
     const owner = await carillon.account('open.test');
     const token = tokenOf(await carillon.link(owner));
     const bodies: Record<string, object | undefined> = {
@@ -313,7 +318,7 @@ for (const { test, testService } of stores) {
     assert.equal((await open('session', '{')).json.code, 'malformed_body');
   });
 
-  test('through the client of the console: an invitation, a passphrase, signing in and out', async () => {
+  test('with the console client: an invitation, a passphrase, sign-in and sign-out', async () => {
     const owner = await carillon.account('client.test');
     let cookie = '';
     const visitor = new CarillonConsole({
@@ -347,7 +352,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('neither passphrases nor tokens stand in the database, in the log or in the audit log', async () => {
+  test('neither passphrases nor tokens are stored in the database, the log or the audit log', async () => {
     const owner = await carillon.account('secrets.test');
     const token = tokenOf(await carillon.link(owner));
     const passphrase = 'nobody will ever find this one';

@@ -2,18 +2,18 @@ import type { Permission } from '../../src/permissions.ts';
 import type { Ids, Targets } from '../kit/furnished-account.ts';
 import type { Person } from '../kit/service.ts';
 
-/** The stage of a scenario: an account of its own with one record of each noun, and its owner. */
+/** The data of a scenario: a new account with one record of each resource, and its owner. */
 export type Stage = { readonly owner: Person; readonly ids: Ids; readonly targets: Targets };
 
-/** One way to call a row with success. */
+/** One way to call a route successfully. */
 export type Scenario = {
   readonly says: string;
-  /** The occurrences it records, in order. */
+  /** The recorded occurrences, in order. */
   readonly records: readonly string[];
   readonly body?: (stage: Stage) => Record<string, unknown>;
-  /** What must have happened before. */
+  /** Prepares the account. */
   readonly before?: (stage: Stage) => Promise<unknown>;
-  /** What the key must carry beside the row's own permission. */
+  /** Permissions that the key needs in addition to the one of the route. */
   readonly also?: readonly Permission[];
 };
 
@@ -21,15 +21,15 @@ const read: readonly Scenario[] = [{ says: 'reads', records: [] }];
 const ICS = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20270301T090000\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n';
 const SPAN = { start_date: '20270301', due_date: '20270302' };
 
-/** A comment on the subtask, and time that was worked on it. */
+/** Adds a comment and a time entry to the subtask. */
 async function furnishSubtask({ owner: { carillon }, ids: { project_id, subtask_id } }: Stage, taskId: string) {
   await carillon.comments.create(project_id, { comment: 'C', subtask_id });
   await carillon.timeEntries.create(taskId, { seconds: 1, subtask_id });
 }
 
 /**
- * How each row is called with success, by method and path. A row without a scenario, and a scenario without a row,
- * fail the walk.
+ * The successful calls of each route, by method and path. The walk fails for a route without a scenario, and
+ * for a scenario without a route.
  */
 export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /events': read,
