@@ -20,8 +20,8 @@ const floorOf = (database: Database) => `F2 on ${database}`;
 async function floor(stage: Stage, database: Database, roundMs: number): Promise<Contender> {
   const { url, process } =
     database === 'SQLite'
-      ? await stage.program('./floors/durable.ts', stage.newFile())
-      : await stage.program('./floors/durable-postgres.ts', await stage.newDatabase(database));
+      ? await stage.program('./baselines/durable.ts', stage.newFile())
+      : await stage.program('./baselines/durable-postgres.ts', await stage.newDatabase(database));
   return busy(floorOf(database), { url, pid: process.pid }, [createBare], roundMs, 'floor');
 }
 

@@ -36,7 +36,7 @@ export const nameOf = (hooks: number, database: Database) =>
   `${hooks === 1 ? 'one hook' : `${hooks.toLocaleString('en')} hooks`} on ${database}`;
 
 async function floor(stage: Stage, receiver: Receiver, roundMs: number): Promise<Contender> {
-  const { process } = await stage.program('./floors/posting.ts');
+  const { process } = await stage.program('./baselines/posting.ts');
   return {
     name: FLOOR,
     side: 'floor',
