@@ -51,9 +51,9 @@ function untilDelivered(contender: Contender, receiver: Receiver): Contender {
   return {
     ...contender,
     async measure() {
-      const came = await contender.measure();
+      const result = await contender.measure();
       await untilSilent(receiver);
-      return came;
+      return result;
     },
   };
 }
