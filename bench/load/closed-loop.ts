@@ -15,8 +15,8 @@ export async function callsPerSecond(
   let responses = 0;
   const startedAt = performance.now();
   const sendCalls = async (connection: Connection, first: number) => {
-    for (let turn = first; performance.now() - startedAt < forMs; turn += 1) {
-      await connection.ask(calls[turn % calls.length] ?? calls[0]);
+    for (let index = first; performance.now() - startedAt < forMs; index += 1) {
+      await connection.ask(calls[index % calls.length] ?? calls[0]);
       responses += 1;
     }
   };

@@ -31,8 +31,8 @@ test('concurrent writers count all the deliveries that they add', async () => {
 test('writers pause while the backlog is at its maximum', async () => {
   const { write } = slowWrites(100);
   const tally: Tally = { pending: 0, told: 0 };
-  let looks = 0;
-  await asFastAsTold(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++looks > 5 * WRITERS);
+  let polls = 0;
+  await asFastAsTold(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++polls > 5 * WRITERS);
   assert.ok(tally.pending <= MAX_BEHIND + WRITERS * 100, `${tally.pending}`);
 });
 

@@ -44,7 +44,7 @@ type Measurement = {
   readonly slug: string;
 };
 
-/** The accounts that are measured, their healthy hooks, and how bad targets subscribeBad. */
+/** The accounts that are measured, their healthy hooks, and the subscription of the bad ones. */
 type Setup = {
   readonly baseUrl: string;
   readonly healthy: readonly Account[];

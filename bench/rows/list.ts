@@ -62,7 +62,7 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
     const connection = await Connection.open(baseUrl);
     const call = wired(baseUrl, listEvents(account, query));
     const times: number[] = [];
-    for (const begun = performance.now(); performance.now() - begun < roundMs; )
+    for (const startedAt = performance.now(); performance.now() - startedAt < roundMs; )
       times.push(await pageMs(connection, call, totals));
     connection.close();
     return { 'ms at p50': quantile(times, 0.5), 'ms at p99': quantile(times, 0.99) };

@@ -94,7 +94,7 @@ async function ours(
     inRounds: {
       name,
       async measure() {
-        const begun = performance.now();
+        const startedAt = performance.now();
         const service = await stage.service(where);
         await receiver.report();
         // An event of another account, and so of a hook without a backlog.
@@ -104,7 +104,7 @@ async function ours(
           if (counts[`/ok/${database}/${pendingCount}`]) break;
           await wait(5);
         }
-        const deliveredMs = performance.now() - begun;
+        const deliveredMs = performance.now() - startedAt;
         await wait(2_000);
         const requests = await sendRequests(service.baseUrl, 2 * roundMs);
         const all = memoryMib(service.process.pid);

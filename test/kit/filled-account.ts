@@ -8,11 +8,11 @@ const TEXTS = ['', 'plain', 'Überstunden, 予定 ☃ 😀', '"\\/\b\t\n{},"crc"
 const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
 /** A valid row of a table. Columns that are not given take one of the values that their type allows. */
-export function rowFor(table: MovedTable, given: Row, turn = 0): Row {
+export function rowFor(table: MovedTable, given: Row, offset = 0): Row {
   const cells: Readonly<Record<string, Column>> = columns[table];
   const defaultValue = (column: string, index: number) => {
     const cell = cells[column]?.cell ?? '';
-    const at = turn + index;
+    const at = offset + index;
     if (cell.endsWith('or null') && at % 2 === 0) return null;
     return (cell.startsWith('text') ? TEXTS : NUMBERS)[at % 5] ?? null;
   };
@@ -29,8 +29,8 @@ export async function fillAccount(store: Store, domain: string, { accountId, fir
   await store.write(async ({ queries }) => {
     for (const table of tables) {
       const rows = table === 'accounts' || table === 'positions' ? 1 : count;
-      for (let turn = 0; turn < rows; turn += 1) {
-        const row = rowFor(table, linkedColumns(table, domain, accountId, first + turn), turn);
+      for (let offset = 0; offset < rows; offset += 1) {
+        const row = rowFor(table, linkedColumns(table, domain, accountId, first + offset), offset);
         await queries
           .insertInto(table)
           .values(row as never)
@@ -46,7 +46,7 @@ function linkedColumns(table: MovedTable, domain: string, accountId: number, id:
   const ids = Object.fromEntries(
     tables.flatMap((one) => contents[one].key.filter((column) => column.endsWith('_id'))).map((column) => [column, id]),
   );
-  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'noun', 'token_hash', 'entry_hash'];
+  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
   const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
   // A delivery is either pending or finalized.
   const delivery = table === 'finalized_deliveries' ? { delivery_id: id - 500 } : {};

@@ -31,8 +31,8 @@ export function structuralFaults(document: Json): string[] {
   expect(typeof document.info?.version === 'string' && document.info.version !== '', 'info.version is missing');
   for (const server of document.servers ?? []) expect(URL.canParse(server.url), `server ${server.url} is not a URL`);
   for (const path of Object.keys(document.paths ?? {})) expect(path.startsWith('/'), `${path} does not begin with /`);
-  for (const twin of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
-    faults.push(`${twin} is defined twice, with different names`);
+  for (const shape of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
+    faults.push(`${shape} is defined twice, with different names`);
 
   const operations = operationsOf(document);
   expect(operations.length > 0, 'there are no operations');

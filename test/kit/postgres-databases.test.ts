@@ -25,7 +25,7 @@ const COLUMNS = "select count(*)::int as columns from information_schema.columns
 const MAKE = "insert into accounts (domain, company_name, date_created) values ('one', 'One', 0) returning account_id";
 
 for (const { test } of shared) {
-  test('a test database starts empty with ids from 1, whatever an earlier test left in it', async () => {
+  test('a test database starts empty with ids from 1, even after another test used it', async () => {
     for (const _ of [1, 2, 3]) {
       const { found } = await runInTestDatabase('select count(*)::int as accounts from accounts', MAKE);
       assert.deepEqual(found, [[{ accounts: 0 }], [{ account_id: '1' }]]);

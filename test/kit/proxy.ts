@@ -60,11 +60,11 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     pairs.add(pair);
     const bursts: { text: string; at: number }[] = [];
     passages.push({ bursts });
-    let answered = true;
+    let isAnswered = true;
     client.on('data', (chunk: Buffer) => {
       if (pair.silent) return;
-      if (answered) bursts.push({ text: '', at: performance.now() });
-      answered = false;
+      if (isAnswered) bursts.push({ text: '', at: performance.now() });
+      isAnswered = false;
       const burst = bursts.at(-1);
       if (burst !== undefined) burst.text += chunk.toString('latin1');
       later(() => database.write(chunk));
@@ -74,7 +74,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       if (pair.silent) return;
       later(() => {
         if (pair.silent) return;
-        answered = true;
+        isAnswered = true;
         client.write(chunk);
         watch(chunk);
       });
@@ -100,11 +100,11 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     for (const socket of open) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
-  const through = new URL(address);
-  through.port = String((server.address() as AddressInfo).port);
-  through.hostname = '127.0.0.1';
+  const proxied = new URL(address);
+  proxied.port = String((server.address() as AddressInfo).port);
+  proxied.hostname = '127.0.0.1';
   return {
-    database: through.href,
+    database: proxied.href,
     passages,
     silence,
     silenceAfter: (text) =>

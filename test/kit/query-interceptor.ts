@@ -4,22 +4,22 @@ import type { Queries } from '../../src/store/store.ts';
 
 /** A query plugin that delays one result after the database has returned it, or makes queries fail. */
 export class Between implements KyselyPlugin {
-  #held: PromiseWithResolvers<void> | undefined;
+  #gate: PromiseWithResolvers<void> | undefined;
   #whenHolding = Promise.withResolvers<void>();
   #table = '';
   failures = 0;
 
   /** Delays the next result from this table until `letGo`. Resolves when the result is being delayed. */
   holdNext(table: string): Promise<void> {
-    this.#held = Promise.withResolvers();
+    this.#gate = Promise.withResolvers();
     this.#whenHolding = Promise.withResolvers();
     this.#table = table;
     return this.#whenHolding.promise;
   }
 
   letGo(): void {
-    this.#held?.resolve();
-    this.#held = undefined;
+    this.#gate?.resolve();
+    this.#gate = undefined;
   }
 
   readonly #tables = new WeakMap<object, string>();
@@ -54,9 +54,9 @@ export class Between implements KyselyPlugin {
   }
 
   async #hold(tables: string): Promise<void> {
-    const held = this.#held;
-    if (held === undefined || !tables.includes(`"${this.#table}"`)) return;
+    const gate = this.#gate;
+    if (gate === undefined || !tables.includes(`"${this.#table}"`)) return;
     this.#whenHolding.resolve();
-    await held.promise;
+    await gate.promise;
   }
 }

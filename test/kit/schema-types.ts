@@ -56,8 +56,8 @@ const OMITTED: Readonly<Record<string, readonly string[]>> = { follow: ['limit',
 
 function queryOf({ method }: SdkCall, { parameters }: { parameters: Parameters }): JsonSchema {
   const omitted = OMITTED[method.split('.').at(-1) ?? ''] ?? [];
-  const said = Object.entries(parameters).filter(([name]) => !omitted.includes(name));
-  return { properties: Object.fromEntries(said.map(([name, { schema }]) => [name, schema])) };
+  const included = Object.entries(parameters).filter(([name]) => !omitted.includes(name));
+  return { properties: Object.fromEntries(included.map(([name, { schema }]) => [name, schema])) };
 }
 
 /** Asserts that a type has exactly the fields of a schema, with matching types and optionality. */

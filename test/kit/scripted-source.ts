@@ -46,8 +46,8 @@ function reply(script: Script, url: URL, answer: ServerResponse): void {
 function replyOf(script: Script, url: URL): [status: number, body: unknown] {
   const [, , resourceType = '', id] = url.pathname.split('/');
   const list = script.lists[resourceType];
-  const refused = script.refuses?.[resourceType];
-  if (refused !== undefined) return [refused, { message: 'no' }];
+  const refusedStatus = script.refuses?.[resourceType];
+  if (refusedStatus !== undefined) return [refusedStatus, { message: 'no' }];
   if (resourceType in script.singles) return [200, { data: script.singles[resourceType] }];
   if (list === undefined) return [404, { message: 'no such thing' }];
   if (id !== undefined) {

@@ -1,7 +1,7 @@
 import type { Resolve } from '../../src/delivery/transport/dns-resolver.ts';
 import type { Answer, Person, TestService } from './service.ts';
 
-/** Host names that resolve when the test says so. A subscription that waits for its name occupies a slot. */
+/** Host names that resolve when `release` is called. A subscription that waits for its name occupies a slot. */
 export type SlowNames = {
   readonly resolve: Resolve;
   /** The number of waiting subscriptions. */

@@ -100,7 +100,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
       file: 'test/stories/terminal.test.ts',
-      name: 'nothing that a service answers can steer the terminal of its client, as a record or as an error',
+      name: 'no response of a service can control the terminal of its client, neither a record nor an error',
     },
   },
   {
@@ -167,7 +167,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
-      name: 'C13 X1 an answer from before the end changes nothing of the hook that was restored since',
+      name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
   },
@@ -391,7 +391,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['  tx.withCommit(keeping);', '  keeping.catch(() => undefined);']],
     caughtBy: {
       file: 'test/stories/idempotency.test.ts',
-      name: 'X4 the record and what is kept are one transaction: neither is there without the other',
+      name: 'X4 the record and the stored response are written in one transaction: neither exists without the other',
     },
   },
   {

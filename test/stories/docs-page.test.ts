@@ -14,10 +14,10 @@ const routes = documentedRoutes();
 
 test('X6 /docs has every route and every problem, needs no key and loads nothing', async (t) => {
   const { baseUrl } = await sqlite.testService(t);
-  const answer = await fetch(`${baseUrl}/docs`);
-  const page = await answer.text();
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+  const response = await fetch(`${baseUrl}/docs`);
+  const page = await response.text();
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
 
   const ids = [...page.matchAll(/ id="([^"]+)"/g)].map((match) => match[1] ?? '');
   assert.equal(new Set(ids).size, ids.length);
@@ -33,7 +33,7 @@ test('X6 /docs has every route and every problem, needs no key and loads nothing
   }
   for (const code of Object.keys(problems)) assert.ok(ids.includes(`problem-${code}`), code);
 
-  const unchanged = { 'if-none-match': answer.headers.get('etag') ?? '' };
+  const unchanged = { 'if-none-match': response.headers.get('etag') ?? '' };
   assert.equal((await fetch(`${baseUrl}/docs`, { headers: unchanged })).status, 304);
 });
 
@@ -47,7 +47,7 @@ test('X6 /llms.txt has every route, and its links work', async (t) => {
 });
 
 /** Creates the records that examples refer to, new for each example: one deletes what another needs. */
-async function furnished(service: TestService, domain: string) {
+async function createRecords(service: TestService, domain: string) {
   const owner = await service.account(domain);
   return { owner, ids: await furnish(owner, service, () => `https://app.example/${domain}`) };
 }
@@ -57,16 +57,16 @@ test('X6 every example on /docs works unchanged, as curl and with the SDK', asyn
   const page = await (await fetch(`${service.baseUrl}/docs`)).text();
   const plain = page.replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(Number(sign)));
   for (const [index, row] of routes.entries()) {
-    const shown = exampleOf(row, service.baseUrl);
-    assert.ok(plain.includes(shown.curl) && plain.includes(shown.sdk), row.path);
+    const example = exampleOf(row, service.baseUrl);
+    assert.ok(plain.includes(example.curl) && plain.includes(example.sdk), row.path);
     for (const form of ['curl', 'sdk'] as const) {
-      const { owner, ids } = await furnished(service, `${form}-${index}.test`);
+      const { owner, ids } = await createRecords(service, `${form}-${index}.test`);
       if (row.path.endsWith('/restore')) await owner.carillon.hooks.delete(ids.hook_id);
       if (row.path.endsWith('/secret')) await owner.carillon.hooks.createSecret(ids.hook_id);
       const idOf = (name: string) => ids[name as keyof typeof ids];
       const path = row.path.replace(/\{(\w+)\}/g, (_, name) => idOf(name));
       const [first] = /(?<=\{)\w+/.exec(row.path) ?? [''];
-      const call = shown[form]
+      const call = example[form]
         .replace(row.path.replace(/\{\w+\}/g, '1'), path)
         .replace('(1', `(${idOf(first)}`)
         .replace('bell-7f3k2q9d', `bell-${owner.domain}`);

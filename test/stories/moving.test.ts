@@ -141,8 +141,17 @@ for (const { test, database, testService } of stores) {
     assert.match(late.faults.join('\n'), /^positions: .*\nevents: 2 rows in the database, 1 in the file\.\n/m);
     const again = join(folder, 'again.jsonl');
     await carillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', again]);
-    const gone = ['accounts', 'delete', '--database', running.database, '--domain', 'acme.test', '--exported', again];
-    assert.equal((await carillonJson(gone)).domain, 'acme.test');
+    const deletion = [
+      'accounts',
+      'delete',
+      '--database',
+      running.database,
+      '--domain',
+      'acme.test',
+      '--exported',
+      again,
+    ];
+    assert.equal((await carillonJson(deletion)).domain, 'acme.test');
 
     const there = await testService(t, { database: running.database });
     assert.equal((await there.call(owner, 'GET', '/v2/events')).status, 401);

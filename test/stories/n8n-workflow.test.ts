@@ -17,7 +17,7 @@ function evaluate(expression: string, given: object): string {
 
 const { test, testService } = sqlite;
 
-test('C16 the n8n workflow fetches the record of a notification, under whatever address n8n reaches the service', async (t) => {
+test('C16 the n8n workflow fetches the record of a notification, at the address where n8n reaches the service', async (t) => {
   const carillon = await testService(t, { options: { baseUrl: 'https://calendar.example.com/bells' } });
   const owner = personAt({ baseUrl: carillon.service.url }, await carillon.account('acme.test'));
   const { event_id } = await owner.carillon.events.create({

@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
 
   test('C15 the notification, byte by byte: a POST of the resource URL and nothing else, without authentication', async (t) => {
     const owner = await carillon.account('bytes.test');
-    const { promise: heard, resolve: hear } = Promise.withResolvers<string>();
+    const { promise: received, resolve: onReceived } = Promise.withResolvers<string>();
     const server = createServer((socket: Socket) => {
       let text = '';
       socket.on('data', (chunk) => {
@@ -21,7 +21,7 @@ for (const { test, testService } of stores) {
         const [head = '', body = ''] = text.split('\r\n\r\n');
         const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
         if (body.length < length) return;
-        hear(text);
+        onReceived(text);
         socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
       });
       socket.on('error', () => undefined);
@@ -35,7 +35,7 @@ for (const { test, testService } of stores) {
     const hook = await owner.carillon.hooks.create({ target_url, event: 'new_event' });
     const { event_id } = await owner.carillon.events.create(event);
 
-    const [head = '', body] = (await heard).split('\r\n\r\n');
+    const [head = '', body] = (await received).split('\r\n\r\n');
     const [line, ...headers] = head.split('\r\n');
     const { data } = await owner.carillon.deliveries.list({ hook_id: hook.id });
     assert.equal(line, 'POST /a%20b/secret?q=1&r=%C3%BC HTTP/1.1');
@@ -65,9 +65,11 @@ for (const { test, testService } of stores) {
     const { subtask_id } = await owner.carillon.subtasks.create(task_id, { subtask_name: 'Melt' });
     await owner.carillon.tasks.complete(task_id);
 
-    const told = Object.fromEntries((await target.arrived(7)).map((one) => [one.path.slice(1), one.resourceUrl]));
+    const resourceUrls = Object.fromEntries(
+      (await target.arrived(7)).map((one) => [one.path.slice(1), one.resourceUrl]),
+    );
     const at = (path: string) => `${carillon.baseUrl}/v2${path}`;
-    assert.deepEqual(told, {
+    assert.deepEqual(resourceUrls, {
       new_client: at(`/clients/${client_id}`),
       new_event: at(`/events/${event_id}`),
       new_project: at(`/projects/${project_id}`),
@@ -92,9 +94,9 @@ for (const { test, testService } of stores) {
       });
     assert.equal((await call('/v2/hooks', { target_url: target.url, event: 'new_event' })).status, 201);
     const created = await call('/v2/events', event);
-    const [told] = await target.arrived(1);
-    assert.equal(told?.resourceUrl, created.headers.get('location'));
-    assert.match(told?.resourceUrl ?? '', /^https:\/\/calendar\.example\.com\/bells\/v2\/events\/\d+$/);
+    const [notification] = await target.arrived(1);
+    assert.equal(notification?.resourceUrl, created.headers.get('location'));
+    assert.match(notification?.resourceUrl ?? '', /^https:\/\/calendar\.example\.com\/bells\/v2\/events\/\d+$/);
   });
 
   test('C15 C17 no redirect is followed: each is a failure', async (t) => {
@@ -170,7 +172,7 @@ for (const { test, testService } of stores) {
     const { event_id } = await owner.carillon.events.create(event);
     await target.arrived(1);
     await owner.carillon.events.delete(event_id);
-    const [, told] = await target.arrived(2);
-    assert.equal((await fetch(told?.resourceUrl ?? '', { headers: owner.headers })).status, 404);
+    const [, notification] = await target.arrived(2);
+    assert.equal((await fetch(notification?.resourceUrl ?? '', { headers: owner.headers })).status, 404);
   });
 }

@@ -39,7 +39,7 @@ test('C20 npm start on SIGTERM leaves no process behind and releases the databas
 
   npm.kill('SIGTERM');
   await exited;
-  await assert.rejects(fetch(`${baseUrl}/healthz`), 'nobody listens any more');
+  await assert.rejects(fetch(`${baseUrl}/healthz`), 'the port is closed');
   // The file lock is held while any process of the service lives.
   const next = await openStore(openingOf(`sqlite:${path}`));
   assert.equal((await next.read.selectFrom('accounts').selectAll().execute()).length, 1);

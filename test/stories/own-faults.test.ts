@@ -49,7 +49,7 @@ for (const { test, testService } of stores) {
       'no_memory',
       'broken',
     ];
-    const script = localErrors.map((fault) => (fault === 'broken' ? new Error('a bug of ours') : localError(fault)));
+    const script = localErrors.map((fault) => (fault === 'broken' ? new Error('a bug') : localError(fault)));
     const { clock, started, delivery, hook, attempted } = await scripted(t, script);
     for (const [index, fault] of localErrors.entries()) {
       const { attempts, state } = await attempted(index + 1);

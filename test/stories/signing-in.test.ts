@@ -46,8 +46,8 @@ for (const { test, testService } of stores) {
     const link = await carillon.link(owner);
     assert.ok(link.startsWith(`${carillon.baseUrl}/#/welcome/`));
     const token = tokenOf(link);
-    const asked = await open('invitation', { token });
-    const { expires, ...whom } = asked.json.data;
+    const invitation = await open('invitation', { token });
+    const { expires, ...whom } = invitation.json.data;
     assert.deepEqual(whom, {
       email: 'owner@welcome.test',
       user_name: 'Account Owner',
@@ -65,14 +65,14 @@ for (const { test, testService } of stores) {
     const me = await carillon.call({ headers: { ...HOME, cookie } }, 'GET', '/console/api/user');
     assert.equal(me.json.data.user_id, owner.userId);
 
-    for (const answer of [
+    for (const response of [
       await open('invitation', { token }),
       await open('welcome', { token, passphrase: PASSPHRASE }),
       await open('invitation', { token: 'x'.repeat(43) }),
       await open('welcome', { token: '', passphrase: PASSPHRASE }),
     ]) {
-      assert.deepEqual([answer.status, answer.json.code], [404, 'not_found']);
-      assert.equal(answer.headers.get('set-cookie'), null);
+      assert.deepEqual([response.status, response.json.code], [404, 'not_found']);
+      assert.equal(response.headers.get('set-cookie'), null);
     }
     assert.deepEqual(await auditEntries(owner), [
       'invitation.made',
@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
     assert.match(out.headers.get('set-cookie') ?? '', /^carillon_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/);
     const after = await user();
     assert.deepEqual([after.status, after.json.code], [401, 'signed_out']);
-    assert.equal((await open('session', undefined, { cookie })).status, 200, 'also where nobody is signed in');
+    assert.equal((await open('session', undefined, { cookie })).status, 200, 'also without a session');
     assert.equal((await open('session')).status, 200);
     assert.deepEqual((await auditEntries(owner)).slice(-2), ['login.opened', 'login.closed']);
   });
@@ -140,10 +140,10 @@ for (const { test, testService } of stores) {
     const set = welcomed.headers.get('set-cookie') ?? '';
     assert.match(set, new RegExp(`^__Host-carillon=[\\w-]{43}; ${attributes}; Secure$`));
     const [cookie = ''] = set.split(';');
-    const ask = (headers: Record<string, string>) =>
+    const readUser = (headers: Record<string, string>) =>
       fetch(`${at}/console/api/user`, { headers: { ...HOME, ...headers } });
-    assert.equal((await ask({ cookie })).status, 200);
-    assert.equal((await ask({ cookie: cookie.replace('__Host-carillon', 'carillon_443') })).status, 401);
+    assert.equal((await readUser({ cookie })).status, 200);
+    assert.equal((await readUser({ cookie: cookie.replace('__Host-carillon', 'carillon_443') })).status, 401);
     const post = (origin: string) =>
       fetch(`${at}/console/session`, { method: 'DELETE', headers: { origin } }).then(({ status }) => status);
     assert.deepEqual([await post('https://calendar.example'), await post(at)], [200, 403]);
@@ -154,11 +154,11 @@ for (const { test, testService } of stores) {
     await shipped.account('welcome.test');
     const owner = await shipped.account('wrong.test');
     const bare = await shipped.user(owner, 'member');
-    const gone = await shipped.user(owner, 'admin');
+    const deleted = await shipped.user(owner, 'admin');
     await welcome(owner, PASSPHRASE, shipped);
-    await welcome(gone, PASSPHRASE, shipped);
-    const goneEmail = await emailOf(gone);
-    await owner.carillon.users.delete(gone.userId);
+    await welcome(deleted, PASSPHRASE, shipped);
+    const deletedEmail = await emailOf(deleted);
+    await owner.carillon.users.delete(deleted.userId);
     const good = { domain: 'wrong.test', email: 'owner@wrong.test', passphrase: PASSPHRASE };
     const wrong: Record<string, object> = {
       passphrase: { ...good, passphrase: 'wrong horse battery staple' },
@@ -168,20 +168,20 @@ for (const { test, testService } of stores) {
       domain: { ...good, domain: 'nowhere.test' },
       "another account's domain": { ...good, domain: 'welcome.test' },
       'no passphrase was ever set': { ...good, email: await emailOf(bare) },
-      'a deleted user': { ...good, email: goneEmail },
+      'a deleted user': { ...good, email: deletedEmail },
     };
-    const seen = new Set<string>();
+    const responseTexts = new Set<string>();
     const tookMs: number[] = [];
     for (const [what, input] of Object.entries(wrong)) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const { status, text, json, headers } = await open('session', input, {}, shipped);
-      tookMs.push(performance.now() - begun);
+      tookMs.push(performance.now() - startedAt);
       assert.deepEqual([status, json.code], [401, 'sign_in_refused'], what);
       assert.equal(headers.get('set-cookie'), null);
       assert.equal(headers.get('www-authenticate'), 'Session realm="carillon"');
-      seen.add(text);
+      responseTexts.add(text);
     }
-    assert.equal(seen.size, 1, 'byte for byte the same');
+    assert.equal(responseTexts.size, 1, 'byte for byte the same');
     // Hashing takes a large part of a second: a skipped hash would be noticed.
     const minMs = Math.min(...tookMs);
     assert.ok(minMs > 50, `${minMs} ms`);
@@ -206,8 +206,8 @@ for (const { test, testService } of stores) {
     );
     const subjects = rows.map(({ subject, user_id, source }) => [subject, user_id, source].join());
     assert.deepEqual([...new Set(subjects)].sort(), [`,0,127.0.0.1`, `user ${owner.userId},0,127.0.0.1`]);
-    const held = [await bytesOf(carillon.database), JSON.stringify(carillon.logged)].join();
-    for (const typed of ['my secret of all', 'a secret in the']) assert.ok(!held.includes(typed));
+    const stored = [await bytesOf(carillon.database), JSON.stringify(carillon.logged)].join();
+    for (const typed of ['my secret of all', 'a secret in the']) assert.ok(!stored.includes(typed));
   });
 
   test('the domain may be omitted when there is exactly one account', async (t) => {
@@ -278,23 +278,23 @@ for (const { test, testService } of stores) {
     for (let count = 0; count < 4; count += 1) assert.equal((await from('192.0.2.1', wrong)).status, 401);
 
     // Unknown users are slowed down in the same way.
-    const nobody = { ...good, email: 'nobody@slow.test' };
-    for (let count = 0; count < 5; count += 1) assert.equal((await from('192.0.2.1', nobody)).status, 401);
-    assert.equal((await from('192.0.2.1', nobody)).status, 429);
+    const unknownUser = { ...good, email: 'nobody@slow.test' };
+    for (let count = 0; count < 5; count += 1) assert.equal((await from('192.0.2.1', unknownUser)).status, 401);
+    assert.equal((await from('192.0.2.1', unknownUser)).status, 429);
   });
 
   test('the delay reveals neither which users exist nor the name of the account', async (t) => {
     const single = await testService(t);
     const { domain: its = '' } = single.service.firstAccount ?? {};
     const six = async (email: string, first: string, last: string) => {
-      const tried = (domain: string) => open('session', { domain, email, passphrase: 'a wrong one' }, {}, single);
-      const five = await Promise.all([1, 2, 3, 4, 5].map(() => tried(first)));
-      return [...five, await tried(last)].map(({ status }) => status);
+      const tryToSignIn = (domain: string) => open('session', { domain, email, passphrase: 'a wrong one' }, {}, single);
+      const five = await Promise.all([1, 2, 3, 4, 5].map(() => tryToSignIn(first)));
+      return [...five, await tryToSignIn(last)].map(({ status }) => status);
     };
-    const wanted = [401, 401, 401, 401, 401, 429];
-    assert.deepEqual(await six(`owner@${its}`, its, ''), wanted, 'who is there');
-    assert.deepEqual(await six(`nobody@${its}`, its, ''), wanted, 'who is not');
-    assert.deepEqual(await six(`elsewhere@${its}`, '', 'other.test'), wanted, 'in no account');
+    const expected = [401, 401, 401, 401, 401, 429];
+    assert.deepEqual(await six(`owner@${its}`, its, ''), expected, 'an existing user');
+    assert.deepEqual(await six(`nobody@${its}`, its, ''), expected, 'an unknown user');
+    assert.deepEqual(await six(`elsewhere@${its}`, '', 'other.test'), expected, 'an unknown account');
   });
 
   test('public routes are open only to the pages of the console', async () => {
@@ -325,12 +325,12 @@ for (const { test, testService } of stores) {
       baseUrl: carillon.baseUrl,
       async fetch(url, init) {
         assert.equal(init.credentials, 'same-origin');
-        const answer = await fetch(url, {
+        const response = await fetch(url, {
           ...init,
           headers: { ...(init.headers as Record<string, string>), ...HOME, cookie },
         });
-        cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? cookie;
-        return answer;
+        cookie = response.headers.get('set-cookie')?.split(';')[0] ?? cookie;
+        return response;
       },
     });
     await assert.rejects(visitor.user.get(), { code: 'signed_out', status: 401 });
@@ -358,10 +358,10 @@ for (const { test, testService } of stores) {
     const passphrase = 'nobody will ever find this one';
     const session = cookieIn(await open('welcome', { token, passphrase })).split('=')[1] ?? '';
     await open('session', { domain: 'secrets.test', email: 'owner@secrets.test', passphrase });
-    const held = `${(await bytesOf(carillon.database)).toString('latin1')}${JSON.stringify(carillon.logged)}`;
+    const stored = `${(await bytesOf(carillon.database)).toString('latin1')}${JSON.stringify(carillon.logged)}`;
     for (const secret of [token, passphrase, session]) {
       assert.ok(secret.length >= 20);
-      assert.ok(!held.includes(secret));
+      assert.ok(!stored.includes(secret));
     }
   });
 }

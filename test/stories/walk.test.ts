@@ -98,12 +98,12 @@ for (const { test, testService } of stores) {
       .where('position', '>', position)
       .orderBy('position')
       .execute();
-    const stands = await carillon.store.read
+    const account = await carillon.store.read
       .selectFrom('positions')
       .select('position')
       .where('account_id', '=', accountId)
       .executeTakeFirstOrThrow();
-    return { occurrences: occurrences.map((row) => ({ ...row })), position: stands.position };
+    return { occurrences: occurrences.map((row) => ({ ...row })), position: account.position };
   }
 
   test('C3 there are scenarios for every route, and for no other', () => {

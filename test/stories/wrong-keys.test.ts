@@ -15,10 +15,10 @@ test('C1 above a limit per address, wrong keys are delayed before the same 401; 
   const first = await carillon.call(from('2001:db8::1', wrong), 'GET', '/v2/user');
   assert.equal((await carillon.call(from('2001:db8::2', wrong), 'GET', '/v2/none/such')).status, 401);
 
-  let answered = 0;
+  let responses = 0;
   const delayed = [3, 4, 5].map((last) =>
     carillon.call(from(`2001:db8::${last}`, wrong), 'GET', '/v2/user').finally(() => {
-      answered += 1;
+      responses += 1;
     }),
   );
   await eventually(
@@ -31,15 +31,15 @@ test('C1 above a limit per address, wrong keys are delayed before the same 401; 
   const keyless = { headers: { 'x-forwarded-for': '2001:db8::3' } };
   assert.equal((await carillon.call(keyless, 'GET', '/v2/user')).status, 401);
   assert.equal((await carillon.call(from('2001:db8:0:1::1', wrong), 'GET', '/v2/user')).status, 401);
-  assert.equal(answered, 0, 'they wait still');
+  assert.equal(responses, 0, 'the wrong keys still wait');
 
   // A client that disconnects frees its slot, and a stop does not wait for delayed requests.
   const { hostname, port } = new URL(carillon.baseUrl);
-  const gone = connect(Number(port), hostname);
-  gone.write(
+  const disconnected = connect(Number(port), hostname);
+  disconnected.write(
     `GET /v2/user HTTP/1.1\r\nhost: x\r\nkey: ${wrong}\r\ndomain: acme.test\r\nx-forwarded-for: 2001:db8::6\r\n\r\n`,
   );
-  gone.destroy();
+  disconnected.destroy();
   await carillon.stop();
   for (const { status, text } of await Promise.all(delayed)) assert.deepEqual([status, text], [401, first.text]);
 });
