@@ -39,7 +39,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
       file: 'test/stories/notified.test.ts',
-      name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
+      name: 'C17 C18 a hook is ended at exactly the third failure in a row',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
   })),
@@ -51,7 +51,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/waiting.test.ts',
-      name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
+      name: 'C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook',
     },
     planted: { proof: 'simulation', count: 50, seenAs: /C17 removed, or not, against the count/ },
   },
@@ -82,7 +82,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
     caughtBy: {
       file: 'test/stories/full-disk.test.ts',
-      name: 'C20 X6 a full disk: writes are answered 503, /readyz is 503, reads go on, nothing acknowledged is lost, and it works again with room',
+      name: 'C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed',
     },
   },
   {
@@ -100,7 +100,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
       file: 'test/stories/terminal.test.ts',
-      name: 'nothing that a service answers can steer the terminal of its client, as a record or as an error',
+      name: 'no response of a service can control the terminal of its client, neither a record nor an error',
     },
   },
   {
@@ -109,7 +109,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
     caughtBy: {
       file: 'test/stories/bad-query.test.ts',
-      name: 'C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list',
+      name: 'C4 C7 a cursor that holds NUL, a lone surrogate or a value of another type is rejected by name in every order of every list',
     },
   },
   {
@@ -132,7 +132,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/rolled-back.test.ts',
-      name: 'C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered',
+      name: 'C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails',
     },
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
@@ -167,7 +167,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
-      name: 'C13 X1 an answer from before the end changes nothing of the hook that was restored since',
+      name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
   },
@@ -177,7 +177,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
-      name: 'X1 a hook can be restored whatever ended it, and ended again',
+      name: 'X1 a hook can be restored after any reason, and ended again',
     },
     // What had occurred last may have been before there was a hook.
     planted: { proof: 'simulation', count: 200, seenAs: /C20 told again for no reason|C14 told to somebody else/ },
@@ -193,7 +193,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/own-faults.test.ts',
-      name: 'C19 an attempt under way stands nowhere as a failure: whatever ends the service meanwhile counts nothing',
+      name: 'C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
   },
@@ -233,7 +233,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
       file: 'test/stories/clock-set.test.ts',
-      name: 'C18 a hook that failed while the clock was ahead is tried again after a restart with the right one',
+      name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
   },
@@ -243,7 +243,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['const now = await retention.now();', 'const now = clock.now();']],
     caughtBy: {
       file: 'test/stories/clock-set.test.ts',
-      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start while it is wrong',
+      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
   },
@@ -253,7 +253,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
-      name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',
+      name: 'C8 PUT /clients/{client_id} changes and records exactly the stated occurrences',
     },
   },
   {
@@ -280,7 +280,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
       file: 'test/stories/large-pages.test.ts',
-      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no turn reads much',
+      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no event-loop iteration reads too much',
     },
   },
   {
@@ -354,7 +354,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
-      name: 'C2 every row that names a permission answers 401 not_permitted to a key without it',
+      name: 'C2 every route with a permission returns 401 not_permitted to a key without it',
     },
   },
   {
@@ -363,7 +363,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word',
+      name: "C13 another user's hook of the account is 401 for a member, and an admin can end it",
     },
   },
   {
@@ -372,7 +372,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 what was pending and what happens later does not go out after the 200, however long one waits',
+      name: 'C13 after the 200 neither pending nor later deliveries are sent, however long one waits',
     },
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },
@@ -391,7 +391,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
     caughtBy: {
       file: 'test/stories/idempotency.test.ts',
-      name: 'X4 the record and what is kept are one transaction: neither is there without the other',
+      name: 'X4 the record and the stored response are written in one transaction: neither exists without the other',
     },
   },
   {
@@ -428,7 +428,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/early-responses.test.ts',
-      name: 'C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes',
+      name: 'C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives',
     },
   },
   {
@@ -437,7 +437,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
       file: 'test/stories/console-door.test.ts',
-      name: 'what changes something comes from the console itself, by what the browser says of it',
+      name: 'requests that change something must come from the console, by Sec-Fetch-Site or Origin',
     },
   },
   {
@@ -451,7 +451,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
-      name: 'C1 a session that ends while its request is still arriving writes nothing any more',
+      name: 'C1 a session that ends while its request is arriving writes nothing more',
     },
   },
   {
@@ -465,7 +465,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/signing-in.test.ts',
-      name: 'used twice at the same moment, a link is used once',
+      name: 'of two concurrent uses of a link one succeeds',
     },
   },
   {
@@ -479,7 +479,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/signing-in.test.ts',
-      name: 'all that may be wrong at signing in has one answer, after the same work',
+      name: 'every failed sign-in gets the same response after the same amount of work',
     },
   },
   {
@@ -515,7 +515,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
-      name: 'C2 a changed role is in force at once in an open session, and ends the links around it',
+      name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',
     },
   },
 ];
