@@ -14,7 +14,7 @@ export function licencesDocument(): string {
   return document(
     derivedFrom('package-lock.json'),
     '# Packages and their licences',
-    'Everything that runs where the service is installed, or in a browser that opens its console. What only tests and builds need is not shipped. None of it runs anything when it is installed; `npm run sbom` writes the same list for programs, as CycloneDX.',
+    'All packages that run in the service or in the console. Packages for tests and builds are not shipped. None of these runs an install script. `npm run sbom` writes the same list as CycloneDX.',
     table(['Package', 'Version', 'Licence', 'Part'], rows),
   );
 }

@@ -13,7 +13,7 @@ export function reliabilityDocument(): string {
   return document(
     derivedFrom('test/reliability/index.ts', 'test/reliability/results/'),
     '# Reliability',
-    'Carillon promises: what was acknowledged is delivered at least once to every hook it is due to, and what was rolled back never is. One caller or one target cannot hurt the others. Nobody reads what belongs to another account. These promises are tried by machines, over and over:',
+    'Carillon promises: an acknowledged change is delivered at least once to every hook that subscribes to it, and a rolled-back change never is. One caller or one target cannot harm the others. No account can read data of another account. These runs test the promises:',
     table(
       ['', 'What is done', 'Must hold', 'Runs', 'Last result'],
       rows.map(({ proof, result }) => [
@@ -25,10 +25,10 @@ export function reliabilityDocument(): string {
       ]),
     ),
     '## How losses are found',
-    'Clients write down every response, receivers every notification, each in its own process that is never killed. After each run these two histories are compared with the database. An acknowledged change that is missing, a pending delivery that never arrives, and a notification without an occurrence each fail the run. A delivery may arrive twice only when it was in flight, or not yet committed, at a kill.',
-    'The checker itself is tested: bugs are put into a copy of the source, and the run that is meant to find each must find it (R4b); mutations must fail the test next to them (R17).',
+    'Clients record every response and receivers every notification, each in its own process that is never killed. After each run, both histories are compared with the database. An acknowledged change that is missing, a pending delivery that never arrives, and a notification without an occurrence each fail the run. A delivery may arrive twice only when it was in flight, or not yet committed, at a kill.',
+    'The checker itself is tested: each bug planted in a copy of the source must be found by the run that is meant to find it (R4b); mutations must fail the tests next to them (R17).',
     '## What was found',
-    'R9 found that a target that floods with interim responses kept the service busy until the deadline. R16 found that 32 programs that read one large calendar grew the process beyond 512 MiB. Both are fixed; [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list what else was.',
+    'R9 found that a target that floods with interim responses kept the service busy until the deadline. R16 found that 32 programs that read one large calendar grew the process beyond 512 MiB. Both are fixed; [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list the other findings.',
     ...missed(rows),
     '## Run it',
     `${code('npm test')} runs a short form of all that need nothing but Node and npm. ${code('npm run prove')} runs the full forms; some need Linux, root or strace. ${code('npm run prove -- R1')} runs one, ${code('--count')} and ${code('--seed')} make it shorter or repeat it. ${code('npm run docs')} writes all counters of the last full runs to ${code('build/reliability.md')}.`,

@@ -32,14 +32,14 @@ export function routesDocument(routes: readonly Route[]): string {
   return document(
     derivedFrom('the route rows in src/resources'),
     '# Routes',
-    'Every call carries the headers `key` and `domain`. The same rows make the OpenAPI document that a running service answers at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
-    'Outside `/v2`, and without a key: `GET /`, which says what this is, `GET /docs`, `GET /openapi.json`, `GET /llms.txt`, `GET /healthz`, `GET /readyz`, `GET /problems/{code}`, `GET /calendar/{token}.ics` for whoever has the address (see [calendars.md](../calendars.md)); and `GET /metrics`, for this machine or by a token (see [operating.md](../operating.md#metrics)).',
+    'Every call carries the headers `key` and `domain`. A running service has the same routes as OpenAPI at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
+    'Outside `/v2`, without a key: `GET /` (name and version), `GET /docs`, `GET /openapi.json`, `GET /llms.txt`, `GET /healthz`, `GET /readyz`, `GET /problems/{code}`, `GET /calendar/{token}.ics` (the URL is the credential, see [calendars.md](../calendars.md)), and `GET /metrics` (this machine, or a token, see [operating.md](../operating.md#metrics)).',
     'Every POST takes an `Idempotency-Key`; a single record has an `ETag` and takes `If-Match` and `If-None-Match`: see [feed.md](../feed.md#making-a-call-once).',
     table(
       ['Route', 'What it does', 'Permission', 'Answers'],
       routes.map((row) => [code(titleOf(row)), row.description, permissionOf(row), String(row.status)]),
     ),
-    `Every route can also answer ${listed(common)}. What each [problem](problems.md) means is in its table.`,
+    `Every route can also return ${listed(common)}. See [problems](problems.md) for their meaning.`,
     ...groups,
   );
 }
@@ -91,7 +91,7 @@ export function fieldsDocument(routes: readonly Route[]): string {
   return document(
     derivedFrom('the route rows in src/resources'),
     '# Fields',
-    'Every value is a string unless the table says otherwise. A field that cannot be written (–) is ignored when it is sent, so a record that was read can be sent back as it is.',
+    'Every value is a string unless the table says otherwise. Read-only fields (–) are ignored in requests, so a record that was read can be sent back unchanged.',
     ...parts,
   );
 }
