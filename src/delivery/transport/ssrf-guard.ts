@@ -278,7 +278,7 @@ function parseName(subject: string): { kind: 'name'; name: string } | { fault: s
     return { fault: 'is neither a CIDR nor an exact name' };
   }
   if (isIP(spelled.hostname) !== 0) return { fault: `is an address: write it as ${spelled.hostname}` };
-  if (METADATA_NAMES.has(spelled.hostname)) return { fault: 'is a metadata service, which no name allows' };
+  if (METADATA_NAMES.has(spelled.hostname)) return { fault: 'is a metadata service, which cannot be allowed by name' };
   return { kind: 'name', name: spelled.hostname };
 }
 
