@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { loadConfig } from './load.ts';
 import type { OptionName } from './options.ts';
 
-/** What is said about one option that is written so; nothing where it is taken. */
+/** The errors of one option value; empty if it is valid. */
 function faultsOf(name: OptionName, text: string): readonly string[] {
   const loaded = loadConfig({ flags: { [name]: text }, environment: {} });
   return 'faults' in loaded ? loaded.faults : [];

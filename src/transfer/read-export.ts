@@ -20,10 +20,10 @@ import { TransferError } from './transfer-error.ts';
 const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;
 
-/** No row of ours comes near: more is no export. */
+/** Far more than any row has: a longer line means that the file is not an export. */
 const MAX_LINE_BYTES = 64 << 20;
 
-/** A row in a file: its line's number, from 1, and the row as it stands there. */
+/** A row of a file: its line number, from 1, and the row as JSON. */
 export type FileRow = { readonly line: number; readonly json: string };
 
 export type Visitor = {
@@ -32,12 +32,12 @@ export type Visitor = {
   rows(table: MovedTable, rows: readonly FileRow[]): Promise<void> | void;
 };
 
-/** What a whole file says of itself. */
+/** Header and end of a complete file. */
 export type Said = { readonly header: Header; readonly end: End };
 
 /**
- * Reads an export from its first line to its last and checks that it is as it was written: every line's checksum, the
- * counts, and the checksums at its end. Throws `TransferFault` naming the line that is wrong.
+ * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at its end.
+ * Throws `TransferError` with the line that is wrong.
  */
 export async function readExport(path: string, visitor: Visitor): Promise<Said> {
   const file = await open(path).catch((error: unknown) => {
@@ -52,7 +52,7 @@ export async function readExport(path: string, visitor: Visitor): Promise<Said> 
   }
 }
 
-/** How many rows the end of a file says there are; 0 where it has none. */
+/** The row count from the end of a file, for progress; 0 if there is none. */
 export async function rowsSaid(path: string): Promise<number> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return 0;
@@ -66,7 +66,7 @@ export async function rowsSaid(path: string): Promise<number> {
   }
 }
 
-/** Hands over whole lines, as many as a chunk has. */
+/** Passes complete lines to the reader, one chunk at a time. */
 async function eachChunk(file: FileHandle, path: string, reader: Reader): Promise<void> {
   let kept = Buffer.alloc(0);
   for (;;) {

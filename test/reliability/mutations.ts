@@ -126,8 +126,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/store/sqlite/group-commit.ts',
     changes: [
       [
-        '        await group.left.act(',
-        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.left.act(",
+        '        await group.items.act(',
+        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.items.act(",
       ],
     ],
     caughtBy: {

@@ -178,7 +178,7 @@ for (const { test, testService } of stores) {
         delivery,
         (one) => one.attempts.length === count && one.state === 'delivered',
       );
-      assert.deepEqual([attempts.at(-1)?.counted, attempts.at(-1)?.reason], ['0', 'asked for: shown, not counted']);
+      assert.deepEqual([attempts.at(-1)?.counted, attempts.at(-1)?.reason], ['0', 'manual attempt: not counted']);
       const { state, failures } = await hook();
       assert.deepEqual([state, failures], ['live', '0']);
       assert.equal(target.received.length, count, 'asked for once, sent once');

@@ -78,7 +78,7 @@ for (const { test, testService } of stores) {
       assert.equal(delivery.state, 'failed');
       assert.deepEqual(
         delivery.attempts.map((one) => [one.outcome, one.counted, one.reason]),
-        [[outcome, '0', 'asked for: shown, not counted']],
+        [[outcome, '0', 'manual attempt: not counted']],
       );
       assert.deepEqual(await hook(), { ...before, last_outcome: outcome });
       assert.equal(target.received.length, index + 2, 'a failed test is not retried');

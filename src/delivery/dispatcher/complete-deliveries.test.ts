@@ -110,7 +110,7 @@ for (const { test, database } of stores) {
       [1, 2, 3, 5],
     );
     const { attempts, ...rest } = await look();
-    const anew = 'the hook had been taken up anew meanwhile';
+    const anew = 'the hook was claimed again meanwhile';
     assert.deepEqual(attempts, [
       attemptOf(1, '200', 0, `delivered; ${anew}, and its count goes on`),
       attemptOf(2, '500', 0, `${anew}: changes nothing`),

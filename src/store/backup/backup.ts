@@ -5,15 +5,14 @@ import { refuseSecondName } from '../sqlite/file-identity.ts';
 import { type Queries, StoreError } from '../store.ts';
 import { copyDatabase, whatIsWrong } from './copy-database.ts';
 
-/** What was written. */
 export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
 
 /**
- * Writes a backup of an SQLite database, also while a service runs on it, and makes sure that the copy is whole. The
- * database is read and not touched: it is not brought up to date either.
+ * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is only read, and
+ * not migrated.
  *
- * @param look what else is asked of the copy before it gets its name; throws where it must not have it
- * @throws StoreFault with one line for the operator
+ * @param look additional checks of the copy before it gets its final name; throws to reject the copy
+ * @throws StoreError with one line for the operator
  */
 export async function backUp<T>(
   path: string,
@@ -43,7 +42,7 @@ export async function backUp<T>(
   }
 }
 
-/** Reads all of a copy: every page, every index, and whatever else is asked. */
+/** Checks every page and index of a copy, then runs `look` on it. */
 export async function lookAt<T>(file: string, look: (queries: Queries) => Promise<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: true, patient: true });
   try {
