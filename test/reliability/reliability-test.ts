@@ -2,7 +2,7 @@ import type { Cleanup } from '../kit/cleanup.ts';
 import type { TestStore } from '../kit/stores.ts';
 
 /** A promise that is counted: what is done so often, and what must not come of it once. */
-export type Proof = {
+export type ReliabilityTest = {
   /** Its row in `docs/reliability.md`: `R1`. */
   readonly id: string;
   /** What it is called beside that: `npm run prove -- kills`. */
@@ -14,14 +14,14 @@ export type Proof = {
   /** What is counted: `kill -9 cycles`, or `calendar` where it is one. */
   readonly unit: string;
   /** How often within `npm test`; undefined where that takes more than Node and npm. */
-  readonly quick: number | undefined;
+  readonly smoke: number | undefined;
   /** How often by `npm run prove`. */
-  readonly long: number;
+  readonly full: number;
   /** What this machine lacks for it, in words for the reader; undefined when nothing is. */
   readonly lacks?: () => string | undefined;
   /** What holds back a promise that is not kept, and what would keep it. */
   readonly heldBack?: string;
-  readonly prove: (run: Run) => Promise<Figure>;
+  readonly execute: (run: Run) => Promise<RunResult>;
 };
 
 /** One run of a proof. */
@@ -34,11 +34,11 @@ export type Run = {
   /** Whatever is opened is closed behind it. */
   readonly context: Cleanup;
   /** A line on how far it is. */
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 };
 
 /** What a run came to. */
-export type Figure = {
+export type RunResult = {
   /** What was counted, by what it is called: `acknowledged and lost`. In the order in which it is shown. */
   readonly counts: Readonly<Record<string, number | string>>;
   /** What does not hold, a line each; none is the promise kept. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chosen } from '../kit/stores.ts';
-import type { Proof } from './reliability-test.ts';
+import type { ReliabilityTest } from './reliability-test.ts';
 
 /**
  * Where the chance of a test run comes from, unless `SEED` says otherwise: always the same, so that a run that is red
@@ -13,14 +13,14 @@ const SEED = 20_261_121;
 const TIMEOUT_MS = 300_000;
 
 /** The quick form of a proof, as a test: as often as its row says. */
-export function quick(proof: Proof): void {
-  const { id, name, title, quick: count } = proof;
+export function smokeTest(proof: ReliabilityTest): void {
+  const { id, name, title, smoke: count } = proof;
   if (count === undefined) throw new Error(`${id} has no quick form`);
   test(`${id} ${title}`, { timeout: TIMEOUT_MS }, async (t) => {
     const seed = Number(process.env.SEED ?? SEED);
-    const say = (line: string) => t.diagnostic(line);
-    const figure = await proof.prove({ count, seed, stores: chosen, context: t, say });
-    for (const [what, counted] of Object.entries(figure.counts)) say(`${what}: ${counted}`);
+    const log = (line: string) => t.diagnostic(line);
+    const figure = await proof.execute({ count, seed, stores: chosen, context: t, log });
+    for (const [what, counted] of Object.entries(figure.counts)) log(`${what}: ${counted}`);
     assert.deepEqual(figure.broken, [], `again: npm run prove -- ${name} --count ${count} --seed ${seed}`);
   });
 }

@@ -75,7 +75,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const faults = await compareLedgers(database, load, target, { paths: ['/'] });
     // Whoever cannot reach the database for long loses its lanes, and what was in flight on them is told again.
     const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
-      what === 'told again for no reason' ? 'again' : 'other',
+      what === 'unexplained duplicate' ? 'again' : 'other',
     );
     assert.deepEqual(other, []);
     assert.equal((await node.carillon.hooks.get(id)).state, 'live');

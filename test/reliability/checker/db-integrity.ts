@@ -18,12 +18,12 @@ const INDEXES = `
  * @param work takes what was found, and where to read: of an SQLite file a copy, so that whoever starts on it next is the
  *   first to open what was left
  */
-export async function lookAt(
+export async function inspectDatabase(
   database: string,
   work: (wrong: string[], readable: string) => Promise<void>,
 ): Promise<void> {
   if (!database.startsWith('sqlite:')) {
-    await work(await wrongOnServer(database), database);
+    await work(await faultsOnServer(database), database);
     return;
   }
   const folder = mkdtempSync(join(tmpdir(), 'carillon-looked-at-'));
@@ -31,13 +31,13 @@ export async function lookAt(
     const [path, copy] = [database.slice('sqlite:'.length), join(folder, 'carillon.db')];
     // Not the index of the log in memory (-shm): a power failure takes it along, and everybody makes it anew.
     for (const end of ['', '-journal', '-wal']) if (existsSync(path + end)) copyFileSync(path + end, copy + end);
-    await work(wrongIn(copy), `sqlite:${copy}`);
+    await work(faultsInFile(copy), `sqlite:${copy}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function wrongIn(file: string): string[] {
+function faultsInFile(file: string): string[] {
   const database = new DatabaseSync(file);
   try {
     return whatIsWrong(database, 'integrity_check');
@@ -48,7 +48,7 @@ function wrongIn(file: string): string[] {
   }
 }
 
-async function wrongOnServer(address: string): Promise<string[]> {
+async function faultsOnServer(address: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: address });
   await client.connect();
   try {

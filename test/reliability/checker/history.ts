@@ -2,11 +2,11 @@ import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { HookStatus } from './delivery-checker.ts';
 
 /**
- * Three ledgers of the same records: what clients asked for, what receivers heard, what the database holds in the end.
+ * Three history of the same records: what clients asked for, what receivers heard, what the database holds in the end.
  * The test writes the first two itself, as it happens, so that nothing that dies can take them along. Moments are
  * milliseconds of one clock that clients and receivers share; a record is named by its address.
  */
-export type Ledgers = {
+export type History = {
   readonly calls: readonly Call[];
   readonly arrivals: readonly Arrival[];
   readonly database: Database;
@@ -17,7 +17,7 @@ export type Ledgers = {
   /** How long a hook waits at least after its first and its second failure; what is not given is not looked at. */
   readonly waitsMs?: readonly number[];
   /** How long an answer takes at most until the service knows of it, where that is not known of each. */
-  readonly hearsWithinMs?: number;
+  readonly maxResultDelayMs?: number;
   /** How long what a service knows may take at most to be written down; it may depend on when it came to know. */
   readonly settlesWithinMs?: number | ((since: number) => number);
   /** What the clock on the wall, by which waits are measured, showed at a moment; where somebody sets it. */
@@ -151,7 +151,7 @@ export function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
 export function causes({
   calls,
   database,
-}: Pick<Ledgers, 'calls' | 'database'>): (what: Occurrence) => Occurring | undefined {
+}: Pick<History, 'calls' | 'database'>): (what: Occurrence) => Occurring | undefined {
   const all = occurring(calls);
   const byRecord = new Map(
     all.filter(({ record }) => record !== undefined).map((call) => [`${call.kind} ${call.record}`, call]),
@@ -172,31 +172,31 @@ export function causes({
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
 /** When something is over at the latest that takes so long from a moment on, and does not go on during a pause. */
-function overPauses({ pauses = [] }: Pick<Ledgers, 'pauses'>, since: number, takesMs: number): number {
+function extendedByPauses({ pauses = [] }: Pick<History, 'pauses'>, since: number, takesMs: number): number {
   return pauses.reduce((by, { from, to }) => (from <= by && to >= since ? to + takesMs : by), since + takesMs);
 }
 
 /** When whoever told it knew that, at the latest. */
-export const heardAt = (ledgers: Pick<Ledgers, 'hearsWithinMs' | 'pauses'>, one: Arrival): number =>
-  one.heardAt ?? overPauses(ledgers, endOf(one), ledgers.hearsWithinMs ?? 0);
+export const heardAt = (history: Pick<History, 'maxResultDelayMs' | 'pauses'>, one: Arrival): number =>
+  one.heardAt ?? extendedByPauses(history, endOf(one), history.maxResultDelayMs ?? 0);
 
 /** By when at the latest it is written down what came of an attempt: what ends before may not know of it. */
-export function writtenBy(ledgers: Pick<Ledgers, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
-  const { settlesWithinMs = 0 } = ledgers;
+export function writtenBy(history: Pick<History, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
+  const { settlesWithinMs = 0 } = history;
   const end = endOf(one);
-  return overPauses(ledgers, end, typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
+  return extendedByPauses(history, end, typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
 }
 
 /**
  * Whether it is no failure that an attempt had no answer, since its process was paused meanwhile (C19): certainly where it
  * was in flight when that stood still already, perhaps where it was over, or began, at about that time.
  */
-export function isExcused(ledgers: Ledgers, one: Arrival): boolean | 'perhaps' {
+export function isExcused(history: History, one: Arrival): boolean | 'perhaps' {
   if (one.answer !== undefined) return false;
   if (one.isExcused) return true;
-  const { pauses = [], hearsWithinMs = 0 } = ledgers;
+  const { pauses = [], maxResultDelayMs = 0 } = history;
   if (pauses.some(({ from, stoppedAt }) => one.at <= from && endOf(one) >= stoppedAt)) return true;
-  const isNear = ({ from, to }: Pause) => one.at <= to + hearsWithinMs && heardAt(ledgers, one) >= from;
+  const isNear = ({ from, to }: Pause) => one.at <= to + maxResultDelayMs && heardAt(history, one) >= from;
   return pauses.some(isNear) && 'perhaps';
 }
 
@@ -209,13 +209,13 @@ export const isGivenUp = (pauses: readonly Pause[], one: Arrival): boolean =>
  * later than it died: where its database went with it, by as long as that took to be there again.
  */
 export const diedUnwritten = (
-  ledgers: Pick<Ledgers, 'settlesWithinMs' | 'pauses'>,
+  history: Pick<History, 'settlesWithinMs' | 'pauses'>,
   crash: Crash,
   one: Arrival,
-): boolean => (crash.killedAt ?? crash.at) <= writtenBy(ledgers, one);
+): boolean => (crash.killedAt ?? crash.at) <= writtenBy(history, one);
 
 /** A test tells the hook of itself, and was asked for (X1). */
-export function isOfTest({ calls, database }: Ledgers, { path, body, at: moment }: Arrival): boolean {
+export function isOfTest({ calls, database }: History, { path, body, at: moment }: Arrival): boolean {
   const record = recordIn(body);
   const isOwn = record !== '' && database.hooks.some((hook) => hook.path === path && hook.address === record);
   return isOwn && about(calls, 'test', path).some(({ askedAt }) => askedAt <= moment);

@@ -16,14 +16,14 @@ const options = { ...WATCHED, ...PAUSED };
 export const QUIESCE_TIMEOUT_MS = 15_000;
 
 /** A node, and the way that it alone has to the database. */
-export type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
+export type ClusterNode = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
 
 /** Two nodes on a database, the older one first. */
 export type Pair = {
   readonly address: string;
   readonly store: Store;
-  start(): Promise<Way>;
-  nodes: Way[];
+  start(): Promise<ClusterNode>;
+  nodes: ClusterNode[];
   /** What was asked for in the rounds before this one. */
   readonly calls: Call[];
 };
@@ -31,7 +31,7 @@ export type Pair = {
 export async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
   const address = await store.database(context);
   let started = 0;
-  const start = async (process: (database: string) => Promise<ServiceProcess>): Promise<Way> => {
+  const start = async (process: (database: string) => Promise<ServiceProcess>): Promise<ClusterNode> => {
     started += 1;
     const name = `node-${started}`;
     const proxy = await startProxy(context, address);

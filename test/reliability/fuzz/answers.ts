@@ -5,7 +5,7 @@ import type { TestStore } from '../../kit/stores.ts';
 import { startTarget } from '../../kit/target.ts';
 import type { Run } from '../reliability-test.ts';
 import { type Operation, operationsIn } from './document.ts';
-import { newStage, type Stage } from './fixture.ts';
+import { type Fixture, newFixture } from './fixture.ts';
 import { Line } from './raw-client.ts';
 import { asked, bytesOf, type Draft, faultNames, spoil } from './requests.ts';
 import { judgeOf } from './response-checks.ts';
@@ -14,7 +14,7 @@ import { valid } from './values.ts';
 
 /** How many callers there are at once, and how many requests an account sees before the next one. */
 const QUEUES = 24;
-const A_STAGE = 500;
+const REQUESTS_PER_FIXTURE = 500;
 
 /**
  * Of what is asked as the document asks so much must be taken, of every operation: one whose requests are all refused
@@ -30,7 +30,7 @@ export type Fuzzed = {
 };
 
 /** Generates requests from the document of a running service, and judges every answer by it. */
-export async function fuzzAnswers(store: TestStore, count: number, { seed, context, say }: Run): Promise<Fuzzed> {
+export async function fuzzAnswers(store: TestStore, count: number, { seed, context, log }: Run): Promise<Fuzzed> {
   const service = await store.serviceProcess(context, {
     CARILLON_LOG_LEVEL: 'warn',
     CARILLON_RETRY_WAITS: '50ms,100ms',
@@ -57,14 +57,14 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   let [requests, taken, good] = [0, 0, 0];
 
   /** One request, and what came of it. */
-  async function tryOne(line: Line, stage: Stage, draft: Draft): Promise<void> {
+  async function tryOne(line: Line, fixture: Fixture, draft: Draft): Promise<void> {
     requests += 1;
     const bytes = bytesOf(draft);
     try {
       const reply = await line.ask(bytes, draft.method);
       const fault = judge(draft, reply);
       if (fault !== undefined) broken.push(`${fault}\n${shown(bytes)}`);
-      stage.learn(draft, reply);
+      fixture.learn(draft, reply);
       if (reply.status >= 300) return;
       taken += 1;
       if (draft.faults.length === 0) count2xx(draft);
@@ -81,19 +81,20 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
 
   async function queue(random: SeededChance, share: number): Promise<void> {
     const line = new Line(baseUrl);
-    let stage = await newStage(beside, baseUrl, nextTarget);
+    let fixture = await newFixture(beside, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
-      if (index % A_STAGE === A_STAGE - 1) stage = await newStage(beside, baseUrl, nextTarget);
+      if (index % REQUESTS_PER_FIXTURE === REQUESTS_PER_FIXTURE - 1)
+        fixture = await newFixture(beside, baseUrl, nextTarget);
       const operation = random.below(20) === 0 ? random.one(operations) : random.one(quickOnes);
-      const draft = asked(operation, stage.caller, stage, random);
+      const draft = asked(operation, fixture.caller, fixture, random);
       const faults = random.one([0, 0, 1, 1, 1, 2, 4]);
-      for (let fault = 0; fault < faults; fault += 1) spoil(draft, random.one(faultNames), random, stage);
+      for (let fault = 0; fault < faults; fault += 1) spoil(draft, random.one(faultNames), random, fixture);
       const one = tally.get(operation.name);
       if (draft.faults.length === 0 && one !== undefined) {
         one.good += 1;
         good += 1;
       }
-      await tryOne(line, stage, draft);
+      await tryOne(line, fixture, draft);
     }
     line.close();
   }
@@ -102,14 +103,14 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   async function sweep(random: SeededChance): Promise<void> {
     const line = new Line(baseUrl);
     for (const operation of quickOnes) {
-      const stage = await newStage(beside, baseUrl, nextTarget);
-      const ask = () => asked(operation, stage.caller, stage, random);
-      const sampleOf = (name: string, schema: Json) => valid(name, schema, stage, random);
+      const fixture = await newFixture(beside, baseUrl, nextTarget);
+      const ask = () => asked(operation, fixture.caller, fixture, random);
+      const sampleOf = (name: string, schema: Json) => valid(name, schema, fixture, random);
       const cursors = await cursorsOf(operation, async (query) => {
         const { headers } = await line.ask(bytesOf({ ...ask(), query }), operation.method);
         return headers.get('link');
       });
-      for (const draft of draftsWithSigns(operation, ask, sampleOf, cursors)) await tryOne(line, stage, draft);
+      for (const draft of draftsWithSigns(operation, ask, sampleOf, cursors)) await tryOne(line, fixture, draft);
     }
     line.close();
   }
@@ -129,7 +130,7 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   for (const line of logged.text.split('\n')) {
     if (line.includes('"level":50') || line.includes('"level":60')) broken.push(`it logged ${line}`);
   }
-  say(`${store.name}: ${requests} requests, ${taken} taken`);
+  log(`${store.name}: ${requests} requests, ${taken} taken`);
   return { requests, good, taken, broken };
 }
 

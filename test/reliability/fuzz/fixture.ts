@@ -15,7 +15,7 @@ const MOST = 30;
 let accounts = 0;
 
 /** An account to try things in: who calls, and what has been made so far. */
-export class Stage implements Known {
+export class Fixture implements Known {
   readonly caller: Caller;
   readonly tags: string[] = [];
   readonly #ids = new Map<string, string[]>();
@@ -70,12 +70,12 @@ export class Stage implements Known {
 }
 
 /** A new account, with a few records of each noun. */
-export async function newStage(store: Store, baseUrl: string, targets: () => string): Promise<Stage> {
+export async function newFixture(store: Store, baseUrl: string, targets: () => string): Promise<Fixture> {
   accounts += 1;
   const account = { domain: `fuzz-${accounts}.test`, email: `owner@fuzz-${accounts}.test` };
   const { domain, key } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const own = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
-  const stage = new Stage({ domain, key }, targets);
+  const fixture = new Fixture({ domain, key }, targets);
   for (let count = 0; count < 2; count += 1) {
     const { client_id } = await own.clients.create({ client_name: 'C' });
     const { contact_id } = await own.contacts.create({ contact_name: 'C', client_id });
@@ -95,7 +95,7 @@ export async function newStage(store: Store, baseUrl: string, targets: () => str
       ...{ client_id, contact_id, project_id, task_id, subtask_id, entry_id, comment_id, hook_id, delivery_id },
       ...{ event_id, key_id, calendar_id, user_id, team_id },
     };
-    for (const [name, id] of Object.entries(made)) stage.add(name, id);
+    for (const [name, id] of Object.entries(made)) fixture.add(name, id);
   }
-  return stage;
+  return fixture;
 }

@@ -8,7 +8,7 @@ import type { Json } from '../../kit/service.ts';
 import { startTarget } from '../../kit/target.ts';
 import { changes, rowsOf } from '../tenant-isolation/snapshot.ts';
 import { type Operation, operationsIn } from './document.ts';
-import { newStage } from './fixture.ts';
+import { newFixture } from './fixture.ts';
 import { TEXTS } from './strings.ts';
 
 /** Every header that an answer may have. */
@@ -32,7 +32,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   const store = await openAt(context, database, { as: 'command' });
   const target = await startTarget(context);
   const targets = () => target.at(`/${systemRandom.fraction()}`);
-  const [stage, bystander] = [await newStage(store, baseUrl, targets), await newStage(store, baseUrl, targets)];
+  const [fixture, bystander] = [await newFixture(store, baseUrl, targets), await newFixture(store, baseUrl, targets)];
   const broken: string[] = [];
   let [written, requests] = [0, 0];
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
@@ -46,7 +46,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     requests += 1;
     const answer = await fetch(baseUrl + path, {
       method,
-      headers: { ...stage.caller, 'content-type': 'application/json' },
+      headers: { ...fixture.caller, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     for (const [name] of answer.headers) if (!HEADERS.test(name)) broken.push(`${method} ${path}: the header ${name}`);
@@ -56,7 +56,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
 
   /** One text in some fields; refused by name, where they have a form of their own, or read back as it is. */
   async function write(operation: Operation, names: readonly string[], text: string): Promise<void> {
-    const path = operation.path.replace(/\{\w+\}/g, () => stage.first(operation.ids[0] ?? '') ?? '0');
+    const path = operation.path.replace(/\{\w+\}/g, () => fixture.first(operation.ids[0] ?? '') ?? '0');
     const body = { ...leastOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
     const answer = await ask(operation.method, path, body);
     const refused: readonly string[] = answer.json.errors?.map((one: Json) => one.field) ?? [];
@@ -104,8 +104,8 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   for (const line of changes(before, await ofBystander())) broken.push(`another account's rows have changed: ${line}`);
   const environment = {
     CARILLON_SERVICE: baseUrl,
-    CARILLON_KEY: stage.caller.key ?? '',
-    CARILLON_DOMAIN: stage.caller.domain ?? '',
+    CARILLON_KEY: fixture.caller.key ?? '',
+    CARILLON_DOMAIN: fixture.caller.domain ?? '',
   };
   for (const resourceType of [
     'clients',
@@ -176,7 +176,7 @@ async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<
 /** A calendar has no control signs, and line ends of one kind. */
 const withoutControls = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]/gu, '');
 
-/** A field may refuse what is not of its form, or nothing at all where it must say something. */
+/** A field may refuse what is not of its form, or nothing at all where it must log something. */
 function mayRefuse(operation: Operation, name: string, text: string): boolean {
   const field = textFieldsOf(operation).find((one) => one.name === name);
   return field?.isFree === false || (field !== undefined && text.trim() === '');

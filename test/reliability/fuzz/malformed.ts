@@ -3,7 +3,7 @@ import type { Answer } from '../../kit/service.ts';
 import { type Case, corpus } from './corpus.ts';
 
 /** How many connections there are at once. */
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 
 type Caller = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
@@ -38,7 +38,7 @@ export async function sendMalformed(
       if (fault !== undefined) broken.push(`${next.what}: ${fault}`);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, queue));
+  await Promise.all(Array.from({ length: CONCURRENCY }, queue));
   const now = await ask('GET', `/v2/clients/${id}`);
   if (now.status !== 200 || now.json.data.client_name !== 'Kept')
     broken.push('a request that was hidden in another was done');

@@ -5,7 +5,7 @@ import type { Draft } from './requests.ts';
 /** Texts that some database refuses, and another changes or keeps; as they are written in JSON. */
 const SIGNS = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
 
-/** As an address can say them: NUL, and what would be a lone surrogate if it were UTF-8. */
+/** As an address can log them: NUL, and what would be a lone surrogate if it were UTF-8. */
 const ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
 
 const HEADERS = ['idempotency-key', 'if-match', 'if-none-match', 'last-event-id', 'accept', 'key', 'domain'] as const;

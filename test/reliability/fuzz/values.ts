@@ -4,7 +4,7 @@ import type { Json } from '../../kit/service.ts';
 /** What is known of the account: ids by name, so that a value can lead somewhere. */
 export type Known = { one(name: string, random: SeededChance): string | undefined; target(): string };
 
-/** What a field must be that its schema alone does not say; a reader has it from the sentence beside it. */
+/** What a field must be that its schema alone does not log; a reader has it from the sentence beside it. */
 const said: Readonly<Record<string, (known: Known, random: SeededChance) => unknown>> = {
   target_url: (known) => known.target(),
   ics: (_, random) =>

@@ -5,7 +5,7 @@ import { type Behaviour, outcomeOf } from '../../../packages/chaos-receiver/src/
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { Person } from '../../kit/service.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type Healthy, startHealthy } from './healthy.ts';
 import { type Held, held, timers, watchPeak, watchSockets } from './held.ts';
 import { type Hostile, startHostile, type Visit } from './receivers.ts';
@@ -41,15 +41,15 @@ const TIMES_NOISIER = 3;
 /** Rounds of the quick form. */
 const QUICK = 1;
 
-export const hostile: Proof = {
+export const hostile: ReliabilityTest = {
   id: 'R9',
   name: 'hostile',
   title: 'receivers that hang, drip, flood, reset and lie',
   promise: 'every attempt ends within a second of its deadline, memory stays flat, a healthy target is not delayed',
   unit: 'rounds',
-  quick: QUICK,
-  long: 60,
-  prove,
+  smoke: QUICK,
+  full: 60,
+  execute,
 };
 
 /** One attempt, as the service logs it. */
@@ -102,7 +102,7 @@ export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly 
   ];
 }
 
-type Scene = {
+type Fixture = {
   readonly all: readonly Hostile[];
   readonly owner: Person;
   readonly attempts: Map<string, Attempted>;
@@ -112,8 +112,8 @@ type Scene = {
   readonly lateMs: number[];
 };
 
-async function prove(run: Run): Promise<Figure> {
-  const { context, count, say, seed } = run;
+async function execute(run: Run): Promise<RunResult> {
+  const { context, count, log, seed } = run;
   const broken: string[] = [];
   const bySlug = new Map<string, Hostile>();
   let visits = 0;
@@ -126,17 +126,17 @@ async function prove(run: Run): Promise<Figure> {
   const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
   for (const one of all) bySlug.set(one.slug, one);
   trust(run, certificate);
-  const scenes = await Promise.all(run.stores.slice(0, count).map((store) => sceneOn(run, store, all)));
+  const fixtures = await Promise.all(run.stores.slice(0, count).map((store) => setUp(run, store, all)));
   const openSockets = watchSockets(context, new Set(all.map(({ port }) => port)));
   const peak = watchPeak(context);
   const timersBefore = timers();
   const memory: Held[] = [held()];
   for (let round = 0; round < count; round += 1) {
-    const scene = scenes[round % scenes.length];
-    if (scene === undefined) throw new Error('no store to prove it on');
-    broken.push(...(await playRound(scene, round)));
+    const fixture = fixtures[round % fixtures.length];
+    if (fixture === undefined) throw new Error('there is no database to run on');
+    broken.push(...(await playRound(fixture, round)));
     memory.push(held());
-    if (round % 10 === 9) say(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
+    if (round % 10 === 9) log(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
   }
   await eventually(
     () => [visits, openSockets()],
@@ -147,8 +147,8 @@ async function prove(run: Run): Promise<Figure> {
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
   broken.push(...judgeMemory(memory, peak()));
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
-  const lateMs = sorted(scenes.flatMap((scene) => scene.lateMs));
-  const calmMs = sorted(scenes.flatMap((scene) => scene.calmMs));
+  const lateMs = sorted(fixtures.flatMap((fixture) => fixture.lateMs));
+  const calmMs = sorted(fixtures.flatMap((fixture) => fixture.calmMs));
   broken.push(...judgeHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
   return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), calmMs, lateMs) }, broken };
 }
@@ -174,12 +174,12 @@ function figures(memory: readonly Held[], peakMiB: number, calmMs: readonly numb
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
-    'resident, first, last and at most (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
-    'told to the healthy target before, request to arrival, median and p95 (ms)': [0.5, 0.95]
+    'resident memory, first, last and peak (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
+    'healthy target without hostile ones, request to arrival, median and p95 (ms)': [0.5, 0.95]
       .map((share) => at(calmMs, share))
       .join(', '),
-    'told to it meanwhile': lateMs.length,
-    'of these, request to arrival, median, p95 and longest (ms)': [0.5, 0.95, 1]
+    'notifications to the healthy target': lateMs.length,
+    'healthy target, request to arrival, median, p95 and maximum (ms)': [0.5, 0.95, 1]
       .map((share) => at(lateMs, share))
       .join(', '),
   };
@@ -192,7 +192,7 @@ function trust({ context }: Run, certificate: string): void {
   atEnd(context, () => setDefaultCACertificates(usual));
 }
 
-async function sceneOn({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Scene> {
+async function setUp({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Fixture> {
   const attempts = new Map<string, Attempted>();
   const write = (line: string) => {
     const { event, kind, hook_id, outcome, result, ms } = JSON.parse(line);
@@ -219,7 +219,10 @@ async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<numb
 }
 
 /** Each of them is told of one event, once; meanwhile the healthy one is told of clients, one after the other. */
-async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round: number): Promise<readonly string[]> {
+async function playRound(
+  { all, owner, attempts, healthy, lateMs }: Fixture,
+  round: number,
+): Promise<readonly string[]> {
   const { hooks, events } = owner.carillon;
   const subscribed = await Promise.all(
     all.map(async (behaviour) => {

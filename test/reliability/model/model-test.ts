@@ -4,7 +4,7 @@ import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { Person } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { begin, everyCommand } from './commands.ts';
 import { resourceTypes } from './fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
@@ -13,15 +13,15 @@ import { type Account, collectionOf, World } from './model.ts';
 import { Real, Targets } from './system.ts';
 
 /** Random calls of several users of two accounts, each answer held against a model of the contract in plain memory. */
-export const model: Proof = {
+export const model: ReliabilityTest = {
   id: 'M1',
   name: 'model',
   title: 'C7 C8 C14 C25 C27 C33 C34 C41 random calls, compared with a model of the contract',
   promise: 'every response, and every notification, is the one that the model predicts',
   unit: 'runs of up to 60 calls',
-  quick: 25,
-  long: 2_000,
-  prove,
+  smoke: 25,
+  full: 2_000,
+  execute,
 };
 
 const MAX_RUN_LENGTH = 60;
@@ -29,7 +29,7 @@ const MAX_RUN_LENGTH = 60;
 /** So many calls has a run on average, at the very least. */
 const MIN_RUN_LENGTH = 5;
 
-async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   let [runs, calls, told] = [0, 0, 0];
   for (const store of stores) {
@@ -47,17 +47,17 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     runs += found.numRuns;
     calls += place.calls;
     told += place.told;
-    say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
+    log(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
     else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
       broken.push(`${store.name}: only ${place.calls} calls`);
   }
   return {
     counts: {
-      'runs, on all stores together': runs,
+      'runs on all databases': runs,
       calls,
-      'notifications told': told,
-      'answers that differ': broken.length,
+      notifications: told,
+      mismatches: broken.length,
     },
     broken,
   };

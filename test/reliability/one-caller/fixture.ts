@@ -23,7 +23,7 @@ const FILLERS = 32;
 type Headers = Readonly<Record<string, string>>;
 
 /** A service with an honest account, another account, and everything that an attacker may have. */
-export type Scene = {
+export type Fixture = {
   readonly service: ServiceProcess;
   /** Calls of the honest account and of the neighbour, as they stand on the wire. */
   readonly honest: readonly string[];
@@ -34,7 +34,7 @@ export type Scene = {
   readonly target: Target;
 };
 
-export async function sceneOn(store: TestStore, context: Cleanup): Promise<Scene> {
+export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture> {
   const service = await store.serviceProcess(context);
   const owner = { carillon: service.carillon, headers: service.headers };
   const member = await memberOf(service);

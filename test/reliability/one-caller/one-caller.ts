@@ -6,10 +6,10 @@ import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import type { Answered } from '../overload/generator.ts';
 import { runGenerator } from '../overload/load.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import type { Orders } from './attacker.ts';
 import { type Attack, type Attacker, attacks } from './attacks.ts';
-import { type Scene, sceneOn } from './fixture.ts';
+import { type Fixture, setUp } from './fixture.ts';
 import { watchResident } from './resident-memory.ts';
 import type { Seen as AttackSeen } from './sockets.ts';
 
@@ -36,15 +36,15 @@ const QUICK_SECONDS = 4;
 
 const attacker = fileURLToPath(new URL('attacker.ts', import.meta.url));
 
-export const oneCaller: Proof = {
+export const oneCaller: ReliabilityTest = {
   id: 'R16',
   name: 'one-caller',
   title: 'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, sign-in floods',
   promise: 'honest calls: at least 99 % succeed with p99 of at most 200 ms; deliveries continue; at most 512 MiB',
   unit: 'seconds for each attack',
-  quick: QUICK_SECONDS,
-  long: 120,
-  prove,
+  smoke: QUICK_SECONDS,
+  full: 120,
+  execute,
 };
 
 /** One attack by some of its callers, one after the other. */
@@ -57,27 +57,27 @@ export type Seen = {
   /** Events that were created during the attack, and those of them that never arrived at the target. */
   readonly created: number;
   readonly undelivered: number;
-  /** Undefined where the system does not say. */
+  /** Undefined where the system does not log. */
   readonly residentMiB: number | undefined;
 };
 
-async function prove(run: Run): Promise<Figure> {
+async function execute(run: Run): Promise<RunResult> {
   const isQuick = run.count <= QUICK_SECONDS;
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   const proveOn = async (store: TestStore, chosen: readonly Case[]) => {
-    const scene = await sceneOn(store, run.context);
-    await within((context) => honestCalls(context, scene, WARM_UP_MS));
+    const fixture = await setUp(store, run.context);
+    await within((context) => honestCalls(context, fixture, WARM_UP_MS));
     for (const { attack, by } of chosen) {
       for (const attacker of by) {
-        const seen = await attacked(scene, attack, attacker, (run.count * 1_000) / by.length);
+        const seen = await attacked(fixture, attack, attacker, (run.count * 1_000) / by.length);
         const name = `${store.name}: ${attack.name}, by ${attacker}`;
         counts[name] = shown(seen);
-        run.say(`${name}: ${counts[name]}`);
+        run.log(`${name}: ${counts[name]}`);
         broken.push(...judge(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
       }
     }
-    const code = await scene.service.stop('SIGTERM');
+    const code = await fixture.service.stop('SIGTERM');
     if (code !== 0) broken.push(`${store.name}: the service ended with exit code ${code}`);
   };
   if (isQuick) {
@@ -97,19 +97,19 @@ function shareOf(index: number, stores: number): readonly Case[] {
     .filter(({ by }) => by.length > 0);
 }
 
-function attacked(scene: Scene, attack: Attack, by: Attacker, forMs: number): Promise<Seen> {
+function attacked(fixture: Fixture, attack: Attack, by: Attacker, durationMs: number): Promise<Seen> {
   return within(async (context) => {
-    const { service, target } = scene;
+    const { service, target } = fixture;
     const resident = watchResident(context, service.process.pid ?? 0);
-    const calling = honestCalls(context, scene, BEFORE_MS + forMs);
+    const calling = honestCalls(context, fixture, BEFORE_MS + durationMs);
     await wait(BEFORE_MS);
     const attacking = runAttack(context, {
       attack: attack.name,
       by,
       origin: service.baseUrl,
-      headers: scene.attackers[by],
-      calendar: scene.calendar,
-      forMs,
+      headers: fixture.attackers[by],
+      calendar: fixture.calendar,
+      durationMs,
     });
     const [{ answered }, seen] = await Promise.all([calling, attacking]);
     const undelivered = await undeliveredOf(answered.made, target);
@@ -117,8 +117,8 @@ function attacked(scene: Scene, attack: Attack, by: Attacker, forMs: number): Pr
   });
 }
 
-function honestCalls(context: Cleanup, { service, honest }: Scene, forMs: number) {
-  const load = { connections: HONEST_CONNECTIONS, rate: HONEST_PER_SECOND, forMs };
+function honestCalls(context: Cleanup, { service, honest }: Fixture, durationMs: number) {
+  const load = { connections: HONEST_CONNECTIONS, rate: HONEST_PER_SECOND, durationMs };
   return runGenerator(context, { origin: service.baseUrl, requests: honest, ...load }, service);
 }
 
@@ -139,7 +139,7 @@ async function resultOf(child: ChildProcess): Promise<AttackSeen> {
 }
 
 /** How many of these addresses have not arrived at the target when it has waited for them. */
-async function undeliveredOf(created: readonly string[], { received }: Scene['target']): Promise<number> {
+async function undeliveredOf(created: readonly string[], { received }: Fixture['target']): Promise<number> {
   const giveUpAt = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
     const arrived = new Set(received.map(({ resourceUrl }) => resourceUrl));

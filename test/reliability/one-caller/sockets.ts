@@ -12,7 +12,7 @@ const MAX_DIALS_PER_INTERVAL = 100;
 const REDIAL_DELAY_MS = 10;
 
 /** Where an attack goes, for how long, and what came of it so far. */
-export type Aim = { readonly origin: string; readonly forMs: number; readonly seen: Seen };
+export type Aim = { readonly origin: string; readonly durationMs: number; readonly seen: Seen };
 
 /** How many connections an attack has opened, and the responses that came first on each, by status. */
 export type Seen = { connections: number; readonly byStatus: Record<string, number> };
@@ -30,7 +30,7 @@ export type Connection = {
 
 /** Keeps `count` connections of this kind open until the end; dials again where the service has closed one. */
 export async function hold(aim: Aim, count: number, connection: Connection): Promise<void> {
-  const endsAt = performance.now() + aim.forMs;
+  const endsAt = performance.now() + aim.durationMs;
   const open = new Set<Socket>();
   while (performance.now() < endsAt) {
     const missing = Math.min(count - open.size, MAX_DIALS_PER_INTERVAL);
@@ -46,7 +46,7 @@ export async function hold(aim: Aim, count: number, connection: Connection): Pro
 
 /** Sends these requests one after the other, each on a connection of its own, `connections` of them at a time. */
 export async function flood(aim: Aim, connections: number, requests: readonly string[]): Promise<void> {
-  const endsAt = performance.now() + aim.forMs;
+  const endsAt = performance.now() + aim.durationMs;
   let next = 0;
   const repeat = async () => {
     while (performance.now() < endsAt) {

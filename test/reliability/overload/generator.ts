@@ -7,7 +7,7 @@ export type Order = {
   readonly requests: readonly string[];
   /** How many a second, whatever the answers are; undefined: each connection asks again once it is answered. */
   readonly rate?: number;
-  readonly forMs: number;
+  readonly durationMs: number;
   /** The most connections. */
   readonly connections: number;
 };
@@ -15,7 +15,7 @@ export type Order = {
 /** What came of it. */
 export type Answered = {
   readonly byStatus: Readonly<Record<string, number>>;
-  /** 503 and 429 that did not say when to come again. */
+  /** 503 and 429 that did not log when to come again. */
   readonly withoutRetryAfter: number;
   /** Where what was made is: the `Location` of each 201. */
   readonly made: readonly string[];
@@ -108,7 +108,7 @@ class Line {
  * @param ready called when every connection is open: what is measured begins here
  */
 export async function generate(order: Order, ready: () => void = () => undefined): Promise<Answered> {
-  const { origin, requests, rate, forMs, connections } = order;
+  const { origin, requests, rate, durationMs, connections } = order;
   const { hostname, port } = new URL(origin);
   const byStatus: Record<string, number> = {};
   const made: string[] = [];
@@ -117,7 +117,7 @@ export async function generate(order: Order, ready: () => void = () => undefined
   let begun: number | undefined;
   const lines: Line[] = [];
   const idle: Line[] = [];
-  const isOn = () => begun !== undefined && performance.now() - begun < forMs;
+  const isOn = () => begun !== undefined && performance.now() - begun < durationMs;
   const next = () => requests[asked++ % requests.length] ?? '';
   const free = (line: Line) => {
     if (rate === undefined && isOn()) line.ask(next());

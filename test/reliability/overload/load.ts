@@ -78,7 +78,7 @@ async function heard(child: ChildProcess): Promise<unknown> {
 /** A hundredth of a second, in which Linux counts. */
 const TICK_MS = 10;
 
-/** How long a process has had a processor; where the system does not say, how long the clock has run. */
+/** How long a process has had a processor; where the system does not log, how long the clock has run. */
 function processorMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return performance.now();

@@ -42,7 +42,7 @@ export type Noise = {
 };
 
 /** How long the slowest hundredth of the calls of others takes, without a noisy account and beside it. */
-export async function besideNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
+export async function measureNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
   const limits = recommendedRates();
   const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
@@ -52,14 +52,14 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   };
   const quiet: Record<string, string>[] = [];
   for (let one = 1; one <= OTHERS; one += 1) quiet.push(await account(`quiet-${one}.test`));
-  const forMs = (seconds * 1_000) / ROUNDS / 2;
+  const durationMs = (seconds * 1_000) / ROUNDS / 2;
   const origin = service.baseUrl;
   const others = {
     origin,
     requests: quiet.flatMap((headers) => requestsOf({ headers })),
     connections: 2 * OTHERS,
     rate: OTHERS * OTHER_CALLS_PER_SECOND,
-    forMs,
+    durationMs,
   };
   const noisy = {
     origin,
@@ -68,12 +68,12 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   };
   const heard: Record<'alone' | 'beside' | 'noisy', Answered[]> = { alone: [], beside: [], noisy: [] };
   let noisyMs = 0;
-  await runGenerator(context, { ...others, forMs: 1_000 }, service);
+  await runGenerator(context, { ...others, durationMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
     heard.alone.push((await runGenerator(context, others, service)).answered);
     const beforeMs = round === 0 ? NOISY_BEFORE_MS.first : NOISY_BEFORE_MS.later;
-    const noiseMs = beforeMs + forMs + 1_000;
-    const noise = runGenerator(context, { ...noisy, forMs: noiseMs }, service);
+    const noiseMs = beforeMs + durationMs + 1_000;
+    const noise = runGenerator(context, { ...noisy, durationMs: noiseMs }, service);
     await wait(beforeMs);
     heard.beside.push((await runGenerator(context, others, service)).answered);
     heard.noisy.push((await noise).answered);

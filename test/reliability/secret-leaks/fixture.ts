@@ -10,7 +10,7 @@ import type { TestStore } from '../../kit/stores.ts';
 import type { Canary, Place } from './secrets.ts';
 
 /** Where all is tried: a folder of its own, an environment full of secrets, and what was said and written there. */
-export class House {
+export class Fixture {
   readonly canaries: Canary[] = [];
   readonly folder: string;
   readonly #places = new Map<string, string>();
@@ -65,12 +65,12 @@ export class House {
   }
 }
 
-/** A database whose password is a secret of the house; a SQLite file has none. */
-export async function databaseOf(store: TestStore, context: Cleanup, house: House): Promise<string> {
+/** A database whose password is a secret of the fixture; a SQLite file has none. */
+export async function databaseOf(store: TestStore, context: Cleanup, fixture: Fixture): Promise<string> {
   if (store.name === 'SQLite') return store.database(context);
   // A role outlives the databases that it has something in.
   const beside = await openAt(context, await store.database(context), { as: 'command' });
-  const password = house.secret('the password of the database');
+  const password = fixture.secret('the password of the database');
   const role = `canary_${process.pid}_${Date.now()}`;
   await sql.raw(`create role ${role} superuser login password '${password}'`).execute(beside.read);
   atEnd(context, () => sql.raw(`drop role if exists ${role}`).execute(beside.read));

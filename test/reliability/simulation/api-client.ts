@@ -23,7 +23,7 @@ export type Put = (who: Caller, request: Request, hear: (answer: Answer) => void
 /** A call of the ledger before it is made. */
 type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
 
-export type DeskPorts = {
+export type ApiClientPorts = {
   readonly put: Put;
   readonly time: Time;
   readonly random: SeededChance;
@@ -33,7 +33,7 @@ export type DeskPorts = {
 };
 
 /** What all clients have in common: who they are, the service that they call, and the ledger of what they were answered. */
-export class Desk {
+export class ApiClient {
   readonly calls: Call[] = [];
   /** What no client must see, a line each. */
   readonly wrong: string[] = [];
@@ -48,7 +48,7 @@ export class Desk {
   /** How many requests for the same were not refused: answered that it is done, or not answered. */
   readonly #mayBeDone = new Map<Call, number>();
 
-  constructor({ put, time, random, network, baseUrl, people }: DeskPorts) {
+  constructor({ put, time, random, network, baseUrl, people }: ApiClientPorts) {
     this.put = put;
     this.#time = time;
     this.random = random;

@@ -1,5 +1,5 @@
-import { check, sayFault } from '../checker/check.ts';
-import type { Call, Crash, Ledgers } from '../checker/history.ts';
+import { check, formatFault } from '../checker/check.ts';
+import type { Call, Crash, History } from '../checker/history.ts';
 import type { Clients } from './clients.ts';
 import type { Fact, Stored } from './database-state.ts';
 import type { Network } from './network.ts';
@@ -11,7 +11,7 @@ export type Over = {
   readonly stored: Stored;
   readonly crashes: readonly Crash[];
   /** How long waits are, how soon things are written down, and how the clock was set. */
-  readonly times: Omit<Ledgers, 'calls' | 'arrivals' | 'database' | 'crashes'>;
+  readonly times: Omit<History, 'calls' | 'arrivals' | 'database' | 'crashes'>;
 };
 
 /** What does not hold in a world, a line each. */
@@ -19,7 +19,7 @@ export function brokenIn(over: Over): string[] {
   const { clients, network, stored } = over;
   const made = [...stored.records.values()];
   return [
-    ...check(ledgersOf(over)).map(sayFault),
+    ...check(historyOf(over)).map(formatFault),
     ...stored.wrong,
     ...clients.wrong,
     ...shownOtherwise(clients, stored),
@@ -31,7 +31,7 @@ export function brokenIn(over: Over): string[] {
 }
 
 /** Hooks that no ledger can tell apart: the fewer the better, and none would be best. */
-export const LEFT_OUT = 'of these left out, since others had their target';
+export const LEFT_OUT = 'of these, excluded because they share a target';
 
 /** How much of what matters has happened in a world. */
 export function countsOf({ clients, network, stored, crashes }: Over): Record<string, number> {
@@ -41,18 +41,18 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
   const completions = done.filter((call) => call.did === 'occur' && call.kind.startsWith('completed'));
   return {
     'changes acknowledged': done.length,
-    'completions among them': completions.length,
+    'of these, completions': completions.length,
     'hooks restored': did('restore'),
-    'notifications heard': network.arrivals.length,
+    notifications: network.arrivals.length,
     'answered 200': network.arrivals.filter(({ answer }) => answer === 200).length,
-    'ends of the process': crashes.length,
-    'with something pending': crashes.filter(({ pending }) => pending.size > 0).length,
+    'process exits': crashes.length,
+    'of these, with pending deliveries': crashes.filter(({ pending }) => pending.size > 0).length,
     hooks: stored.hooks.length,
     [LEFT_OUT]: stored.hooks.filter(isOneOfSeveral(stored)).length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
-    'ended with their user': ended('user_deleted'),
+    'ended with the user': ended('user_deleted'),
   };
 }
 
@@ -64,8 +64,8 @@ function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => 
   return ({ path }) => taken.has(path);
 }
 
-/** Where two hooks have had one target, one after the other, the ledgers could not tell whose an arrival is: without these. */
-function ledgersOf({ clients, network, stored, crashes, times }: Over): Ledgers {
+/** Where two hooks have had one target, one after the other, the history could not tell whose an arrival is: without these. */
+function historyOf({ clients, network, stored, crashes, times }: Over): History {
   const taken = isOneOfSeveral(stored);
   const isClear = (call: Call) => !('path' in call && taken(call));
   return {

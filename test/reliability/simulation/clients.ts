@@ -1,5 +1,5 @@
 import type { Arrival, Call } from '../checker/history.ts';
-import { Desk, type DeskPorts } from './api-client.ts';
+import { ApiClient, type ApiClientPorts } from './api-client.ts';
 import { Hooks } from './hooks.ts';
 import { Keys } from './keys.ts';
 import { Records } from './records.ts';
@@ -8,18 +8,18 @@ import { Records } from './records.ts';
 export class Clients {
   /** What each account's follower has read of the feed. */
   readonly read = new Map<string, { kind: string; record: string; userId: string }[]>();
-  readonly #desk: Desk;
+  readonly #client: ApiClient;
   readonly #records: Records;
   readonly #hooks: Hooks;
   readonly #cursors = new Map<string, string | undefined>();
   /** What they do; the likelier, the higher the number. */
   readonly #does: readonly (readonly [number, () => void])[];
 
-  constructor(ports: DeskPorts) {
-    this.#desk = new Desk(ports);
-    const records = new Records(this.#desk);
-    const hooks = new Hooks(this.#desk);
-    const keys = new Keys(this.#desk, (who) => hooks.of(who));
+  constructor(ports: ApiClientPorts) {
+    this.#client = new ApiClient(ports);
+    const records = new Records(this.#client);
+    const hooks = new Hooks(this.#client);
+    const keys = new Keys(this.#client, (who) => hooks.of(who));
     this.#records = records;
     this.#hooks = hooks;
     this.#does = [
@@ -47,12 +47,12 @@ export class Clients {
   }
 
   get calls(): readonly Call[] {
-    return this.#desk.calls;
+    return this.#client.calls;
   }
 
   /** What no client must see, a line each. */
   get wrong(): readonly string[] {
-    return this.#desk.wrong;
+    return this.#client.wrong;
   }
 
   /** Words of records that were refused, and must not be there. */
@@ -62,12 +62,12 @@ export class Clients {
 
   /** Subscribes a few targets, so that there is somebody to be told from the beginning. */
   begin(): void {
-    for (let count = 4 + this.#desk.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
+    for (let count = 4 + this.#client.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
   }
 
   /** Somebody asks for something. */
   askAnything(): void {
-    let drawn = this.#desk.random.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
+    let drawn = this.#client.random.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
     const chosen = this.#does.find(([weight]) => {
       drawn -= weight;
       return drawn < 0;
@@ -93,13 +93,13 @@ export class Clients {
 
   /** X2: page by page behind the cursor; one who follows sees everything once, in order, through every crash. */
   #follow(): void {
-    const owner = this.#desk.owner();
+    const owner = this.#client.owner();
     if (owner === undefined) return;
     const { domain } = owner;
     const after = this.#cursors.get(domain);
     const query = after === undefined ? '' : `&after=${after}`;
     const url = `/v2/notifications?scope=account&limit=20${query}`;
-    this.#desk.put(owner, { method: 'GET', url }, ({ status, json }) => {
+    this.#client.put(owner, { method: 'GET', url }, ({ status, json }) => {
       // Another page may have been read meanwhile.
       if (status !== 200 || this.#cursors.get(domain) !== after) return;
       const read = this.read.get(domain) ?? [];

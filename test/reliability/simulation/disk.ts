@@ -6,7 +6,7 @@ import type { FaultPoint, Faults } from './faults.ts';
 import type { Life, Time } from './time.ts';
 
 const BUSY = 5;
-const BUSY_POINTS: readonly FaultPoint[] = ['database busy for a moment', 'database busy for too long'];
+const BUSY_POINTS: readonly FaultPoint[] = ['database busy for a moment', 'database busy past the timeout'];
 const NO_MEMORY = 7;
 const IO_ERROR = 10;
 const FULL = 13;
@@ -140,7 +140,10 @@ export class Disk {
 
   #read<T>(sql: string, go: () => T): T {
     if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
-    if (/from "(pending_deliveries|manual_attempts)"/.test(sql) && this.#faults.takes('read of what is pending fails'))
+    if (
+      /from "(pending_deliveries|manual_attempts)"/.test(sql) &&
+      this.#faults.takes('read of pending deliveries fails')
+    )
       throw failure(NO_MEMORY);
     return go();
   }
@@ -167,10 +170,10 @@ export class Disk {
     if (!/^(insert|update|delete)/.test(sql)) return go();
     if (sql.startsWith('insert into "attempts"')) {
       this.#isSettling = true;
-      if (this.#faults.takes('disk full at a settlement')) throw failure(FULL);
+      if (this.#faults.takes('disk full while results are committed')) throw failure(FULL);
     }
     if (this.#faults.takes('disk full at a statement')) throw failure(FULL);
-    if (this.#faults.takes('disk full, and the transaction is gone')) {
+    if (this.#faults.takes('disk full, and the transaction is rolled back')) {
       database.exec('rollback');
       throw failure(FULL);
     }
@@ -178,10 +181,10 @@ export class Disk {
   }
 
   #commit<T>(database: DatabaseSync, go: () => T): T {
-    if (this.#isSettling && this.#faults.takes('crash during a settlement')) this.#crash(go);
+    if (this.#isSettling && this.#faults.takes('crash while results are committed')) this.#crash(go);
     if (this.#faults.takes('crash before a commit')) this.#crash();
     if (this.#faults.takes('crash in the middle of a commit')) this.#tear(go);
-    if (this.#faults.takes('crash after a commit, before anybody knows')) {
+    if (this.#faults.takes('crash after a commit, before it is announced')) {
       go();
       this.#crash();
     }

@@ -5,7 +5,7 @@ const INSTANT_MS = 5;
 const RETRIED_WITHIN_MS = 600;
 
 /** When the service could not write, or had no turn to: only what it came to know then may be unwritten when it ends. */
-export class Troubles {
+export class WriteOutages {
   readonly #stretches: { readonly from: number; readonly to: number }[] = [];
 
   /** From one moment to another. */

@@ -41,7 +41,7 @@ const shortages: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
 const brokenBy: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
   refused: 'target refuses',
   reset: 'target resets',
-  tls: 'target speaks no TLS',
+  tls: 'target fails the TLS handshake',
 };
 
 /** A notification that has arrived and is not answered. */
@@ -115,9 +115,9 @@ export class Network {
       if (faults.takes('resolver late')) return after(timeoutMs / 2, own);
       if (faults.takes('resolver too late')) return after(timeoutMs, { failure: 'resolver_silent' });
       if (faults.takes('resolver silent')) return { failure: 'resolver_silent' };
-      if (faults.takes('name gone')) return { failure: 'no_such_name' };
-      if (faults.takes('name leads to a forbidden address')) return { addresses: [this.#random.one(FORBIDDEN)] };
-      if (faults.takes('name leads to a forbidden address, too')) {
+      if (faults.takes('name does not resolve')) return { failure: 'no_such_name' };
+      if (faults.takes('name resolves to a forbidden address')) return { addresses: [this.#random.one(FORBIDDEN)] };
+      if (faults.takes('name also resolves to a forbidden address')) {
         return { addresses: [...own.addresses, this.#random.one(FORBIDDEN)] };
       }
       return own;

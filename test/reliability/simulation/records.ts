@@ -1,5 +1,5 @@
 import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
-import type { Desk, Request } from './api-client.ts';
+import type { ApiClient, Request } from './api-client.ts';
 import type { Person } from './seed-database.ts';
 
 const resourceTypes = {
@@ -44,54 +44,54 @@ type Made = {
 export class Records {
   /** Words of records that were refused, and must not be there. */
   readonly refused = new Set<string>();
-  readonly #desk: Desk;
+  readonly #client: ApiClient;
   readonly #made: Made[] = [];
   #retries: (() => void)[] = [];
   #count = 0;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(client: ApiClient) {
+    this.#client = client;
   }
 
-  readonly create = (): void => this.#create(this.#desk.someone(), this.#desk.random.one(likely));
+  readonly create = (): void => this.#create(this.#client.someone(), this.#client.random.one(likely));
 
   /** So much at once that no lane holds all of it, now and then. */
   readonly flood = (): void => {
-    if (this.#desk.random.below(3) > 0) return;
-    const who = this.#desk.someone();
-    for (let count = 10 + this.#desk.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
+    if (this.#client.random.below(3) > 0) return;
+    const who = this.#client.someone();
+    for (let count = 10 + this.#client.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
   };
 
   #create(who: Person, resourceType: ResourceType): void {
-    const desk = this.#desk;
+    const client = this.#client;
     const { kind, parent } = resourceTypes[resourceType];
     this.#count += 1;
     const word = `${who.domain} ${this.#count}`;
-    const above = desk.any(
+    const above = client.any(
       this.#made.filter((one) => one.resourceType === parent && !one.isOver && one.who.domain === who.domain),
     );
     if (parent !== undefined && above === undefined) return;
     if (above !== undefined) above.isParent = true;
     const dates = resourceType === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
-    const once = desk.random.below(3) === 0 ? { once: `once-${this.#count}` } : {};
+    const once = client.random.below(3) === 0 ? { once: `once-${this.#count}` } : {};
     const url = `/v2/${resourceType}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
     const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...once };
-    const of = above === undefined ? {} : { above: desk.baseUrl + above.url };
-    const call = desk.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
+    const of = above === undefined ? {} : { above: client.baseUrl + above.url };
+    const call = client.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
     let made: Made | undefined;
     const put = () => {
       const done = (id: string) => {
         const address = `/v2/${resourceType}s/${id}`;
         if (made !== undefined && made.url !== address)
-          desk.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
+          client.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
         if (made !== undefined) return;
-        Object.assign(call, { record: desk.baseUrl + address });
+        Object.assign(call, { record: client.baseUrl + address });
         made = { resourceType, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
         this.#made.push(made);
       };
       // One that is made once may have been made before it was refused.
       const undone = () => void ('once' in once || this.refused.add(word));
-      desk.ask(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
+      client.ask(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
     put();
     if ('once' in once) this.#retries.push(put);
@@ -102,14 +102,14 @@ export class Records {
     this.#retries = [];
   }
 
-  readonly retry = (): void => this.#desk.any(this.#retries)?.();
+  readonly retry = (): void => this.#client.any(this.#retries)?.();
 
   /** C33: with a task its open subtasks, which nobody else is completing. What is complete is complete, and tells nobody. */
   readonly complete = (): void => {
-    const desk = this.#desk;
+    const client = this.#client;
     const of = ({ completion }: Made, ...states: Made['completion'][]) => states.includes(completion);
     const under = (task: Made) => this.#made.filter(({ above }) => above === task);
-    const one = desk.any(
+    const one = client.any(
       this.#made.filter((made) => {
         if (made.isOver || of(made, 'asked')) return false;
         if (made.resourceType === 'subtask') return made.above === undefined || of(made.above, 'none');
@@ -117,19 +117,19 @@ export class Records {
       }),
     );
     if (one === undefined) return;
-    const who = desk.any(desk.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
+    const who = client.any(client.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
     const request = { method: 'PUT', url: one.url, body: { completed: 1 } } as const;
     if (of(one, 'done')) {
-      desk.put(who, request, () => undefined);
+      client.put(who, request, () => undefined);
       return;
     }
     const completed = [one, ...under(one).filter((below) => !below.isOver && of(below, 'none'))];
     const calls = completed.map(({ resourceType, url, word }) =>
-      desk.open({
+      client.open({
         did: 'occur',
         kind: resourceType === 'task' ? 'completed_task' : 'completed_subtask',
         userId: who.userId,
-        record: desk.baseUrl + url,
+        record: client.baseUrl + url,
         word,
       }),
     );
@@ -137,48 +137,48 @@ export class Records {
       for (const made of completed) made.completion = completion;
     };
     become('asked')();
-    desk.ask(who, request, calls, become('done'), become('none'));
+    client.ask(who, request, calls, become('done'), become('none'));
   };
 
   readonly change = (): void => {
-    const one = this.#desk.any(this.#made.filter(({ isOver }) => !isOver));
+    const one = this.#client.any(this.#made.filter(({ isOver }) => !isOver));
     if (one === undefined) return;
     const body = { notes: 'changed', description: 'changed' };
-    this.#desk.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
+    this.#client.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
   };
 
   readonly delete = (): void => {
-    const desk = this.#desk;
+    const client = this.#client;
     const free = ({ isOver, isParent, completion }: Made) => !isOver && !isParent && completion !== 'asked';
-    const one = desk.any(this.#made.filter(free));
+    const one = client.any(this.#made.filter(free));
     if (one === undefined) return;
     one.isOver = true;
-    const call = desk.open({ did: 'delete', record: desk.baseUrl + one.url });
-    desk.ask(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
+    const call = client.open({ did: 'delete', record: client.baseUrl + one.url });
+    client.ask(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
   };
 
   /** C3: nobody sees what another account has. */
   readonly list = (): void => {
-    const who = this.#desk.someone();
-    const resourceType = this.#desk.random.one(Object.keys(resourceTypes) as ResourceType[]);
-    this.#desk.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
+    const who = this.#client.someone();
+    const resourceType = this.#client.random.one(Object.keys(resourceTypes) as ResourceType[]);
+    this.#client.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
       if (status !== 200) return;
       for (const record of json.data) {
         const word = String(record[`${resourceType}_name`]);
-        if (!word.startsWith(`${who.domain} `)) this.#desk.wrong.push(`${who.domain} was shown ${word}`);
+        if (!word.startsWith(`${who.domain} `)) this.#client.wrong.push(`${who.domain} was shown ${word}`);
       }
     });
   };
 
   readonly reachOver = (): void => {
-    const desk = this.#desk;
-    const one = desk.any(this.#made);
-    const who = desk.someone();
+    const client = this.#client;
+    const one = client.any(this.#made);
+    const who = client.someone();
     if (one === undefined || one.who.domain === who.domain) return;
-    const method = desk.random.one(['GET', 'PUT', 'DELETE'] as const);
+    const method = client.random.one(['GET', 'PUT', 'DELETE'] as const);
     const body = method === 'PUT' ? { body: { description: 'mine' } } : {};
-    desk.put(who, { method, url: one.url, ...body }, ({ status }) => {
-      if (status < 300) desk.wrong.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
+    client.put(who, { method, url: one.url, ...body }, ({ status }) => {
+      if (status < 300) client.wrong.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
     });
   };
 }

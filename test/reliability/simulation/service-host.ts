@@ -8,7 +8,7 @@ import type { Crash } from '../checker/history.ts';
 import type { Answer, Put } from './api-client.ts';
 import { fatesIn, pendingIn } from './database-state.ts';
 import type { Disk } from './disk.ts';
-import type { Troubles } from './fault-schedule.ts';
+import type { WriteOutages } from './fault-schedule.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Network } from './network.ts';
 import { randomOf } from './seed-database.ts';
@@ -36,7 +36,7 @@ export type HostPorts = {
   readonly random: SeededChance;
   readonly disk: Disk;
   readonly network: Network;
-  readonly troubles: Troubles;
+  readonly outages: WriteOutages;
   readonly note: (line: string) => void;
 };
 
@@ -79,7 +79,7 @@ export class Host {
         const answer: Answer = { status, json: JSON.parse(text) };
         if (status === 500 && faults.unread === unread) this.wrong.push(`${method} ${url}: ${text}`);
         hear(answer);
-        if (faults.takes('crash right after an answer to a client')) this.die('right after an answer');
+        if (faults.takes('crash right after a response to a client')) this.die('right after an answer');
       },
       () => {
         if (!life.isDead) this.#pending -= 1;
@@ -138,7 +138,7 @@ export class Host {
   }
 
   async #start(): Promise<void> {
-    const { faults, random, time, disk, note, troubles } = this.#ports;
+    const { faults, random, time, disk, note, outages } = this.#ports;
     const life: Running = { number: this.#life.number + 1, isDead: false };
     this.#life = life;
     const began = time.moment();
@@ -163,7 +163,7 @@ export class Host {
       // Somebody else may have the database.
       if (turnsLeft > 1e6) time.next();
     }
-    troubles.note(began, time.moment());
+    outages.note(began, time.moment());
     if (!life.isDead) note(`life ${life.number} begins`);
   }
 

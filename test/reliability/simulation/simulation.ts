@@ -3,21 +3,21 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { atEnd } from '../../kit/cleanup.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { LEFT_OUT } from './checker.ts';
 import { type FaultPoint, faultPoints } from './faults.ts';
 import type { Report, Task } from './worker.ts';
 
 /** R4: a world out of one seed, in which everything goes wrong that can, and the service in it is the real one. */
-export const simulation: Proof = {
+export const simulation: ReliabilityTest = {
   id: 'R4',
   name: 'simulation',
   title: 'the whole service in simulated time on a real database, with faults and crashes',
   promise: 'no invariant breaks, and the same seed gives the same trace',
   unit: 'seeds',
-  quick: 200,
-  long: 10_000,
-  prove,
+  smoke: 200,
+  full: 10_000,
+  execute,
 };
 
 /** Each so many-th seed is lived through twice. */
@@ -29,7 +29,7 @@ const ALL_HIT_FROM = 200;
 /** What a failing seed left behind, to be read. */
 const traceFile = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
 
-async function prove({ count, seed, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   // In memory where there is such a place: what an fsync costs is not asked here.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'carillon-simulation-'));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
@@ -50,7 +50,7 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
       const again = `npm run prove -- simulation --count 1 --seed ${report.seed}`;
       for (const what of report.broken) broken.push(`${what} (${again}; ${traceFile(report.seed)})`);
     }
-    if (done % 500 === 0) say(`${done} seeds`);
+    if (done % 500 === 0) log(`${done} seeds`);
   };
   await Promise.all(
     Array.from({ length: workers }, (_, own) => {
@@ -61,8 +61,8 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
   const points = Object.keys(faultPoints) as FaultPoint[];
   const counts = {
     ...Object.fromEntries(totals),
-    'seeds lived through twice, with the same trace': twice,
-    'kinds of fault': points.length,
+    'seeds replayed with the same trace': twice,
+    'fault points': points.length,
     ...Object.fromEntries(points.map((point) => [point, hits.get(point) ?? 0])),
   };
   const wanted = Object.entries(counts).filter(([what]) => what !== LEFT_OUT);

@@ -5,7 +5,7 @@ import { brokenIn, countsOf, type Over } from './checker.ts';
 import { Clients } from './clients.ts';
 import { DUE_NOW, storedIn, TO_TELL } from './database-state.ts';
 import { Disk } from './disk.ts';
-import { Troubles } from './fault-schedule.ts';
+import { WriteOutages } from './fault-schedule.ts';
 import { type FaultPoint, Faults, pointsOf } from './faults.ts';
 import { Network, type Parked } from './network.ts';
 import type { Template } from './seed-database.ts';
@@ -57,7 +57,7 @@ class World {
   readonly #seed: number;
   readonly #time = new Time();
   readonly #faults = new Faults();
-  readonly #troubles = new Troubles();
+  readonly #outages = new WriteOutages();
   readonly #random: SeededChance;
   readonly #disk: Disk;
   readonly #network: Network;
@@ -72,7 +72,7 @@ class World {
   constructor(seed: number, template: Template, folder: string) {
     this.#seed = seed;
     this.#random = chanceFrom(seed);
-    const [time, faults, troubles] = [this.#time, this.#faults, this.#troubles];
+    const [time, faults, outages] = [this.#time, this.#faults, this.#outages];
     const fork = () => this.#random.fork();
     const note = (line: string) => this.#note(line);
     this.#disk = new Disk({
@@ -81,7 +81,7 @@ class World {
       random: fork(),
       time,
       onCrash: (why) => this.#host.die(why),
-      onTrouble: () => troubles.note(time.moment()),
+      onTrouble: () => outages.note(time.moment()),
     });
     const [disk, network] = [this.#disk, new Network({ time, faults, random: fork() })];
     this.#network = network;
@@ -89,7 +89,7 @@ class World {
       if (faults.takes('crash between claim and attempt')) this.#host.die('between claim and attempt');
     };
     network.onArrival = ({ path, deliveryId, body }) => note(`${path} is told ${deliveryId}: ${body}`);
-    this.#host = new Host({ time, faults, random: fork(), disk, network, troubles, note });
+    this.#host = new Host({ time, faults, random: fork(), disk, network, outages, note });
     const { put } = this.#host;
     this.#clients = new Clients({ put, time, random: fork(), network, baseUrl: BASE_URL, people: template.people });
     writeFileSync(disk.path, template.bytes);
@@ -106,7 +106,7 @@ class World {
     }
     const calmFrom = await this.#calmDown();
     const stored = this.#disk.look((database) => storedIn(database, BASE_URL));
-    const { settlesWithinMs } = this.#troubles;
+    const { settlesWithinMs } = this.#outages;
     const over: Over = {
       clients: this.#clients,
       network: this.#network,
@@ -162,12 +162,12 @@ class World {
     const point = this.#random.one(pointsOf(port));
     this.#note(`to come: ${point}`);
     if (point === 'database busy for a moment') this.#disk.keepBusy(10 + this.#random.below(5_000));
-    if (point === 'database busy for too long') this.#disk.keepBusy(11_000 + this.#random.below(9_000));
+    if (point === 'database busy past the timeout') this.#disk.keepBusy(11_000 + this.#random.below(9_000));
     if (port !== 'clock') {
       this.#faults.arm(point);
       return;
     }
-    if (point === 'clock far ahead, and set right') {
+    if (point === 'clock far ahead, and corrected') {
       this.#setFarAhead();
       return;
     }
@@ -188,7 +188,7 @@ class World {
     // X4: what is made once is so for a day by the clock, and what is under way may be made again.
     if (!isAhead && this.#host.pending > 0) return;
     const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#random.below(FAR_MS);
-    if (isAhead) this.#faults.hit('clock far ahead, and set right');
+    if (isAhead) this.#faults.hit('clock far ahead, and corrected');
     this.#aheadMs += byMs;
     this.#jump(byMs);
     this.#clients.forgetOnce();
@@ -201,26 +201,26 @@ class World {
       case 'crash while attempts are in flight':
         if (this.#network.parked.length > 0) this.#host.dieOf(point);
         return;
-      case 'crash while requests are under way':
+      case 'crash during requests':
         for (let count = 0; count < 3; count += 1) this.#clients.askAnything();
         await turns(this.#random.below(5));
         if (this.#host.pending > 0) this.#host.dieOf(point);
         return;
-      case 'crash between answer and settlement':
+      case 'crash between response and commit of the result':
         if (!this.#answer()) return;
         await turns(this.#random.below(2));
         this.#host.dieOf(point);
         return;
-      case 'crash right after an answer to a client':
+      case 'crash right after a response to a client':
         this.#faults.arm(point);
         return;
       case 'crash during a start':
         this.#host.die('to be started again');
         this.#faults.arm(point);
         return;
-      case 'process stands still':
-      case 'process stands still, and answers arrive':
-      case 'process stands still past a deadline':
+      case 'process paused':
+      case 'process paused, and responses arrive':
+      case 'process paused past a deadline':
         this.#standStill(point);
         return;
       case 'crash during a stop':
@@ -232,7 +232,7 @@ class World {
 
   /** Timers that fell due meanwhile are called first; only then is read what has arrived. */
   #standStill(point: FaultPoint): void {
-    const isPastDeadline = point !== 'process stands still';
+    const isPastDeadline = point !== 'process paused';
     if (isPastDeadline && this.#awaiting().length === 0) return;
     const from = this.#time.moment();
     const isLong = isPastDeadline || this.#random.below(2) === 0;
@@ -240,9 +240,9 @@ class World {
     if (isLong) this.#network.paused();
     const inFlight = this.#awaiting();
     this.#time.pause(least + this.#random.below(most - least));
-    this.#troubles.note(from, this.#time.moment());
+    this.#outages.note(from, this.#time.moment());
     this.#faults.hit(point);
-    if (point !== 'process stands still, and answers arrive') return;
+    if (point !== 'process paused, and responses arrive') return;
     const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
     this.#broken.push(...unread.map(({ arrival }) => `C19 given up before its answer was read: ${arrival.deliveryId}`));
     for (let left = this.#awaiting().length; left > 0; left -= 1) this.#answer();
@@ -259,14 +259,14 @@ class World {
     await this.#host.untilUp();
     if (this.#aheadMs > 0) this.#setFarAhead();
     const calmFrom = this.#time.moment();
-    const isOver = () => this.#untilTold(TO_TELL, MAX_ROUNDS, () => this.#goOn());
+    const isOver = () => this.#untilDelivered(TO_TELL, MAX_ROUNDS, () => this.#goOn());
     // Writes that the last fault has put off are through, too, when these are.
     this.#clients.stir();
     if (!(await isOver())) this.#broken.push('what is pending is never told');
     this.#answered = ANSWERS_UNTIL_KIND;
     // No wake-up is lost, and nothing waits for the next look at what is pending.
     this.#clients.stir();
-    const isTold = await this.#untilTold(DUE_NOW, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
+    const isTold = await this.#untilDelivered(DUE_NOW, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
     if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
     // A hook may have failed last with something that was told by then, and waits.
     if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
@@ -275,7 +275,7 @@ class World {
   }
 
   /** Whether all of that is told within so many rounds. */
-  async #untilTold(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
+  async #untilDelivered(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
     for (let rounds = 0; rounds < most; rounds += 1) {
       await turns(3);
       if (this.#awaiting().length > 0) {

@@ -61,7 +61,7 @@ const scripted = new Map<string, { way: Ways; reply: Script }>(
 /** Names that lead to somewhere else when they are asked again. */
 export const turningNames: readonly string[] = [...scripted.keys()];
 
-/** Whether a name server can say this at all: its answers are numbers, and no text. */
+/** Whether a name server can log this at all: its answers are numbers, and no text. */
 export const isSayable = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
 
 /** What the name server of the namespace says, which is in an attacker's hands: all TTLs are 0. */

@@ -7,7 +7,7 @@ import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { addressesOf, corpusGuard } from './url-forms.ts';
 
 /** Listeners on the loopback of both families, at one port: what counts a hit is who was hit. */
@@ -52,7 +52,7 @@ export async function deliverToLoopback(
   context: Cleanup,
   forms: readonly string[],
   guard: SsrfGuard = corpusGuard,
-): Promise<Figure> {
+): Promise<RunResult> {
   const ear = await listen(context);
   const local = forms.filter((form) => addressesOf(form).every((address) => ownMachine.test(address)));
   const broken: string[] = [];
@@ -87,7 +87,7 @@ export async function rebind(
   random: SeededChance,
   count: number,
   createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = openedBy,
-): Promise<Figure> {
+): Promise<RunResult> {
   const ear = await listen(context);
   const broken: string[] = [];
   let [lookups, due] = [0, 0];
@@ -110,7 +110,7 @@ export async function rebind(
   if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a name that had turned`);
   if (delivered !== due) broken.push(`${delivered} of ${due} deliveries to a name that was good at its lookup`);
   if (lookups !== count * TURNS) broken.push(`${lookups} lookups for ${count * TURNS} attempts`);
-  return { counts: { 'lookups of names that turn': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
+  return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
 }
 
 function openedBy(resolve: Resolve, rule: string): SsrfGuard {

@@ -25,7 +25,7 @@ const counts: Record<string, number> = {};
 const broken: string[] = [];
 const endings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => void endings.push(close) };
-const say = (line: string) => void process.stderr.write(`${line}\n`);
+const log = (line: string) => void process.stderr.write(`${line}\n`);
 // Whoever started this has ended: so does the namespace, with all that is in it.
 process.stdin.on('end', () => process.exit(1)).resume();
 
@@ -58,7 +58,7 @@ const store = await openStore({
 });
 context.after(() => store.close());
 
-say('subscribing');
+log('subscribing');
 await refusedAtSubscribing(service);
 const past = await writeHooks(store, forms);
 const open = await subscribed(service, publicForms.map(marked), 'new_event');
@@ -69,7 +69,7 @@ const turning = await subscribed(
   'new_client',
 );
 
-say('telling');
+log('telling');
 await service.carillon.events.create({ event_name: 'A bell', start_date: '20270301', due_date: '20270301' });
 await untilQuiet();
 const asked = names.asked.length;
@@ -79,14 +79,14 @@ for (let turn = 0; turn < TURNS && broken.length === 0; turn += 1) {
 }
 
 const outcomes = await outcomesOf(store);
-counts['hooks written past that check'] = past.length;
-counts['deliveries of theirs that the guard refused'] = allAre(past, ['forbidden'], 3);
-counts['redirects that were not followed'] = allAre(redirected, REDIRECTS.map(String), 3);
+counts['hooks inserted without that check'] = past.length;
+counts['their deliveries that the guard rejected'] = allAre(past, ['forbidden'], 3);
+counts['redirects not followed'] = allAre(redirected, REDIRECTS.map(String), 3);
 counts['public forms'] = publicForms.length;
 allAre(open, ['200'], 1);
 counts['public forms delivered'] = publicForms.filter(isDelivered).length;
-counts['names that turn'] = turning.length;
-counts['lookups of them'] = names.asked.length - asked;
+counts['rebinding names'] = turning.length;
+counts['lookups of rebinding names by the service'] = names.asked.length - asked;
 allAre(turning, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
   if (!turning.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no name that turns was ever ${word}`);
@@ -116,8 +116,8 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
     () => everywhere.connections.length,
     (count) => count >= heard,
   );
-  counts['places that a listener hears at, dialled by the rig'] = heard;
-  counts['places that no connection can be made to: multicast, broadcast'] = deaf;
+  counts['reachable addresses and ports, verified by dialing'] = heard;
+  counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
   if (everywhere.hits().length === 0) broken.push('the rig heard no hit when it made one');
   everywhere.forget();
 }
@@ -137,7 +137,7 @@ async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promi
     if (answer.status === 400 && text.includes(word)) refused += 1;
     else broken.push(`subscribing ${JSON.stringify(target_url)} answered ${answer.status} ${text}`);
   }
-  counts['forms refused at subscribing'] = refused;
+  counts['forms rejected when subscribing'] = refused;
 }
 
 async function subscribed({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {

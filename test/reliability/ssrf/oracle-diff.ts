@@ -1,7 +1,7 @@
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './embeddings.ts';
 import { type Bits, reachable, specialBlocks, spelled } from './oracle.ts';
 
@@ -25,7 +25,7 @@ export async function agree(
   judges: Readonly<Record<string, Judge>>,
   random: SeededChance,
   many: number,
-): Promise<Figure> {
+): Promise<RunResult> {
   const broken: string[] = [];
   const addresses = [...edges(), ...anywhere(random, many)];
   for (const address of addresses) {
@@ -40,7 +40,7 @@ export async function agree(
 }
 
 /** The embedding law as a property: it shrinks what breaks it. */
-export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number): Promise<Figure> {
+export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number): Promise<RunResult> {
   const [ipv4Edges, any] = [edges().filter(({ family }) => family === 4), { min: 0n, max: 2n ** 32n - 1n }];
   const ipv4s = fc.oneof(fc.bigInt(any), fc.constantFrom(...ipv4Edges.map(({ value }) => value)));
   const chaffs = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
@@ -53,7 +53,7 @@ export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number
   });
   const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: many });
   return {
-    counts: { 'embeddings judged': numRuns },
+    counts: { 'embeddings checked': numRuns },
     broken: failed ? [`embedding law: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`] : [],
   };
 }

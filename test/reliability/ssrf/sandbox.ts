@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { hostOf, publicForms } from './url-forms.ts';
 
 const inside = fileURLToPath(new URL('./namespace-runner.ts', import.meta.url));
@@ -39,7 +39,7 @@ export function lacksForNamespace(): string | undefined {
 }
 
 /** The part of the proof that runs in there; see `inside.ts`. */
-export async function inNamespace(seed: number, say: (line: string) => void): Promise<Figure> {
+export async function inNamespace(seed: number, log: (line: string) => void): Promise<RunResult> {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-ssrf-'));
   try {
     writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
@@ -51,7 +51,7 @@ export async function inNamespace(seed: number, say: (line: string) => void): Pr
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, FOLDER: folder, NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') },
     });
-    child.stderr.setEncoding('utf8').on('data', (lines: string) => lines.trim().split('\n').forEach(say));
+    child.stderr.setEncoding('utf8').on('data', (lines: string) => lines.trim().split('\n').forEach(log));
     const output = await text(child.stdout);
     if (output === '') throw new Error('nothing came out of the namespace');
     return JSON.parse(output);

@@ -1,5 +1,5 @@
 import { chanceFrom } from '../../kit/random.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
 import { agree, guardSays, keepsEmbeddingLaw } from './oracle-diff.ts';
 import { inNamespace, lacksForNamespace } from './sandbox.ts';
@@ -13,20 +13,20 @@ const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
  * No notification goes where the guard forbids. The long form is the whole corpus, and a service among listeners on every
  * address that there is; anything shorter needs no namespace.
  */
-export const ssrf: Proof = {
+export const ssrf: ReliabilityTest = {
   id: 'R8',
   name: 'ssrf',
   title: 'C11 C17 targets that lead to forbidden addresses, in every spelling',
   promise:
     'no connection to a forbidden address, every public target is delivered, the guard agrees with the address registries',
   unit: 'forbidden targets',
-  quick: 400,
-  long: forbiddenForms.length,
+  smoke: 400,
+  full: forbiddenForms.length,
   lacks: lacksForNamespace,
-  prove,
+  execute,
 };
 
-async function prove({ count, seed, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const whole = count >= forbiddenForms.length;
   const random = chanceFrom(seed);
   const { addresses, embeddings, names } = whole ? LONG : QUICK;
@@ -38,7 +38,7 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
     await judgeForms(corpusGuard, forms),
     await deliverToLoopback(context, forms),
     await rebind(context, random.fork(), names),
-    ...(whole ? [await inNamespace(seed, say)] : []),
+    ...(whole ? [await inNamespace(seed, log)] : []),
   ];
   return {
     counts: Object.assign({}, ...parts.map((part) => part.counts)),

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseTarget, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { forbiddenTargets, names, publicTargets, smuggledTargets } from '../../corpus/targets.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 
 /** Every way to write a target that no notification may go to. */
 export const forbiddenForms: readonly string[] = [...forbiddenTargets, ...smuggledTargets];
@@ -37,7 +37,7 @@ export function portOf(form: string): number {
 export const isMalformed = (form: string): boolean => 'fault' in parseTarget(form);
 
 /** Shows every form to a guard: none of the forbidden may pass, all of the public must. */
-export async function judgeForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<Figure> {
+export async function judgeForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<RunResult> {
   const broken: string[] = [];
   const wordFor = async (form: string) => {
     const verdict = await guard.check(new URL(form));
@@ -51,5 +51,8 @@ export async function judgeForms(guard: SsrfGuard, forbidden: readonly string[])
     const word = isMalformed(form) ? 'malformed' : await wordFor(form);
     if (word !== 'allowed') broken.push(`${JSON.stringify(form)} is public, and ${word}`);
   }
-  return { counts: { 'forbidden forms judged': forbidden.length, 'public forms judged': publicForms.length }, broken };
+  return {
+    counts: { 'forbidden forms checked': forbidden.length, 'public forms checked': publicForms.length },
+    broken,
+  };
 }

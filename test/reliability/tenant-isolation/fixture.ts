@@ -6,7 +6,7 @@ import type { Target } from '../../kit/target.ts';
 import { doors, placesOf, properties, type Request } from './operations.ts';
 
 /** An account with at least one record of everything, made by the rows themselves; every text of it has its mark. */
-export type House = {
+export type Tenant = {
   readonly mark: string;
   readonly owner: Person;
   readonly session: SignedIn;
@@ -20,7 +20,7 @@ export type House = {
   readonly emails: readonly string[];
   /** Addresses of calendars: one that is read, one that was revoked. */
   readonly calendars: { readonly live: string; readonly revoked: string };
-  /** A request that a row takes, with ids of this house. */
+  /** A request that a row takes, with ids of this tenant. */
   requestFor(row: Route): Request;
 };
 
@@ -31,11 +31,11 @@ const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].include
  * @param busy how many changes it has had beside that
  * @param first done while there is nothing yet but its owner
  */
-export async function furnishHouse(
+export async function createTenant(
   carillon: TestService,
   target: Target,
   { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: Person) => Promise<void> },
-): Promise<House> {
+): Promise<Tenant> {
   const domain = `${mark}.test`;
   const owner = await carillon.account(domain);
   await first?.(owner);
@@ -165,7 +165,7 @@ function neededBy(row: Route | undefined): string[] {
 /** By which name the ids of a place are known. */
 export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
 
-/** What a row takes where its schema does not say what would be good. */
+/** What a row takes where its schema does not log what would be good. */
 const values: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
   target_url: (text, target) => target.at(`/${text()}`),
   event: () => 'new_event',

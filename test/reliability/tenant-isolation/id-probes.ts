@@ -1,4 +1,4 @@
-import { type House, idName } from './fixture.ts';
+import { idName, type Tenant } from './fixture.ts';
 import { type Operation, type Place, placesOf, properties, type Request } from './operations.ts';
 import { hidden, type Judge, unheardOf } from './response-diff.ts';
 
@@ -15,7 +15,7 @@ export const NEVER_ISSUED = '9007199254740991';
 const NEVER_TAGGED = `"${'A'.repeat(22)}"`;
 
 /** Their ids in every place of an operation. */
-export function idPairs(operation: Operation, ours: House, theirs: House): Pair[] {
+export function idPairs(operation: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   return placesOf(operation).flatMap((place) =>
     idsFor(operation, place, theirs).map((id) => {
       const request = ours.requestFor(operation.row);
@@ -25,14 +25,14 @@ export function idPairs(operation: Operation, ours: House, theirs: House): Pair[
   );
 }
 
-export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, house: House): readonly string[] {
-  const ids = house.ids[idName(place.name)];
+export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, tenant: Tenant): readonly string[] {
+  const ids = tenant.ids[idName(place.name)];
   if (ids === undefined) throw new Error(`${row.method} ${row.path}: nobody knows a ${place.name} to put there`);
   return ids;
 }
 
 /** Conditions (X5): on their record, and their tag on a record of ours. */
-export function conditionPairs({ row, method }: Operation, ours: House, theirs: House): Pair[] {
+export function conditionPairs({ row, method }: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   const tag = theirs.tags.get(row.path);
   if (!row.conditional || tag === undefined) return [];
   const under = (request: Request, header: string, value: string) => ({ ...request, headers: { [header]: value } });
@@ -69,7 +69,7 @@ const isTaken: Judge = ({ status, json }) =>
     : `is answered ${status} ${JSON.stringify(json)}, not that it is taken`;
 
 /** How what records are looked up by is written, so that it is theirs without their mark. */
-const words: Readonly<Record<string, (written: string, theirs: House, operation: Operation) => string>> = {
+const words: Readonly<Record<string, (written: string, theirs: Tenant, operation: Operation) => string>> = {
   // What one operation has taken, another one cannot take any more.
   email: (_written, { emails }, { door, method }) =>
     (emails[(door === '/v2' ? 0 : 2) + (method === 'POST' ? 0 : 1)] ?? '').toUpperCase(),
@@ -80,14 +80,14 @@ const words: Readonly<Record<string, (written: string, theirs: House, operation:
   target_url: (_written, theirs) => asked(theirs, 'target_url') ?? '',
 };
 
-function asked({ asked: all }: House, name: string): string | undefined {
+function asked({ asked: all }: Tenant, name: string): string | undefined {
   const bodies = [...all.values()].map(({ request }) => request.body ?? {});
   const found = bodies.map((body) => body[name] ?? body[`${name}s`]).find((value) => typeof value === 'string');
   return found === undefined ? undefined : String(found);
 }
 
 /** What records are looked up by beside ids: texts that are searched for, and what must be there once. */
-export function wordPairs(operation: Operation, ours: House, theirs: House): Pair[] {
+export function wordPairs(operation: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   const { row, method } = operation;
   const searched = Object.entries(row.parameters)
     .filter(([, { schema }]) => schema.type === 'string' && schema.pattern === undefined && schema.enum === undefined)
@@ -123,7 +123,7 @@ export function wordPairs(operation: Operation, ours: House, theirs: House): Pai
 }
 
 /** X4: an Idempotency-Key is a key's own. Under theirs, a request of ours, and the very one that they have made. */
-export function oncePairs({ row }: Operation, ours: House, theirs: House): Pair[] {
+export function oncePairs({ row }: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   const made = theirs.asked.get(row);
   if (made === undefined) throw new Error(`POST ${row.path}: nobody has asked it with an Idempotency-Key`);
   const under = (request: Request, word: string) => ({ ...request, headers: { 'idempotency-key': word } });

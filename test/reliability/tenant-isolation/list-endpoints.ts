@@ -1,7 +1,7 @@
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
 import type { Answer, Person, SignedIn, TestService } from '../../kit/service.ts';
 import type { Notification } from '../../kit/target.ts';
-import type { House } from './fixture.ts';
+import type { Tenant } from './fixture.ts';
 import { doors } from './operations.ts';
 import { markIn } from './response-diff.ts';
 
@@ -13,19 +13,19 @@ async function listsOf(carillon: TestService, session: SignedIn): Promise<(reado
   return Promise.all(rows.flatMap(asked).map(read));
 }
 
-/** What a house can read in all: its lists, its feed and stream, its calendar. None of it may bear the other's mark. */
-export async function seenBy(carillon: TestService, house: House, otherMark: string): Promise<string[]> {
-  const lists = await listsOf(carillon, house.session);
+/** What a tenant can read in all: its lists, its feed and stream, its calendar. None of it may bear the other's mark. */
+export async function seenBy(carillon: TestService, tenant: Tenant, otherMark: string): Promise<string[]> {
+  const lists = await listsOf(carillon, tenant.session);
   const broken = lists
     .filter(([, answer]) => markIn(otherMark, answer))
     .map(([path, { text }]) => `GET ${path} shows ${text}`);
-  for (const text of [await streamed(carillon, house), await (await fetch(house.calendars.live)).text()])
+  for (const text of [await streamed(carillon, tenant), await (await fetch(tenant.calendars.live)).text()])
     if (text.includes(otherMark)) broken.push(`the stream or the calendar shows ${text}`);
   return broken;
 }
 
 /** The stream of the account, to its end at this moment. */
-async function streamed({ baseUrl }: TestService, { owner }: House): Promise<string> {
+async function streamed({ baseUrl }: TestService, { owner }: Tenant): Promise<string> {
   const { next } = await owner.carillon.notifications.list({ scope: 'account' });
   const over = new AbortController();
   const response = await fetch(`${baseUrl}/v2/notifications?scope=account`, {
@@ -75,9 +75,12 @@ export async function bystander(
 }
 
 /** What receivers heard that is of another account than theirs: what a hook was told has to stand in its account's feed. */
-export async function toldOf(houses: readonly House[], heard: readonly Notification[]): Promise<string[]> {
+export async function foreignNotifications(
+  tenants: readonly Tenant[],
+  heard: readonly Notification[],
+): Promise<string[]> {
   const broken: string[] = [];
-  for (const { mark, owner } of houses) {
+  for (const { mark, owner } of tenants) {
     const { data } = await owner.carillon.notifications.list({ scope: 'account' });
     const hooks = (await owner.carillon.hooks.list()).data;
     const own = new Set(data.map((one) => one.resource_url));

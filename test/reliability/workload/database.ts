@@ -15,7 +15,7 @@ const AFTERMATH_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 
 /** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
-export async function reading<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
+export async function withSnapshot<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
   if (address.startsWith('sqlite:')) {
     const database = new DatabaseSync(address.slice('sqlite:'.length), { readOnly: true });
     try {
@@ -25,7 +25,7 @@ export async function reading<T>(address: string, work: (query: Query) => Promis
       database.close();
     }
   }
-  const client = new pg.Client({ connectionString: address, application_name: 'witness' });
+  const client = new pg.Client({ connectionString: address, application_name: 'observer' });
   await client.connect();
   try {
     await client.query('begin isolation level repeatable read read only');
@@ -35,17 +35,17 @@ export async function reading<T>(address: string, work: (query: Query) => Promis
   }
 }
 
-const OWED =
+const COUNT_PENDING =
   'select count(*) as count from pending_deliveries join hooks on hooks.hook_id = pending_deliveries.hook_id where hooks.date_ended is null';
 
 /** The third ledger: what the database holds when everything is over. Records are named by their address at `base`. */
 export function readDatabase(address: string, base: string): Promise<Database> {
-  return reading(address, async (query) => {
+  return withSnapshot(address, async (query) => {
     const records = await query(`
       select 'new_event' as kind, event_id as id, event_name as word from events
       union all select 'new_client', client_id, client_name from clients`);
     const occurrences = await query('select kind, user_id, record_id from occurrences');
-    const [pending] = await query(OWED);
+    const [pending] = await query(COUNT_PENDING);
     const addressOf = (kind: unknown, id: unknown) => resourceUrl(base, String(kind) as Kind, Number(id));
     return {
       records: new Map(records.map(({ kind, id, word }) => [addressOf(kind, id), String(word)])),
@@ -67,7 +67,7 @@ export function readDatabase(address: string, base: string): Promise<Database> {
 
 /** What a dead process has left: what is pending, and what has become of the hooks, of all or of these paths. */
 export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
-  return reading(address, async (query) => {
+  return withSnapshot(address, async (query) => {
     const pending = await query('select delivery_id from pending_deliveries');
     const hooks = await query('select target, failures, ended_reason from hooks');
     const fates = hooks.filter((row) => row.ended_reason !== 'deleted' && isOfIt(pathOf(row)));
@@ -79,12 +79,16 @@ export function readCrash(address: string, isOfIt: (path: string) => boolean = (
 }
 
 /** Waits until nothing is pending any more, or nothing is told any more: what is left the third ledger then names. */
-export async function untilTold(address: string): Promise<void> {
+export async function untilDelivered(address: string): Promise<void> {
   let left = Number.POSITIVE_INFINITY;
-  for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + SILENCE_TIMEOUT_MS; await wait(20)) {
-    const [row] = await reading(address, (query) => query(OWED));
+  for (
+    let progressAt = performance.now();
+    left > 0 && performance.now() < progressAt + SILENCE_TIMEOUT_MS;
+    await wait(20)
+  ) {
+    const [row] = await withSnapshot(address, (query) => query(COUNT_PENDING));
     const now = Number(row?.count);
-    if (now < left) toldAt = performance.now();
+    if (now < left) progressAt = performance.now();
     left = now;
   }
 }
@@ -97,7 +101,7 @@ export async function untilTold(address: string): Promise<void> {
  */
 export async function untilQuiet(address: string, name?: string): Promise<void> {
   if (address.startsWith('sqlite:')) return;
-  const whose = name === undefined ? "application_name <> 'witness'" : `application_name = '${name}'`;
+  const whose = name === undefined ? "application_name <> 'observer'" : `application_name = '${name}'`;
   await untilNone(address, `${whose} and state = 'active'`);
 }
 
@@ -110,7 +114,7 @@ async function untilNone(address: string, which: string): Promise<void> {
   for (const giveUpAt = performance.now() + AFTERMATH_TIMEOUT_MS; performance.now() < giveUpAt; await wait(5)) {
     const sql = `select count(*) as count from pg_stat_activity
       where datname = current_database() and backend_type = 'client backend' and ${which}`;
-    const [row] = await reading(address, (query) => query(sql));
+    const [row] = await withSnapshot(address, (query) => query(sql));
     if (Number(row?.count) === 0) return;
   }
   throw new Error('something is still at work in the database');

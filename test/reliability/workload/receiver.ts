@@ -18,25 +18,25 @@ const SILENCE_TIMEOUT_MS = 30_000;
 const FETCHES_ONE_IN = 4;
 
 /** A failure that is said, where to break off would be none. */
-const SPOKEN = 503;
+const EXPLICIT_FAILURE = 503;
 
 const failures = [500, 503, 410, 204, 302, 'reset'] as const;
 
 /** A notification, and the base address of the node that sent it. */
-export type Heard = Arrival & { readonly from: string };
+export type ReceivedArrival = Arrival & { readonly from: string };
 
 export type Receiver = {
-  readonly heard: readonly Heard[];
+  readonly arrivals: readonly ReceivedArrival[];
   /** Where the hook of this path has its target. */
   at(path: string): string;
   /** Resolves when whoever had connected by now is known of, with that moment. */
-  caughtUp(): Promise<number>;
+  catchUp(): Promise<number>;
   /** Resolves while it has a notification that it has not answered: on any path, or on each of these where it did not fail. */
   whenBusy(paths?: readonly string[]): Promise<void>;
   /** From now on nothing is answered, until this is called: then all of it is; resolves when that is done. */
-  hold(): () => Promise<void>;
+  holdResponses(): () => Promise<void>;
   /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
-  survived(at: number, fates: ReadonlyMap<string, HookStatus>): void;
+  onCrash(at: number, fates: ReadonlyMap<string, HookStatus>): void;
   /** Whatever it has not answered yet on these paths fails. */
   failAll(isMeant: (path: string) => boolean): void;
   /** From now on nothing fails by chance. */
@@ -46,17 +46,17 @@ export type Receiver = {
 export type ReceiverOptions = {
   readonly random: SeededChance;
   /** How long it takes to answer, at least and at most, so that there is always something in flight to be killed. */
-  readonly answersAfterMs: readonly [number, number];
+  readonly responseDelayMs: readonly [number, number];
   /** How long after a failure something may still come that was begun before it was heard of. */
-  readonly hearsWithinMs: number;
+  readonly maxResultDelayMs: number;
   /** The status of a GET of what was told; undefined where nobody answered. */
   readonly fetchStatus: (resourceUrl: string) => Promise<number | undefined>;
 };
 
 /** A receiver that writes down everything, and whose answers are decided by chance: never so that a hook has to end. */
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
-  const { random, answersAfterMs, hearsWithinMs, fetchStatus } = options;
-  const heard: Heard[] = [];
+  const { random, responseDelayMs, maxResultDelayMs, fetchStatus } = options;
+  const arrivals: ReceivedArrival[] = [];
   const beginnings = new Beginnings();
   /** By path: failures in a row that the service may know of, at most, and when the last of them was answered. */
   const failing = new Map<string, { count: number; at: number }>();
@@ -75,11 +75,11 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       return random.one(failures);
     }
     // What began before the failure was heard of, or went down with its sender, clears nothing.
-    if (at > crashedAt && at > before.at + hearsWithinMs) failing.delete(path);
+    if (at > crashedAt && at > before.at + maxResultDelayMs) failing.delete(path);
     return 200;
   }
 
-  async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isFresh = beginnings.isFresh(request.socket);
     const at = beginnings.of(request.socket);
     if (request.method === 'GET') return void response.end();
@@ -89,28 +89,28 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const resourceUrl = String(JSON.parse(body).resource_url);
     const deliveryId = String(request.headers['webhook-id']);
     const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
-    const over = Promise.withResolvers<void>();
-    const one = { path: arrival.path, mustFail: false, done: over.promise };
+    const completed = Promise.withResolvers<void>();
+    const one = { path: arrival.path, mustFail: false, done: completed.promise };
     answering.add(one);
     try {
-      const [least, most] = answersAfterMs;
-      await wait(least + random.below(most - least + 1));
+      const [min, max] = responseDelayMs;
+      await wait(min + random.below(max - min + 1));
       await held;
       const fetched = random.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
       const decided = decide(arrival.path, at, one.mustFail);
       // A connection that was left open may break: then the same attempt goes on over a new one, and nothing has failed.
-      const answer = await give(response, decided === 'reset' && !isFresh ? SPOKEN : decided);
+      const answer = await give(response, decided === 'reset' && !isFresh ? EXPLICIT_FAILURE : decided);
       const answered = { answeredAt: performance.now(), answer };
-      heard.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
+      arrivals.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
     } finally {
       answering.delete(one);
-      over.resolve();
+      completed.resolve();
     }
   }
 
   const server = createServer((request, response) => {
     // What breaks off before it was read has not been heard.
-    ring(request, response).catch(() => response.destroy());
+    receive(request, response).catch(() => response.destroy());
   });
   server.on('connection', (socket) => beginnings.connected(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
@@ -120,9 +120,9 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    heard,
+    arrivals,
     at: (path) => url + path,
-    caughtUp: () => heardAll(url),
+    catchUp: () => heardAll(url),
     async whenBusy(paths) {
       const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
       const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));
@@ -130,7 +130,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
         if (performance.now() > giveUpAt) throw new Error(`nobody is told anything within ${SILENCE_TIMEOUT_MS} ms`);
       }
     },
-    hold() {
+    holdResponses() {
       const release = Promise.withResolvers<void>();
       held = release.promise;
       return async () => {
@@ -138,7 +138,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
         await Promise.all([...answering].map(({ done }) => done));
       };
     },
-    survived(at, fates) {
+    onCrash(at, fates) {
       crashedAt = at;
       for (const [path, fate] of fates) {
         if (fate === 0) failing.delete(path);

@@ -43,7 +43,7 @@ export type Disk = {
   /** Cuts the power, of whoever is on it first: nothing that is not on the disk at this moment will ever be. */
   cut(): void;
   /** Takes the disk out, once nobody uses it any more, has it checked, and puts it in again: what the next start finds. */
-  putBack(): Promise<void>;
+  remount(): Promise<void>;
 };
 
 /** What is missing for such a disk, in words; undefined when nothing is. */
@@ -55,7 +55,7 @@ export function disksLack(): string | undefined {
   );
   if (missing.length > 0) return `${missing.join(', ')} is not installed`;
   try {
-    takeAwayWhatIsLeft();
+    removeLeftovers();
     const endings: (() => unknown)[] = [];
     makeDisk({ after: (close) => void endings.push(close) });
     for (const close of endings) close();
@@ -73,7 +73,7 @@ export function makeDisk(context: Cleanup): Disk {
   const mount = () => run('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
   const remove = () => {
     process.off('exit', remove);
-    takeAway(place);
+    removeDisk(place);
   };
   process.on('exit', remove);
   atEnd(context, remove);
@@ -88,15 +88,15 @@ export function makeDisk(context: Cleanup): Disk {
     cut() {
       // As in a machine without power nobody answers any more. An fsync beside the cut may return as if all were well: the
       // journal is given up, and whoever waited for it finds nothing left to wait for.
-      endWhoIsOn(folder);
+      killUsersOf(folder);
       run('perl', '-e', CUT, folder);
     },
-    async putBack() {
+    async remount() {
       const giveUpAt = performance.now() + UNMOUNT_TIMEOUT_MS;
       while (spawnSync('umount', [folder]).status !== 0) {
         if (performance.now() > giveUpAt) throw new Error(`${folder} is still in use`);
-        // No part of a database outlives a power failure, were it only to say that it cannot go on.
-        endWhoIsOn(folder);
+        // No part of a database outlives a power failure, were it only to log that it cannot go on.
+        killUsersOf(folder);
         await wait(10);
       }
       // 0: sound; 1: put right, as its journal says.
@@ -107,19 +107,19 @@ export function makeDisk(context: Cleanup): Disk {
   };
 }
 
-function takeAway(place: string): void {
+function removeDisk(place: string): void {
   const folder = join(place, MOUNTED);
-  endWhoIsOn(folder);
+  killUsersOf(folder);
   // Lazily: whoever still has a file open there keeps it no longer than until it is closed.
   spawnSync('umount', ['-l', folder]);
   rmSync(place, { recursive: true, force: true });
 }
 
 /** Takes away what a run has left that was killed itself. */
-function takeAwayWhatIsLeft(): void {
+function removeLeftovers(): void {
   for (const name of readdirSync(PLACE)) {
     const [, pid] = /^carillon-disk-(\d+)-/.exec(name) ?? [];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) takeAway(join(PLACE, name));
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) removeDisk(join(PLACE, name));
   }
 }
 
@@ -135,14 +135,14 @@ export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
   writeSync(handle, 'written', 0);
   disk.cut();
   closeSync(handle);
-  await disk.putBack();
+  await disk.remount();
   const held = readFileSync(file, 'utf8');
   rmSync(file);
   return held === 'flushed';
 }
 
 /** SIGKILL for every process that has its place on this disk, or was started with it in its words or its environment. */
-function endWhoIsOn(folder: string): void {
+function killUsersOf(folder: string): void {
   for (const pid of readdirSync('/proc').map(Number).filter(Number.isInteger)) {
     if (pid === process.pid) continue;
     try {

@@ -31,7 +31,7 @@ export function filesOf(path: string): string[] {
   return [...ends.map((end) => path + end), dirname(path)];
 }
 
-function words({ call, effect, from, to, files, log }: Injection): string[] {
+function straceArguments({ call, effect, from, to, files, log }: Injection): string[] {
   const inject = `inject=${call}:${effect}:when=${from}..${to}`;
   return ['-f', '-e', `trace=${call}`, '-e', inject, ...files.flatMap((file) => ['-P', file]), '-o', log];
 }
@@ -39,12 +39,12 @@ function words({ call, effect, from, to, files, log }: Injection): string[] {
 /** What stands before the command of a service that this happens to from its first call on. */
 export function injectingFromTheStart(injection: Injection): string[] {
   // As a grandchild (-D), so that the service is the process that was started.
-  return ['strace', '-D', '-qq', ...words(injection)];
+  return ['strace', '-D', '-qq', ...straceArguments(injection)];
 }
 
 /** Has it happen to a service that runs, counted from now; answers how to leave it alone again. */
 export async function inject(service: ChildProcess, injection: Injection): Promise<() => Promise<void>> {
-  const strace = spawn('strace', [...words(injection), '-p', String(service.pid)], {
+  const strace = spawn('strace', [...straceArguments(injection), '-p', String(service.pid)], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(strace, 'exit');
