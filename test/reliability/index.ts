@@ -20,7 +20,7 @@ import { simulation } from './simulation/simulation.ts';
 import { ssrf } from './ssrf/ssrf.ts';
 import { tenants } from './tenant-isolation/tenant-isolation.ts';
 
-/** Every proof, in the order of its row. */
+/** Every reliability test, in the order of docs/reliability.md. */
 export const proofs: readonly ReliabilityTest[] = [
   kills,
   power,

@@ -1,10 +1,10 @@
 import { copySource, type Mutation, mutations, runMutation, runTest } from './mutations.ts';
 import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 
-/** Copies of the source that are broken and tested at the same time. */
+/** Copies of the source that are mutated and tested concurrently. */
 const COPIES = 2;
 
-/** Mistakes on purpose: a test that stays green with one asserts too little. */
+/** R17: a test that passes with its mutation asserts too little. */
 export const mutationTable: ReliabilityTest = {
   id: 'R17',
   name: 'mutations',
@@ -39,7 +39,7 @@ async function execute({ count, log }: Run): Promise<RunResult> {
   return { counts: { mutations: chosen.length, caught }, broken };
 }
 
-/** What does not hold for a mutation; undefined when its test is green without it and red with it. */
+/** Returns why a mutation is not caught; undefined if its test passes without it and fails with it. */
 async function faultIn(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
   const { says, caughtBy } = mutation;
   const unmutated = await runTest(caughtBy, copy.folder);

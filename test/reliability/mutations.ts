@@ -6,19 +6,19 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A test, by its file and its whole name. */
+/** A test, by its file and full name. */
 type Catcher = { readonly file: string; readonly name: string };
 
-/** A mistake that somebody could make, as a change of the source, and the test that must go red at it. */
+/** A plausible mistake, as a change of the source, and the test that must fail with it. */
 export type Mutation = {
   readonly says: string;
   readonly file: string;
-  /** What stands there, and what is put in its place. Each must stand there exactly once. */
+  /** Text replacements. `from` must occur exactly once in the file. */
   readonly changes: readonly (readonly [from: string, to: string])[];
   readonly caughtBy: Catcher;
   /**
-   * One of the planted bugs: the proof that has to catch it as well, at which count, and what it has to say of it, so
-   * that nothing that goes wrong beside it passes for that. See `test/reliability/seeded-bugs.ts`.
+   * Marks a seeded bug: the reliability test that must find it too, the count to run it with, and the report
+   * that proves it, so that an unrelated fault does not count. See `test/reliability/seeded-bugs.ts`.
    */
   readonly planted?: { readonly proof: string; readonly count: number; readonly seenAs: RegExp };
 };
@@ -179,7 +179,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/restoring.test.ts',
       name: 'X1 a hook can be restored whatever ended it, and ended again',
     },
-    // What had occurred last may have been before there was a hook.
+    // The last occurrence may be older than the hook, so either report is possible.
     planted: { proof: 'simulation', count: 200, seenAs: /C20 unexplained duplicate|C14 delivered to the wrong hook/ },
   },
   {
@@ -520,7 +520,7 @@ export const mutations: readonly Mutation[] = [
   },
 ];
 
-/** A copy of the source and its tests that can be broken without harm. */
+/** A copy of the source and its tests that can be modified safely. */
 export type Copy = { readonly folder: string; remove(): void };
 
 export function copySource(): Copy {
@@ -533,15 +533,15 @@ export function copySource(): Copy {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** What became of a mutation: the tests that went red, and what the run said. */
+/** Result of a test run: the tests that failed, and the output. */
 export type Run = { readonly red: readonly string[]; readonly output: string };
 
-/** Applies a mutation to a copy, runs its catcher, and takes it back. Throws if the change no longer fits the source. */
+/** Applies a mutation to a copy, runs its test, and reverts it. Throws if the change no longer fits the source. */
 export function runMutation(mutation: Mutation, copy: Copy): Promise<Run> {
   return withMutation(mutation, copy, () => runTest(mutation.caughtBy, copy.folder));
 }
 
-/** Does something with a copy that has the mistake in it, which is taken out again. Throws as above. */
+/** Applies a mutation to a copy, runs `work`, and reverts it. Throws if the change no longer fits the source. */
 export async function withMutation<T>(
   { says, file, changes }: Mutation,
   { folder }: Copy,
@@ -565,7 +565,7 @@ function mutated(whole: string, changes: Mutation['changes'], where: string): st
   }, whole);
 }
 
-/** Runs one test of a file; answers which went red. */
+/** Runs one test of a file; returns the names of the tests that failed. */
 export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
   const exactly = `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
   const args = ['--test-reporter=tap', `--test-name-pattern=${exactly}`, join(folder, file)];

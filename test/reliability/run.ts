@@ -7,9 +7,10 @@ import { proofs } from './index.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
 import { storeResult, storeSmokeDuration } from './results.ts';
 
-// `npm run prove`: the long form of every proof; `npm run prove -- R1 kills --count 50 --seed 7`: of some, or shorter. What
-// a whole long form came to, on all databases, is kept in `test/reliability/results/`, and `docs/reliability.md` is written from that by
-// `npm run docs`. `--quick` runs the quick forms one after the other, and how long all of them took is kept as well.
+// `npm run prove` makes the full run of every reliability test; `npm run prove -- R1 kills --count 50 --seed
+// 7` runs some, or fewer cycles. Results of complete full runs are stored in `test/reliability/results/`,
+// from which `npm run docs` writes `docs/reliability.md`. `--quick` makes the smoke runs one after the other
+// and stores their total duration.
 const MAX_PRINTED = 50;
 
 const { values, positionals } = parseArgs({
@@ -34,14 +35,14 @@ function numberIn(name: 'count' | 'seed', least: number): number | undefined {
 }
 const seed = numberIn('seed', 0) ?? Date.now() % 2 ** 31;
 const wanted = numberIn('count', 1);
-// Whole, on all databases, and not what was found once over again.
+// Complete: all databases, the full count, and no replay of a known failure.
 const isComplete =
   wanted === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
 const isFullRun = isComplete && !values.quick;
 const commit = sourceNow();
 if (isComplete && commit === undefined) log('The source is not as committed: what it comes to is said, and not kept.');
 
-/** Runs one, says what came of it, keeps that of a long form, and answers whether it holds. */
+/** Runs one test, prints its result, and stores that of a full run. Returns whether the promise holds. */
 async function execute(proof: ReliabilityTest): Promise<boolean> {
   const count = wanted ?? (values.quick ? (proof.smoke ?? proof.full) : proof.full);
   log(`${proof.id} ${proof.title}`);
@@ -79,7 +80,7 @@ async function execute(proof: ReliabilityTest): Promise<boolean> {
 }
 
 let allHold = true;
-// What waits for nothing that is under way would otherwise end here and now, and nobody would be told that it did not hold.
+// A promise that nothing pending would resolve lets Node exit early with code 0. The timer keeps it running.
 setInterval(() => undefined, 60_000);
 await globalSetup();
 try {

@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers';
 import { type Copy, copySource, mutations, withMutation } from './mutations.ts';
 import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 
-/** The mistakes that a proof has to catch, beside the test that does. */
+/** Mutations that a reliability test has to find, in addition to their unit test. */
 const seededBugs = mutations.filter((mutation) => mutation.planted !== undefined);
 
-/** Mistakes on purpose: a proof that overlooks one shows nothing. */
+/** R4b: a reliability test that overlooks a seeded bug proves nothing. */
 export const seededBugTest: ReliabilityTest = {
   id: 'R4b',
   name: 'planted',
@@ -49,7 +49,10 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** Runs a proof of a copy; answers what it says does not hold. One that could not go on has seen nothing. */
+/**
+ * Runs a reliability test in a copy of the source; returns the violations that it reports. A run that aborts
+ * has found nothing.
+ */
 async function runReliabilityTest(
   { folder }: Copy,
   args: readonly string[],
@@ -65,7 +68,7 @@ async function runReliabilityTest(
   return { faults, output: output + errors };
 }
 
-/** Without the command that repeats it: that is of a source with a mistake in it. */
+/** Drops the command that repeats the run: it would run the unmodified source. */
 function shortened(line: string): string {
   const says = line.replace(/ \(npm run .*$/, '');
   return says.length > 120 ? `${says.slice(0, 119)}…` : says;

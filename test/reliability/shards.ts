@@ -3,7 +3,7 @@ import { chanceFrom, type SeededChance } from '../kit/random.ts';
 import type { TestStore } from '../kit/stores.ts';
 import type { Run } from './reliability-test.ts';
 
-/** Some of the work: on a database of its own, with all that it opens closed behind it. */
+/** A part of the runs, on its own database, with its own cleanup. */
 export type Shard = {
   readonly context: Cleanup;
   readonly store: TestStore;
@@ -11,17 +11,17 @@ export type Shard = {
   readonly random: SeededChance;
 };
 
-/** What some of the work came to. */
+/** Counters and violations of a part of the runs. */
 export type PartialResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
 export type Split = {
-  /** So many times on one database, then a new one: what is compared at the end stays small. */
+  /** Runs on one database before a new one is created, so that the final comparison stays small. */
   readonly maxPerShard: number;
-  /** How much of it is done on PostgreSQL, where both are to be shown. */
+  /** Share of the runs that use PostgreSQL if both databases are tested. */
   readonly postgresShare: number;
 };
 
-/** Does the work on all databases side by side, shard by shard, and adds up what came of it. */
+/** Runs all databases concurrently, shard by shard, and sums the results. */
 export async function runInShards(
   { count, seed, stores, log }: Run,
   { maxPerShard, postgresShare }: Split,
@@ -40,7 +40,7 @@ export async function runInShards(
     perStore.map(async ({ store, rng, all }) => {
       for (let left = all; left > 0; left -= maxPerShard) {
         const times = Math.min(left, maxPerShard);
-        // What breaks off does not hold, and what came before it stays counted.
+        // An aborted shard is a violation; the counters of earlier shards are kept.
         const part = await within((context) => work({ context, store, times, random: rng })).catch(abortedPart);
         for (const [what, number] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + number;
         broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
@@ -51,12 +51,12 @@ export async function runInShards(
   return { counts, broken };
 }
 
-/** What comes of some of the work that could not be done to its end. */
+/** The result of a shard that threw. */
 export function abortedPart(error: unknown): PartialResult {
   return { counts: {}, broken: [`broke off: ${error instanceof Error ? error.stack : error}`.replaceAll('\n', ' ')] };
 }
 
-/** Waits for all of them, also when one breaks off: nothing goes on behind the back of whoever asked. */
+/** Waits for all, also if one fails: no work continues in the background after a failure. */
 export async function waitForAll(works: readonly Promise<unknown>[]): Promise<void> {
   const ended = await Promise.allSettled(works);
   for (const one of ended) if (one.status === 'rejected') throw one.reason;

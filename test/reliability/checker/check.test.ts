@@ -41,7 +41,7 @@ const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0):
   fates: new Map([['/a', fate]]),
 });
 
-/** Two events, each made, told, and there. */
+/** Two events, both acknowledged, stored and delivered. */
 const agreed: History = {
   calls: [subscribed, made(1, 10), made(2, 20)],
   arrivals: [told(1, 12), told(2, 22)],
@@ -299,7 +299,8 @@ test('while it is in doubt whether a failure counted, an attempt has to fit one 
 test('a failure that began before one that may have been none may count itself', () => {
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
-  // It came back with its hook, or is what was asked for; what began after it is heard of before what began beside it.
+  // The doubtful failure is a scheduled attempt of the restored hook, or the redelivery. An attempt that
+  // started after it finishes before one that was in flight with it.
   const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
   const heard = told(1, 36, { answeredAt: 38 });
   const beside = told(2, 29, { answer: 500, answeredAt: 40 });

@@ -17,10 +17,10 @@ import {
 } from './history.ts';
 import { wronglyRemoved } from './hook-history.ts';
 
-/** Something that should not be, and the promise that it breaks. */
+/** A violation of a promise of the service, with the clause that it breaks. */
 export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly says: string };
 
-/** What cannot be, in any run of the service whatever. */
+/** Invariants that hold in every run of the service, whatever fails. */
 const rules = {
   'acknowledged and lost': ['C20', lost],
   'without a request': ['C20', unexplained],
@@ -37,7 +37,7 @@ const rules = {
   'hook state differs from the state table': ['C17', wronglyRemoved],
 } as const;
 
-/** Lays the history side by side. No fault is the promise kept. */
+/** Checks a history against all rules. An empty result means that every promise was kept. */
 export function check(history: History): readonly Fault[] {
   return (Object.keys(rules) as (keyof typeof rules)[]).flatMap((what) => {
     const [clause, find] = rules[what];
@@ -45,7 +45,7 @@ export function check(history: History): readonly Fault[] {
   });
 }
 
-/** How many faults of each kind there are; every kind is named, also those without any. */
+/** Number of faults by rule; rules without a fault are listed with 0. */
 export function countFaults(faults: readonly Fault[]): Record<string, number> {
   return Object.fromEntries(Object.keys(rules).map((what) => [what, faults.filter((one) => one.what === what).length]));
 }
@@ -53,8 +53,9 @@ export function countFaults(faults: readonly Fault[]): Record<string, number> {
 export const formatFault = ({ clause, what, says }: Fault): string => `${clause} ${what}: ${says}`;
 
 /**
- * A record that was acknowledged is there, or was deleted; one whose deletion was acknowledged is not, and that it was is. If two were told
- * that the same one is theirs, it was lost to the first, and its number given out again.
+ * C20: an acknowledged record exists or was deleted later; an acknowledged deletion removed the record and
+ * recorded an occurrence. If two clients were given the same id, the first record was lost and its id was
+ * issued again.
  */
 function lost({ calls, database }: History): string[] {
   const deleted = deletedIn(calls);
@@ -81,7 +82,10 @@ function lost({ calls, database }: History): string[] {
   ];
 }
 
-/** Every hook that lives has heard, with a 200, of all that its user caused since it was there. */
+/**
+ * Every live hook has received, with a 200, each occurrence that its user caused after the subscription was
+ * answered.
+ */
 function undelivered(history: History): string[] {
   const { calls, arrivals, database } = history;
   const causeOf = causes(history);
@@ -119,8 +123,8 @@ function notFetchable({ calls, arrivals }: History): string[] {
 }
 
 /**
- * What occurs is of whoever caused it; each arrival is of an occurrence of its hook's kind and user, and not of one that was
- * over before the hook was asked for.
+ * C14: an occurrence belongs to the user who caused it. Each notification is of an occurrence of its hook's
+ * kind and user that was not over before the subscription was requested.
  */
 function misdirected(history: History): string[] {
   const { calls, arrivals, database } = history;
@@ -137,7 +141,7 @@ function misdirected(history: History): string[] {
       const hook = hooks.get(path);
       const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
       if (isOfTest(history, one)) return false;
-      // What is nowhere is a phantom, and counted there.
+      // A notification without any record is counted as `delivered without a record`.
       if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
       const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
       const { answeredAt = Number.POSITIVE_INFINITY } = causeOf(fact) ?? {};
@@ -154,15 +158,14 @@ function malformed({ arrivals }: History): string[] {
 }
 
 /**
- * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it pending and
- * kept that answer from being written down, or because somebody asks for it: once for this delivery (X3), or for all that
- * was undelivered when its hook ended (X1). A test that failed does not come again either. Over a pause it comes again where it
- * was given up before its answer.
+ * C20: after its 200, or while it is in flight, a delivery is sent again only if a crash left it pending
+ * before the result was committed, if a pause outlasted the attempt, or on request: a redelivery (X3), or a
+ * restore of the hook (X1). A failed test is not retried either.
  */
 function unexplainedDuplicates(history: History): string[] {
   const { calls, arrivals, crashes, pauses = [] } = history;
   const isBetween = (earlier: Arrival, moment: number, later: Arrival) => earlier.at <= moment && moment <= later.at;
-  // What occurred once is one delivery to a hook, however often it is told.
+  // An occurrence is one delivery for each hook, however often it is sent.
   const found = [
     ...Map.groupBy(
       arrivals.filter((one) => !isOfTest(history, one)),
@@ -192,7 +195,7 @@ function unexplainedDuplicates(history: History): string[] {
       if (isLost || isRestored || isGivenUp(pauses, earlier)) continue;
       const request = requestTimes.findIndex((askedAt) => askedAt <= later.at);
       if (request < 0) found.push(describeDuplicate(history, earlier, later));
-      // What a crash or a pause has cut off was asked for all the same.
+      // An attempt that was cut off by a crash or a pause does not use up the request.
       else if (
         !later.isExcused &&
         !crashes.some((crash) => later.at <= crash.at && diedUnwritten(history, crash, later))
@@ -203,7 +206,7 @@ function unexplainedDuplicates(history: History): string[] {
   return found;
 }
 
-/** What was told, when and how it was answered, what has died since, and what these have left pending of it. */
+/** Both attempts, and the crashes between them with what each left pending. */
 function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arrival): string {
   const since = crashes.filter(({ at }) => earlier.at <= at && at <= later.at);
   const died = since.map(
@@ -212,7 +215,7 @@ function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arriva
   return `${later.path} ${later.deliveryId} at ${later.at}, answered ${later.answer}; before from ${earlier.at} to ${earlier.answeredAt}, answered ${earlier.answer}; died since: ${died.join(', ') || 'nothing'}`;
 }
 
-/** What was asked for is told once more, if its hook lives on (X1, X3). */
+/** X1, X3: a requested test or redelivery is sent if its hook stays live. */
 function ignoredRequests({ calls, arrivals, database }: History): string[] {
   const byDelivery = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
   const live = new Set(database.hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path));
@@ -229,7 +232,7 @@ function ignoredRequests({ calls, arrivals, database }: History): string[] {
     .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`);
 }
 
-/** From the answer to its DELETE on, nothing begins, until somebody asks for the hook again. */
+/** C13: no attempt starts after the response to a DELETE, unless the hook is restored or created again. */
 function deliveredAfterEnd({ calls, arrivals }: History): string[] {
   return arrivals
     .filter(({ path, at }) => {

@@ -2,28 +2,34 @@ import { MAX_COMMIT_DELAY_MS } from '../workload/observers.ts';
 import { MAX_IN_FLIGHT } from './delivery-checker.ts';
 import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './history.ts';
 
-/** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
+/**
+ * Maximum duplicates of a hook at a kill: 128 uncommitted results, plus the attempts in flight
+ * (C22).
+ */
 const MAX_DUPLICATES = 128 + MAX_IN_FLIGHT;
 
-/** What was answered longer ago than this should be written down, wherever there is enough of a processor. */
+/** Results are usually committed sooner than this after the response; later ones are counted separately. */
 const LATE_COMMIT_MS = 100;
 
-/** What its receiver heard more than once, and what may have been heard once more since a process was killed. */
+/** Duplicates that the receiver got, and the deliveries that the kills and pauses explain. */
 export type DuplicateCounts = {
-  /** 200s of a delivery beyond its first one. */
+  /** 200s of a delivery beyond the first one. */
   readonly again: number;
-  /** Told, and not answered yet, when a process was killed. */
+  /** Sent and not answered when a process was killed. */
   readonly inFlight: number;
-  /** Answered 200 by then, and not written down; and of these, what was answered more than 100 ms before. */
+  /** Answered 200 but not committed when a process was killed; and of these, answered more than 100 ms before. */
   readonly unwritten: number;
   readonly unwrittenLate: number;
-  /** Told, and given up after a pause before it was answered. */
+  /** Timed out after a pause before the receiver answered. */
   readonly givenUp: number;
-  /** What does not hold, a line each. */
+  /** Violations, one per line. */
   readonly broken: readonly string[];
 };
 
-/** Twice is told what was in flight when a process died, or had not been written down; so many of a hook, and no more. */
+/**
+ * C20: a delivery is duplicated only if it was in flight, or its result was not committed, when a process
+ * died. Each hook has a maximum.
+ */
 export function checkDuplicates(
   arrivals: readonly Arrival[],
   crashes: readonly Crash[],

@@ -10,13 +10,13 @@ import {
   type StoredHook,
 } from './history.ts';
 
-/** Whether somebody can have asked for what occurred, other than in ways that no ledger knows of. */
+/**
+ * Whether an occurrence of this kind always has a call in the history. Changes, for example, are not recorded
+ * there.
+ */
 const isExplainable = (kind: string): boolean => kinds[kind as Kind].hooks || isEnd(kind);
 
-/**
- * Whatever is there somebody has asked for, once: each record and each occurrence has a call that it is of, in the words of
- * that call, and no call has made two.
- */
+/** C20: each record and each occurrence has exactly one call that requested it, with the same word. */
 export function unexplained(history: History): string[] {
   const { calls, database } = history;
   const causeOf = causes(history);
@@ -52,8 +52,8 @@ const isOfKind = (record: string, { kind }: Occurring): boolean =>
   record.includes(`/v2${resourceTypes[kinds[kind].resourceType].collection}/`);
 
 /**
- * A hook that was acknowledged is there, for what and whom it was asked; it lives unless it was removed, or somebody asked for
- * its end; and what was acknowledged last of its end and its return is so.
+ * C12: an acknowledged hook exists with the requested kind and user. It is live unless the service ended it
+ * or a client requested its end; the last acknowledged end or restore applies.
  */
 export function hookDifferences({ calls, database }: History): string[] {
   const stored = Map.groupBy(database.hooks, ({ path }) => path);
@@ -85,7 +85,7 @@ function endDifferences(calls: History['calls'], { path, endedReason }: StoredHo
   const never = Number.POSITIVE_INFINITY;
   const restored = restores.filter(({ answeredAt }) => answeredAt !== undefined);
   const lastRestored = Math.max(Number.NEGATIVE_INFINITY, ...restored.map(({ askedAt }) => askedAt));
-  // What was answered before the last restore was asked for, that has undone.
+  // An end that was answered before the last acknowledged restore was requested is undone by it.
   const isUnexplained = (withUser: boolean) =>
     !ends.some(({ answeredAt = never, ...end }) => (end.withUser === true) === withUser && answeredAt >= lastRestored);
   if (endedReason === 'deleted' && isUnexplained(false)) return [`${path} is deleted, and nobody asked for that`];

@@ -32,11 +32,14 @@ export const nodes: ReliabilityTest = {
   execute,
 };
 
-/** What becomes of a node, how long its lanes may wait for the other, and how often it is done beside the others. */
+/**
+ * Ways to lose a node, the limit for the takeover of its hook queues, and how often each occurs in a round of
+ * losses.
+ */
 const LOSSES = {
   killed: { limitMs: 2_000, often: 2 },
   paused: { limitMs: 15_000, often: 1 },
-  /** Its lanes wait for it, and for nobody else. */
+  /** No takeover: the hook queues stay with the node. */
   'paused for seconds': { limitMs: undefined, often: 1 },
   partitioned: { limitMs: 15_000, often: 1 },
   'partitioned in a transaction': { limitMs: 15_000, often: 1 },
@@ -44,30 +47,36 @@ const LOSSES = {
 
 type Loss = keyof typeof LOSSES;
 
-/** Beside other tests, on processors that have to do with these, a killed one is at least never waited for as a silent one. */
+/**
+ * Takeover limit in the smoke run, which shares the CPUs with other tests. It is far below the limit for an
+ * unresponsive node, so a killed node is still told apart from it.
+ */
 const LIMIT_SHARED_MACHINE_MS = 4_000;
 
-/** What there is to be told at the moment of the loss: more than is in flight, so that a node could begin more. */
+/** Pending deliveries at the moment of the loss: more than are in flight, so that the lost node could start more. */
 const BACKLOG = 60;
 
-/** What a node that is cut off has in flight is answered then: by that time a hook of its lanes could be deleted, unacknowledged. */
+/**
+ * Responses to a partitioned node are delayed until then, so that a hook of its queues could be deleted
+ * without its acknowledgement.
+ */
 const RESPONSE_DELAY_MS = 300;
 
-/** So many pairs of nodes side by side: most of a round is waiting. */
+/** Pairs of nodes that run concurrently: most of a round is waiting. */
 const PAIRS = 4;
 
-/** So many losses, then a new database and new nodes. */
+/** Losses before a new database and new nodes are started. */
 const LOSSES_PER_PAIR = 20;
 
 const HOOKS = 6;
 
-/** So many of those that a node has are deleted at the moment of its loss, and one at least is not. */
+/** Hooks of the lost node that are deleted at the moment of the loss; at least one of its hooks is kept. */
 const DELETED = 2;
 
-/** A node that cannot reach the database may go on with what it has for so long, and no longer. */
+/** A node that cannot reach the database may deliver from its loaded queues for this long. */
 const LEASE_TTL_MS = 1_000;
 
-/** What cannot have been taken up by then is broken, and not waited for. */
+/** A hook queue that was not taken over by then is reported, not waited for. */
 const TAKEOVER_TIMEOUT_MS = 25_000;
 
 async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
@@ -106,7 +115,7 @@ async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
   return { counts: { ...summarize(tookMs), ...counts }, broken: [...broken, ...tooSlow(tookMs, count >= nodes.full)] };
 }
 
-/** The long ones first, so that none of them is waited for alone. */
+/** Longest losses first, so that no pair runs one of them alone at the end. */
 export function lossesOf(count: number): Loss[] {
   const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
   const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
@@ -119,7 +128,7 @@ type LossOptions = {
   readonly rng: SeededChance;
 };
 
-/** One loss, under the eyes of observers of its own. */
+/** One loss, with its own observers. */
 async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossOptions): Promise<Round> {
   const [older] = pair.nodes;
   if (older === undefined) throw new Error('there is no node');
@@ -135,20 +144,22 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
     const path = `/${round}-${index}`;
     hooks.set(path, await observers.subscribe(older.service, path, 'new_event'));
   }
-  // Whoever an event is made at takes up the lanes that it is pending for.
+  // The node that handles a write claims the hook queues of its pending deliveries.
   observers.routeTo(older.service);
   const { victim, other, queues } = await choose(pair, hooks);
   observers.routeTo(victim.service, other.service);
   await wait(100 + rng.below(300));
   await observers.untilAcknowledged(5);
-  // All of it is there before more is looked for: so a node that is cut off has it at hand, on every lane.
+  // All pending deliveries exist before the queues are loaded, so that a partitioned node has them in memory
+  // for every queue.
   const release = observers.holdResponses();
   await observers.burst(victim.service, BACKLOG);
   await release();
   await observers.whenBusy([...queues]);
   let answer = () => Promise.resolve();
   if (loss === 'partitioned') {
-    // A row that it had locked would keep a hook from being deleted, and hide that nobody waits for its word.
+    // A transaction in progress would lock rows and block the DELETE, which hides whether the DELETE waits
+    // for an acknowledgement of the node.
     answer = observers.holdResponses();
     observers.routeTo(other.service);
     await untilBetweenTransactions(pair.address, victim.name);
@@ -157,7 +168,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   const toDelete = [...queues].slice(1).slice(0, DELETED);
   const lost = Promise.withResolvers<void>();
   const ending = toDelete.map(async (path, index) => {
-    // One of them a little before the loss, the other right after it.
+    // One DELETE a little before the loss, the other right after it.
     if (index > 0) await lost.promise;
     return observers.unsubscribe(other.service, path, hooks.get(path) ?? '');
   });
@@ -165,7 +176,8 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   const lostAt = await injectLoss(loss, victim, () => {
     lost.resolve();
     observers.routeTo(other.service);
-    // These failures nobody hears of, or somebody whose lanes they are no more. The deleted ones have more to be told.
+    // The service does not learn of these failures, or learns of them on a node that no longer owns the
+    // queues. Deleted hooks keep pending deliveries.
     observers.failAll((path) => !toDelete.includes(path));
     void wait(RESPONSE_DELAY_MS).then(answer);
   });
@@ -174,7 +186,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
     await untilQuiet(pair.address, victim.name);
     return readCrash(pair.address, isLost);
   });
-  // Those that wait after a failure go on when that is over.
+  // Hooks that are in backoff continue later, so their takeover is not measured.
   const kept = [...queues].filter((path) => !toDelete.includes(path) && fates.get(path) === 0);
   const firstBy = (path: string) =>
     firstAttempt(observers.arrivals, { path, from: other.service.baseUrl, since: lostAt });
@@ -187,7 +199,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   observers.routeTo(other.service);
   await observers.stop();
   await untilDelivered(pair.address);
-  // What came too late has changed nothing of what the other counts.
+  // Late results of the lost node must not change the failure counts: the other node owns the hooks now.
   await observers.recordCrash(() => readCrash(pair.address, (path) => hooks.has(path)));
 
   const faults = check(observers.history(await readDatabase(pair.address, BASE), pair.calls));
@@ -214,10 +226,10 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   return { counts, tookMs, broken };
 }
 
-/** Does it; answers since when the node is lost. */
+/** Causes the loss; returns its time. */
 async function injectLoss(loss: Loss, { service, proxy }: ClusterNode, onLost: () => void): Promise<number> {
   if (loss !== 'killed' && loss !== 'paused') {
-    // In the middle of a settlement, whose locks the database would keep for as long as the node is silent.
+    // In the middle of committing results: PostgreSQL would keep the row locks as long as the node is silent.
     if (loss === 'partitioned in a transaction') await proxy.silenceAfter('delivered');
     else proxy.silence();
     const at = performance.now();
@@ -231,7 +243,7 @@ async function injectLoss(loss: Loss, { service, proxy }: ClusterNode, onLost: (
   return at;
 }
 
-/** Two nodes again; answers from when on the one that was lost may begin nothing on what it had. */
+/** Restores two nodes. Returns the time from which on the lost node must not start attempts of its former hooks. */
 async function recover(loss: Loss, victim: ClusterNode, pair: Pair): Promise<number> {
   const recoveredAt = performance.now();
   if (loss === 'killed') {
@@ -245,7 +257,7 @@ async function recover(loss: Loss, victim: ClusterNode, pair: Pair): Promise<num
     (now) => now.length === 2,
     QUIESCE_TIMEOUT_MS,
   );
-  // It has come back as the younger one.
+  // The returning node counts as the younger one.
   pair.nodes = [...pair.nodes.filter((one) => one !== victim), victim];
   return recoveredAt;
 }
@@ -275,7 +287,7 @@ function summarize(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string,
   );
 }
 
-/** Those losses whose lanes waited for too long. */
+/** Losses whose takeover took too long. */
 export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isMachineExclusive: boolean): string[] {
   return [...tookMs].flatMap(([loss, all]) => {
     const p99 = percentile(

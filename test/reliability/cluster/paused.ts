@@ -11,7 +11,7 @@ const HOOKS = 6;
 
 export type PauseOptions = { readonly round: number; readonly rng: SeededChance };
 
-/** What a round came to. */
+/** Result of one round. */
 export type Round = {
   readonly counts: Record<string, number>;
   readonly tookMs: readonly number[];
@@ -19,8 +19,8 @@ export type Round = {
 };
 
 /**
- * One node is paused for longer than an attempt may take, and not for so long that the other one takes its lanes up: it goes
- * on with them, holds the pause against no target, and begins nothing on a hook that was deleted meanwhile.
+ * Pauses one node for longer than an attempt may take, but not long enough for a takeover. It keeps its hook
+ * queues, counts no failure because of the pause, and starts nothing for a hook that was deleted meanwhile.
  */
 export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: PauseOptions): Promise<Round> {
   const [older] = pair.nodes;
@@ -51,7 +51,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: Pau
   observers.recover();
   await observers.stop();
   await untilDelivered(pair.address);
-  // What the database counts is held against what may be.
+  // The checker compares the failure counts in the database with those that are possible.
   await observers.recordCrash(() => readCrash(pair.address, (path) => hooks.has(path)));
 
   const history = observers.history(await readDatabase(pair.address, BASE), pair.calls);

@@ -37,23 +37,23 @@ export const backups: ReliabilityTest = {
   execute: (run) => runInShards(run, { maxPerShard: BACKUPS_PER_RUN, postgresShare: 0.3 }, runShard),
 };
 
-/** So many backups of one service, before it is stopped and they are restored. */
+/** Backups of one service before it is stopped and they are restored. */
 const BACKUPS_PER_RUN = 10;
 
-/** What there is at least before the first of them, so that none is over in no time. */
+/** Records before the first backup, so that a backup takes long enough to overlap with writes. */
 const RECORDS_BEFORE = 150;
 
-/** A place that backups are made at, and how one is made there and brought back. */
+/** How backups of a database are made and restored. */
 type BackupMethod = {
   readonly address: string;
   make(number: number): Promise<string>;
-  /** Answers where the restored database is. */
+  /** Returns the address of the restored database. */
   restore(context: Cleanup, backup: string, number: number): Promise<string>;
 };
 
 async function backupMethodFor(context: Cleanup, store: TestStore): Promise<BackupMethod> {
   if (store.name === 'PostgreSQL') {
-    // What is copied needs the log from its beginning.
+    // The WAL must reach back to the start of the backup.
     const server = await startPostgres({ settings: ['wal_keep_size=256MB'] });
     atEnd(context, server.stop);
     return onPostgres(context, server);
@@ -75,12 +75,12 @@ async function backupMethodFor(context: Cleanup, store: TestStore): Promise<Back
   };
 }
 
-/** Its own means: a copy of its files while it runs, with the log that makes it whole. */
+/** PostgreSQL: a base backup of the running server, with the WAL that makes it consistent. */
 function onPostgres(context: Cleanup, server: PostgresServer): BackupMethod {
   return {
     address: server.address,
     async make(number) {
-      // Beside it, where its user may go.
+      // Next to the data folder, where the system user of the server may write.
       const to = `${server.folder}-backup-${number}`;
       atEnd(context, () => rmSync(to, { recursive: true, force: true }));
       await copyWhileRunning(server, to);
@@ -95,7 +95,7 @@ function onPostgres(context: Cleanup, server: PostgresServer): BackupMethod {
   };
 }
 
-/** Backups under load, the end of the service that they are of, and then one restore after the other. */
+/** Makes backups under load, stops the service, then restores and checks one backup after the other. */
 async function runShard({ context, store, times, random }: Shard): Promise<PartialResult> {
   const place = await backupMethodFor(context, store);
   const service = await startServiceProcess(context, place.address, WATCHED);
@@ -112,7 +112,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
-  // Behind the first entry: what follows it is in every backup.
+  // Position after the first entry: later entries are in every backup.
   const { next: cursor } = await feedAt(service, '?limit=1');
   observers.recover();
   await observers.stop();
@@ -159,13 +159,16 @@ type RestoreContext = {
   readonly number: number;
   readonly observers: Observers;
   readonly headers: Endpoint['headers'];
-  /** The ids of all events that there have ever been. */
+  /** Ids of all events ever created. */
   readonly issued: number[];
-  /** From before the restore. */
+  /** A cursor issued before the restore. */
   readonly cursor: string;
 };
 
-/** Restores one, looks at it, starts a service on it, and waits for all that it owes; then makes something new. */
+/**
+ * Restores one backup, checks its content, starts a service on it, waits for all pending deliveries, and
+ * creates a new record.
+ */
 async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<PartialResult> {
   const { place, one, number, observers, headers, cursor } = coming;
   const failed = (error: unknown) => ({ broken: [`C20 no restore: ${error}`] });
@@ -187,7 +190,7 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   const unexpected = [...told].filter((deliveryId) => !pending.includes(deliveryId));
   broken.push(...unexpected.map((deliveryId) => `C20 told and not pending in the backup: ${deliveryId}`));
   const endpoint = { baseUrl: service.baseUrl, headers };
-  // What is kept from before is not shown: nobody could log where in it they are.
+  // X2: the feed is empty after a restore, since positions from before are not issued again.
   const empty = await feedAt(endpoint);
   broken.push(...(await createAfterRestore({ ...coming, address, baseUrl: service.baseUrl })));
   const [old, since] = await Promise.all([
@@ -216,7 +219,10 @@ async function feedAt({ baseUrl, headers }: Endpoint, query = '') {
   return { status: answer.status, data, next };
 }
 
-/** C5: what is made after a restore has ids that nothing ever had, before the restore or in another one. */
+/**
+ * C5: records created after a restore get ids that were never issued before, neither before the restore nor
+ * in another one.
+ */
 async function createAfterRestore({
   observers,
   headers,
@@ -239,7 +245,7 @@ async function createAfterRestore({
   return broken;
 }
 
-/** The ids of all events that clients were answered. */
+/** The ids of all events in the responses to clients. */
 function eventsIn(calls: readonly Call[]): number[] {
   const ids = calls.map((call) => /\/v2\/events\/(\d+)$/.exec('record' in call ? (call.record ?? '') : '')?.[1]);
   return ids.filter((id) => id !== undefined).map(Number);

@@ -19,43 +19,46 @@ import {
   WATCHED,
 } from '../workload/observers.ts';
 
-/** What hooks are told of: two of the same, so that one telling can be lost without the other. */
+/** Two hooks of the same kind, so that a lost delivery of one shows against the other. */
 const hookKinds = ['new_event', 'new_event', 'new_client'] as const;
 
-/** What a start rejects with that was killed, whether it had said where it is by then or not. */
+/** Error of a start that was killed, whether it had reported its address by then or not. */
 export const KILLED = 'The service did not start. ';
 
-/** Whoever was killed as hooks were made at it has ended by then. */
+/** Maximum time until the exit of a process that was killed while hooks were created. */
 const EXIT_TIMEOUT_MS = 1_000;
 
-/** A service that ends and is started again on one database, over and over, and its observers. */
+/** Starts and kills a service on one database, over and over, and observes it. */
 export type CrashLoop = {
   readonly observers: Observers;
-  /** Starts it, and lets clients through. Rejects where it does not come up; that is a fault unless it is meant. */
+  /**
+   * Starts the service and lets clients through. Rejects if it does not start, which is a fault unless one is
+   * injected.
+   */
   start(meant?: StartFault): Promise<Started>;
-  /** It has died: nobody is let through, and what it has left is looked at. */
+  /** Records that the service has died: stops the clients and inspects the database. */
   recordCrash(when: string): Promise<void>;
   /**
-   * Does it all, with a service that is left running; then lets what is pending be told, stops it, and lays the history side by
-   * side. What broke off is a fault like any other.
+   * Runs `work`, which leaves a service running; waits until everything pending is delivered, stops the
+   * service and checks the history. An exception in `work` counts as a fault.
    */
   runAndCheck(work: () => Promise<void>): Promise<LoopResult>;
 };
 
-/** What some loop came to, in the words of a figure. */
+/** Counters and violations of one crash loop. */
 export type LoopResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
-/** A start that something is done to: what stands before its command, what else is in its environment. */
+/** A fault injected into a start: a command that wraps the service, more environment variables. */
 export type StartFault = {
   readonly runBy?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 };
 
 export type CrashLoopOptions = {
-  /** What `--database` takes. */
+  /** Value of `--database`. */
   readonly database: string;
   readonly random: SeededChance;
-  /** Another source than this one. */
+  /** Starts another copy of the source. */
   readonly startProcess?: typeof startOurs;
   readonly environment?: Readonly<Record<string, string>>;
 };
@@ -73,7 +76,10 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
   let asked = 0;
   atEnd(context, () => service?.process.kill('SIGKILL'));
 
-  /** Makes the hooks at the first one that loop for so long; whoever died before it said its key is asked for another. */
+  /**
+   * Creates the hooks as soon as a service lives long enough. If the first service died before it printed its
+   * key, another key is created.
+   */
   async function endpointOf({ baseUrl, domain, key }: Started): Promise<Endpoint> {
     headers ??= domain === undefined || key === undefined ? await anotherKey(database) : { domain, key };
     for (let [kind] = unsubscribedKinds; kind !== undefined; [kind] = unsubscribedKinds) {
@@ -123,7 +129,7 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
       observers.routeTo();
       await inspectDatabase(database, async (found, copy) => {
         integrityFaults.push(...found.map((line) => `${when}: ${line}`));
-        // Before there was a hook nobody was told, and there may be no tables yet.
+        // Without a hook nothing is delivered, and the tables may not exist yet.
         if (endpoint !== undefined) crashes.push(await observers.recordCrash(() => readCrash(copy)));
       });
     },

@@ -38,20 +38,23 @@ export const kills: ReliabilityTest = {
   execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_RUN, postgresShare: 0.3 }, runShard),
 };
 
-/** So many kills, then a new database: what is compared stays small. */
+/** Kills before a new database is created, so that the final comparison stays small. */
 const KILLS_PER_RUN = 50;
 
-/** One pause in so many strikes, the first of them soon. */
+/** Every 10th cycle has a pause, the first one early. */
 const PAUSES_ONE_IN = 10;
 const PAUSE_AT = 4;
 
-/** How long a service lives at least and, if something was written by then, at most. On PostgreSQL a start waits for the lanes of the dead. */
+/**
+ * Uptime before a kill, in milliseconds: minimum, and maximum once enough is acknowledged. On PostgreSQL a
+ * start waits for the leases of the dead process.
+ */
 const UPTIME_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
 
-/** Records that clients are answered 201 for before a service is killed. */
+/** Records that are acknowledged before a service is killed. */
 const MIN_ACKNOWLEDGED = 5;
 
-/** The last life of a runShard is so long that whatever it was answered at its beginning is written down at its end. */
+/** Uptime before the last kill of a shard: results from its beginning must be committed by then. */
 const LAST_UPTIME_MS = MAX_COMMIT_DELAY_MS + 1_000;
 
 const hooks = [
@@ -60,7 +63,7 @@ const hooks = [
   ['/clients', 'new_client'],
 ] as const;
 
-/** What is killed, and on which databases. The more often it stands here, the more often it is done. */
+/** Processes to kill on each database; repeated entries are more likely. */
 type KillTarget = 'service' | 'starting' | 'database' | 'shutdown' | 'both';
 const KILL_TARGETS: Readonly<Record<TestStore['name'], readonly KillTarget[]>> = {
   SQLite: ['service', 'service', 'service', 'starting'],
@@ -76,7 +79,7 @@ const COUNTER_NAMES: Readonly<Record<KillTarget, string>> = {
 
 type Counts = Record<string, number>;
 
-/** A service on a database of its own, and everything that is done to both. */
+/** A service on its own database, with its observers. */
 type Fixture = {
   readonly address: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -105,7 +108,8 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
     );
     crashes.push(...left);
     const [death] = left;
-    // Where the service lives on without its database, nobody looks what is pending: that is counted apart.
+    // A service that survives the death of its database leaves nothing to inspect, so these kills are counted
+    // separately.
     const isCounted = death !== undefined && death.pending.size > 0;
     if (isCounted || death === undefined) counts[COUNTER_NAMES[target]] = (counts[COUNTER_NAMES[target]] ?? 0) + 1;
     if (isCounted) counts['kills with pending deliveries'] = (counts['kills with pending deliveries'] ?? 0) + 1;
@@ -114,7 +118,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
 }
 
 async function setUp(context: Cleanup, store: TestStore, random: SeededChance): Promise<Fixture> {
-  // One of its own, that may be killed.
+  // Its own server, which may be killed.
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
   const address = server?.address ?? (await store.database(context));
@@ -131,7 +135,10 @@ async function setUp(context: Cleanup, store: TestStore, random: SeededChance): 
 
 const endpointOf = ({ service: { baseUrl }, headers }: Fixture): Endpoint => ({ baseUrl, headers });
 
-/** One life and its end: what each death of a service has left; none where it went on without its database. */
+/**
+ * Lets the service run, then kills. Returns what each death of a service left; empty if only the database was
+ * killed.
+ */
 async function kill(
   fixture: Fixture,
   target: KillTarget,
@@ -143,7 +150,8 @@ async function kill(
   observers.routeTo(endpointOf(fixture));
   await wait(least + rng.below(most - least));
   await observers.untilAcknowledged(MIN_ACKNOWLEDGED);
-  // Struck in this very moment: what is not answered is pending, also where nobody can look at what is left.
+  // The kill follows immediately, so an unanswered delivery is pending even where the database cannot be
+  // inspected.
   await observers.whenBusy();
   if (target === 'database' || target === 'shutdown') {
     await server?.crash(target === 'database' ? 'SIGKILL' : 'SIGQUIT');
@@ -172,7 +180,7 @@ async function kill(
   return crashes;
 }
 
-/** Paused with something in flight; then it works as before. */
+/** Pauses the process with deliveries in flight and waits until it works again. */
 async function pauseAtWork(fixture: Fixture): Promise<Pause> {
   const { observers, service } = fixture;
   observers.routeTo(endpointOf(fixture));
@@ -192,7 +200,7 @@ function afterCrash({ observers, address }: Fixture, killedAt: number): Promise<
 
 type Interruptions = { readonly crashes: readonly Crash[]; readonly pauses: readonly Pause[] };
 
-/** Lets everything be told, stops, and lays the history side by side. */
+/** Waits until everything is delivered, stops the service and checks the history. */
 async function compare(fixture: Fixture, ends: Interruptions, counts: Counts): Promise<PartialResult> {
   const { crashes, pauses } = ends;
   const { observers, address, service } = fixture;

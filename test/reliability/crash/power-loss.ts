@@ -21,14 +21,14 @@ export const power: ReliabilityTest = {
   execute,
 };
 
-/** So many cuts, then a new disk: what is compared stays small. */
+/** Power cuts before a new disk is created, so that the final comparison stays small. */
 const POWER_CUTS_PER_RUN = 50;
 
-/** The control run has one cut for so many, and at least these. */
+/** The control run has one cut for every 20, and at least 5. */
 const CONTROL_ONE_IN = 20;
 const MIN_CONTROL_LOSSES = 5;
 
-/** What the control run leaves out, by a mistake in a copy of the source or by a setting of the server. */
+/** Settings of the control run: a seeded bug in a copy of the source, or a setting of the server. */
 const withoutFlush = { SQLite: 'synchronous=NORMAL', PostgreSQL: 'synchronous_commit=off' } as const;
 const CONTROL_BUG = 'a commit is not flushed to the disk';
 
@@ -43,7 +43,7 @@ async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
     const found = await runInShards(name, count, random, (line) => log(`${name}: ${line}`));
     for (const [what, number] of Object.entries(found.counts)) counts[`${name}: ${what}`] = number;
     broken.push(...found.broken.map((line) => `${name}: ${line}`));
-    // What fails as it is needs no control run to show that it can.
+    // A run that already fails needs no control run.
     if (found.broken.length > 0) continue;
     const lost = await lossesWithoutFlush(
       name,
@@ -76,7 +76,7 @@ async function runInShards(name: Name, all: number, random: SeededChance, log: R
   return { counts, broken };
 }
 
-/** What the same finds where nothing is flushed before an answer. */
+/** Acknowledged records that the same run loses if commits are not flushed. */
 async function lossesWithoutFlush(name: Name, cuts: number, random: SeededChance): Promise<number> {
   const lost = async (more: Pick<PowerCutRun, 'settings' | 'loop'>) => {
     const { counts } = await within((context) => runPowerCuts(context, { name, cuts, random: random.fork(), ...more }));

@@ -14,7 +14,7 @@ import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { readCrash, readDatabase, untilDelivered, untilQuiet } from '../workload/observers.ts';
 import { PAUSED, pause } from './pauses.ts';
 
-/** R5: hooks end at the third failure in a row or the first 401, whatever their receivers do, over kills too. */
+/** R5: hooks end at the third failure in a row or the first 401, with random receivers, also across kills. */
 export const removal: ReliabilityTest = {
   id: 'R5',
   name: 'removal',
@@ -26,29 +26,29 @@ export const removal: ReliabilityTest = {
   execute,
 };
 
-/** So many scripts on one database. */
+/** Hooks, and so scripts, on one database. */
 const HOOKS = 500;
 const EVENTS = 6;
 const KILLS = 3;
 
-/** It is paused once, among its first kills, while most receivers have something to be told. */
+/** The pause comes before this kill, while most receivers have pending deliveries. */
 const PAUSED_BEFORE_KILL = 1;
 
-/** How many requests are under way at once. */
+/** Concurrent requests. */
 const CONCURRENCY = 16;
 
 /**
- * Nothing begins within a wait of a failure; what comes so soon was begun before the failure was heard of, however slow
- * this machine is.
+ * No retry starts within a backoff. An attempt that arrives sooner after a failure had started before the
+ * service knew the failure, however slow the machine is.
  */
 const RETRY_WAITS = '2s,2200ms';
 const WAITS_MS = [2_000, 2_200];
 const MAX_RESULT_DELAY_MS = 1_990;
 
-/** What was answered so long before a killed process was gone may not have been written down. */
+/** A process that is killed within this time after a response may lose the result. */
 const MAX_COMMIT_DELAY_MS = 10_000;
 
-/** What a target does, attempt by attempt: the likelier, the oftener it stands here. */
+/** Actions of a target, one for each attempt; repeated entries are more likely. */
 const actions = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
 const MAX_SCRIPT_LENGTH = 7;
 const MAX_RESPONSE_MS = 12;
@@ -58,7 +58,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const rng = stores.map(() => random.fork());
-  // Most of it is waiting: both at once.
+  // Most of the time is waiting, so both databases run concurrently.
   await Promise.all(stores.map((store, index) => runStore(store, index)));
   return { counts, broken };
 
@@ -93,7 +93,7 @@ const isInFlightAt =
   ({ at, answeredAt = at }: Arrival) =>
     at <= stoppedAt && answeredAt >= stoppedAt;
 
-/** Plays so many scripts to one service, which is killed now and then; answers what everybody knows in the end. */
+/** Runs the scripts against one service that is killed several times; returns the history. */
 async function runScripts(context: Cleanup, store: TestStore, hooks: number, random: SeededChance): Promise<History> {
   const address = await store.database(context);
   const port = await freePort();
@@ -160,7 +160,7 @@ async function runConcurrently(count: number, work: (index: number) => Promise<v
   await Promise.all(Array.from({ length: CONCURRENCY }, worker));
 }
 
-/** Targets that do as their scripts log, and then answer 200; and what they saw. */
+/** Receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
 async function startReceiver(context: Cleanup, random: SeededChance) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
   const beginnings = new Beginnings();
@@ -203,9 +203,9 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
       for await (const chunk of request.setEncoding('utf8')) body += chunk;
       await wait(takesMs);
     } catch {
-      // Its sender is gone.
+      // The sender is gone.
     }
-    // Before its sender can have heard of it.
+    // Taken before the sender can know of the response.
     answeredAt = performance.now();
     if (action === 'reset') response.socket?.resetAndDestroy();
     else response.writeHead(action, action === 302 ? { location: '/elsewhere' } : {}).end();
@@ -223,7 +223,10 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
     url,
     arrivals: arrivals as readonly Arrival[],
     close,
-    /** Resolves when whoever had connected by now is known of, with that moment: whom a kill since then cut off ends with it. */
+    /**
+     * Resolves when every connection accepted so far is recorded, with that time. Attempts that a kill cut
+     * off since `killedAt` end at that time.
+     */
     async catchUp(killedAt: number) {
       const at = await heardAll(url);
       for (const one of arrivals) {
@@ -232,7 +235,7 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
       }
       return at;
     },
-    /** Resolves when so many more were heard, or when nothing more comes. */
+    /** Resolves after that many more arrivals, or when nothing has arrived for a while. */
     waitForArrivals: (more: number) =>
       Promise.race([
         new Promise<void>((resolve) => waiting.push({ count: arrivals.length + more, resolve })),
@@ -241,5 +244,5 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
   };
 }
 
-/** A kill comes at the latest so long after the one before. */
+/** Maximum time between two kills. */
 const QUIET_MS = 1_500;

@@ -26,19 +26,19 @@ export const stops: ReliabilityTest = {
   execute,
 };
 
-/** So many stops, then a new database: what is compared stays small. */
+/** Stops before a new database is created, so that the final comparison stays small. */
 const STOPS_PER_RUN = 40;
 
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * A connection that nothing came on for a while after a stop began is closed; a request that is sent at that very moment was
- * never taken, and no server can answer it. What is asked before this arrives before any is closed, also where the client
- * is kept busy by others between asking and sending.
+ * Idle connections are closed a while after a stop begins. A request sent at that very moment was never
+ * accepted, and no server can answer it. Requests that were started earlier than this after the stop arrive
+ * before any connection is closed, even if the client process is delayed between measuring and sending.
  */
 const MIN_OPEN_MS = 50;
 
-/** How many nodes there are: so many as can share a database, so that somebody always answers. */
+/** Nodes: as many as can share the database, so that one always answers. */
 const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
 
 async function execute(run: Run): Promise<RunResult> {
@@ -70,7 +70,7 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   };
 
   for (let time = 0; time < times; time += 1) {
-    // Whoever calls goes on calling the one that stops, as long as that takes a connection.
+    // Clients keep calling the stopping node as long as it accepts requests.
     observers.routeTo(...nodes);
     await wait(50 + random.below(250));
     await observers.untilAcknowledged(10);
@@ -104,7 +104,7 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   return { counts, broken };
 }
 
-/** What is wrong with how a service has ended. */
+/** Faults in the exit of a service. */
 export function exitFaults(exitCode: number | null, ms: number): string[] {
   return [
     ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
@@ -112,7 +112,7 @@ export function exitFaults(exitCode: number | null, ms: number): string[] {
   ];
 }
 
-/** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
+/** C20: with another node, or after the restart, every accepted request is answered and none is rejected. */
 export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'newcomerAt'>): string[] {
   return [
     ...unanswered.map(
@@ -124,21 +124,22 @@ export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'n
   ];
 }
 
-/** What is known when all is over. */
+/** State at the end of the run. */
 type RunEnd = Pick<Tally, 'newcomerAt'> & {
   readonly stoppedAt: readonly number[];
   readonly database: Pick<Database, 'records'>;
 };
 
-/** Sent when its connection was about to be closed, and nothing has come of it. */
+/** Whether a request was sent while its idle connection was being closed, and had no effect. */
 export function wasTooLate({ call, onReusedConnection }: Unanswered, after: RunEnd): boolean {
   const sinceMs = sinceLastStop(call, after);
   return onReusedConnection && sinceMs >= MIN_OPEN_MS && sinceMs <= STOP_TIMEOUT_MS && hadNoEffect(call, after);
 }
 
 /**
- * Connected between the last look for newcomers and the end of listening, and nothing has come of it: the system resets it, and
- * no service can help that. They are accepted in turn: whoever was, and was dropped, has been overtaken by nobody but the last.
+ * Whether a request connected between the last accept and the close of the listener, and had no effect: the
+ * system resets such a connection, and no service can prevent that. Connections are accepted in order, so no
+ * later request of that node was answered.
  */
 export function wasNeverAccepted({ call, onReusedConnection, at }: Unanswered, after: RunEnd): boolean {
   const isBehindAll = call.askedAt > (after.newcomerAt.get(at) ?? 0);
@@ -147,7 +148,7 @@ export function wasNeverAccepted({ call, onReusedConnection, at }: Unanswered, a
   );
 }
 
-/** Infinite for what was asked before any stop. */
+/** Infinite for a request before any stop. */
 function sinceLastStop({ askedAt }: Call, { stoppedAt }: RunEnd): number {
   return askedAt - (stoppedAt.findLast((at) => at <= askedAt) ?? Number.NEGATIVE_INFINITY);
 }

@@ -6,13 +6,16 @@ import { killedAtCommits } from './syscall-faults/commits.ts';
 import { formatRow, rows, runRow } from './syscall-faults/rows.ts';
 import { injectionLacks } from './syscall-faults/strace.ts';
 
-/** In the quick form the service kills itself at its commits, which takes no tool; beyond it, strace does more. */
+/**
+ * Count of the smoke run. There the service kills itself at its commits, which needs no tool; larger counts
+ * use strace as well.
+ */
 const QUICK = 20;
 
-/** Beyond so many commits, nothing happens that has not happened before. */
+/** Later commits repeat what has already been tested. */
 const MAX_COMMITS = 200;
 
-/** What does not hold is said at once, where it does not: that much of each kind of call. */
+/** Maximum faults printed per kind of system call while the test runs. */
 const MAX_REPORTED = 5;
 
 export const injection: ReliabilityTest = {
@@ -57,7 +60,7 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
   return { counts: { ...counts, ...inOrder(places) }, broken };
 }
 
-/** Two rows at a time end in any order. */
+/** The rows run concurrently and end in any order. */
 function inOrder(places: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(places).sort(([a], [b]) => a.localeCompare(b)));
 }

@@ -11,7 +11,7 @@ import { startTarget, type Target } from '../../kit/target.ts';
 import { type Trace, tracedAttempt } from '../../kit/traced.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 
-/** R6: hooks end in the midst of what they are told of, at one node or another, and from then on hear nothing. */
+/** R6: hooks end during a delivery, on one of two nodes, and receive nothing afterwards. */
 export const deletion: ReliabilityTest = {
   id: 'R6',
   name: 'deletion',
@@ -23,21 +23,21 @@ export const deletion: ReliabilityTest = {
   execute,
 };
 
-/** So many races are run at once. */
+/** Concurrent races. */
 const CONCURRENCY = 24;
 
-/** How many of the hooks of a user who is deleted. */
+/** Hooks of each user that is deleted. */
 const HOOKS_PER_USER = 3;
 
-/** Of what the races are about there has to be something. */
+/** Counter that must not stay 0: without deliveries in flight the races show nothing. */
 const IN_FLIGHT = 'in flight when the hook ended';
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-/** An end: of which hooks, and from which moment on nothing may begin. */
+/** The end of some hooks: their paths, and the time from which on no attempt may start. */
 type Ended = { readonly paths: readonly string[]; readonly at: number };
 
-/** Where races are run: a database, so many nodes on it, and a share of the races. */
+/** A database, a number of nodes, and the share of the races that run there. */
 type Setup = {
   readonly store: TestStore;
   readonly nodes: 1 | 2;
@@ -45,7 +45,7 @@ type Setup = {
   readonly share: number;
 };
 
-/** Without LISTEN a node hears of an end with its next beat alone, and each round takes as long. */
+/** Without LISTEN a node learns of an end only with its next heartbeat, so each round takes that long. */
 const setupsFor = (stores: readonly TestStore[]): readonly Setup[] =>
   stores.flatMap((store): Setup[] =>
     store.name === 'SQLite'
@@ -77,7 +77,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   return { counts, broken };
 }
 
-/** What attempts came to, beside when they began: a target answers 401 when it is told to. */
+/** Records when attempts start and when a 401 becomes known; paths in `unauthorized` answer 401. */
 function traceAttempts(): {
   attempt: Attempt;
   traceOf(path: string): Trace;
@@ -93,7 +93,7 @@ function traceAttempts(): {
     async attempt(order) {
       const outcome: Outcome = await attempt(order);
       const path = new URL(order.target).pathname;
-      // From the next turn on the engine knows of it.
+      // The dispatcher handles the result in the next event-loop iteration.
       if (outcome.kind === 'answered' && outcome.status === 401) {
         setImmediate(() =>
           refusedAt.set(path, Math.min(refusedAt.get(path) ?? Number.POSITIVE_INFINITY, performance.now())),
@@ -133,7 +133,7 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
   }
   writing = false;
   await Promise.all(writers);
-  // Whoever could still begin something would do it now.
+  // One more event, so that a node that still could start an attempt for an ended hook does so now.
   await callers[0]?.carillon.events.create(event);
   await Promise.all(nodes.map((node) => node.stop()));
   const { broken, inFlight } = checkRaces(ended, tracer.traceOf, target);
@@ -158,18 +158,18 @@ type RaceContext = {
   readonly random: SeededChance;
 };
 
-/** One race: hooks are made, told, and ended, each as chance has it; answers when they had ended. */
+/** One race: creates, delivers to and ends hooks at random times. Returns when they had ended. */
 async function endOne(field: RaceContext, name: string): Promise<Ended> {
   const { one, other, owner, tracer, random } = field;
   const drawn = random.below(8);
   const turns = random.below(8);
-  // Made at one node, and ended at the other mostly.
+  // Usually created on one node and ended on the other.
   const [maker, remover] = random.below(4) === 0 ? [other, one] : [one, other];
   if (drawn === 0) return endUser(field, name, turns);
   const path = `/${name}`;
   const { carillon } = personAt(maker, owner);
   const { id } = await carillon.hooks.create({ target_url: field.target.at(path), event: 'new_event' });
-  // Some while their lane is on its way to a node for the first time.
+  // Some races begin while the hook queue is being leased for the first time.
   if (random.below(2) === 0 || drawn === 1) await waitForAttempt(field, path);
   for (let turned = 0; turned < turns; turned += 1) await turn();
   if (drawn === 1) {
@@ -185,7 +185,7 @@ async function endOne(field: RaceContext, name: string): Promise<Ended> {
   return { paths: [path], at: performance.now() };
 }
 
-/** C23: with a user end all hooks of theirs, in the midst of what they do. */
+/** C23: deleting a user ends all hooks of that user, also during deliveries. */
 async function endUser(field: RaceContext, name: string, turns: number): Promise<Ended> {
   const { one, other, owner, target } = field;
   const user = await one.user(owner, 'member');
@@ -205,9 +205,9 @@ function waitForAttempt({ tracer }: RaceContext, path: string): Promise<unknown>
 }
 
 /**
- * C13, twice over. By the sender, exactly: no attempt begins after the moment at which the 200 was here; both are read off one
- * clock in one process. By the receiver, which cannot know that moment: what arrived after it is no more than what had been
- * connected before it and had not arrived yet.
+ * C13, checked from both sides. Sender: no attempt starts after the 200 of the DELETE arrived; both times are
+ * of one clock in one process. Receiver: arrivals after that time are at most the connections that were open
+ * before it and had not arrived yet.
  */
 export function checkRaces(
   ended: readonly Ended[],

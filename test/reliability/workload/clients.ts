@@ -5,28 +5,28 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Call } from '../checker/history.ts';
 
-/** What has not answered by then does not answer: a process that stands still, for one. */
+/** A request without a response after this time is given up, for example because the process is paused. */
 const RESPONSE_TIMEOUT_MS = 30_000;
 
-/** A service that acknowledges nothing for so long does not work. */
+/** Maximum time without any acknowledgement. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** A way into the service: where it listens, and with what somebody calls. */
+/** Base URL and credentials of a caller. */
 export type Endpoint = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
+/** Result of a request: a response; no response, so that only the database shows the effect; or no connection. */
 export type Reply = Response | Silence | 'not taken';
 type Response = { readonly status: number; readonly data: Record<string, string> } & ConnectionInfo;
 
-/** Nothing was heard, and why. */
+/** No response, and the error. */
 export type Silence = { readonly why: string } & ConnectionInfo;
 
-/** Whether it went over a connection that was kept from before, which may have ended while the request was on its way. */
+/** Whether the request used a kept-alive connection, which may have been closed while the request was sent. */
 type ConnectionInfo = { readonly onReusedConnection: boolean };
 
 export const isResponse = (reply: Reply): reply is Response => reply !== 'not taken' && 'status' in reply;
 
-/** One request, on a connection that is kept where there is an agent for it. */
+/** Sends one request, over a kept-alive connection if there is an agent. */
 export function send(
   { baseUrl, headers }: Endpoint,
   [method, path]: readonly [method: string, path: string],
@@ -55,55 +55,55 @@ async function read(response: IncomingMessage): Promise<Omit<Response, 'onReused
     const json = JSON.parse(body);
     return { status, data: json.data ?? json };
   } catch {
-    // It is an answer all the same: what it says is missed where it is looked for.
+    // Still a response; fields that are missing are found where they are needed.
     return { status, data: { body } };
   }
 }
 
-/** A request without an answer, and where it was asked. */
+/** A request without a response, with the base URL it was sent to. */
 export type Unanswered = Silence & { readonly call: Call; readonly at: string };
 
-/** How many of a client's requests came to what, beside those that its ledger names. */
+/** Counters of the requests, in addition to the calls in the history. */
 export type Tally = {
   acknowledged: number;
-  /** There was a connection, and it broke before the answer. */
+  /** The connection broke before the response. */
   readonly unanswered: Unanswered[];
-  /** When the last request was asked that brought its own connection along and was answered, by where. */
+  /** By base URL: when the last request was sent that opened its own connection and was answered. */
   readonly newcomerAt: Map<string, number>;
-  /** 503: the service said that it cannot. */
+  /** Responses with 503. */
   refused: number;
-  /** Any other answer that should not be. */
+  /** Unexpected responses. */
   readonly others: string[];
 };
 
 export type Clients = {
   readonly calls: readonly Call[];
   readonly tally: Readonly<Tally>;
-  /** From now on through these; through none, everybody waits. */
+  /** Sends all further requests to these endpoints; without any, clients wait. */
   routeTo(...endpoints: readonly Endpoint[]): void;
-  /** Resolves when so many more have been acknowledged than at this moment. */
+  /** Resolves after `more` further acknowledgements. */
   untilAcknowledged(more: number, withinMs?: number): Promise<void>;
-  /** Lets what is under way have its answer, and begins nothing more. */
+  /** Waits for open requests and starts no new ones. */
   stop(): Promise<void>;
-  /** So many events at once, beside all that. */
+  /** Creates that many events concurrently, in addition to the other load. */
   burst(endpoint: Endpoint, count: number): Promise<void>;
-  /** Writes down what somebody else asked for. */
+  /** Adds a call of somebody else to the history. */
   record(call: Call): void;
 };
 
 type PlannedCall = {
   readonly how: readonly [method: string, path: string];
   readonly body?: object;
-  /** What goes into the ledger, once it is known which record it is about. */
+  /** Builds the entry of the history, once the response is known. */
   readonly entry: (times: Pick<Call, 'askedAt' | 'answeredAt'>, data: Record<string, string>) => Call;
 };
 
 /**
- * Clients that change one thing after the other, each on a connection of its own that it keeps: events mostly, clients,
- * and now and then one of their events is deleted. Each record has a word in it that stands in no other one.
+ * Clients that make one change after the other, each on its own kept-alive connection: mostly new events,
+ * some clients, and now and then the deletion of an event. Each record contains a unique word.
  *
- * @param at the address of a record in the history, by its path
- * @param restMs between two requests of one client, at most
+ * @param at returns the address of a record in the history, by its path
+ * @param restMs maximum time between two requests of one client
  */
 export function startClients(context: Cleanup, { random, writers, restMs, userId, words, at }: ClientOptions): Clients {
   const calls: Call[] = [];
@@ -112,7 +112,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
   let opened = Promise.withResolvers<void>();
   let stopped = false;
 
-  /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
+  /** Counts a reply. Returns its data, or undefined if only the database shows what was done. */
   function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
     if (!isResponse(reply)) return undefined;
     if (reply.status === 200 || reply.status === 201) {
@@ -123,7 +123,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     return undefined;
   }
 
-  /** Tries until somebody takes it; what nobody took was never asked for. */
+  /** Retries until a connection is accepted; a request that was never accepted is not recorded. */
   async function make({ how, body, entry }: PlannedCall, own: WriterState): Promise<void> {
     while (!stopped) {
       await opened.promise;
@@ -188,7 +188,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     calls,
     tally,
     routeTo(...next) {
-      // Whoever waits already goes on waiting for the same.
+      // Clients that already wait keep the same promise.
       if (next.length === 0 && endpoints.length > 0) opened = Promise.withResolvers();
       if (next.length > 0) opened.resolve();
       endpoints = next;
@@ -220,7 +220,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
 
 const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101', due_date: '20270102' });
 
-/** What one client has of its own. */
+/** State of one client. */
 type WriterState = { readonly agent: Agent; turn: number };
 
 export type ClientOptions = {

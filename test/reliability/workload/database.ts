@@ -8,13 +8,13 @@ import type { Crash, Database } from '../checker/history.ts';
 type Row = Readonly<Record<string, unknown>>;
 type Query = (sql: string) => Promise<readonly Row[]>;
 
-/** How long what a dead process had sent may keep its database busy. */
+/** Maximum time that the last statements of a dead process keep running in the database. */
 const AFTERMATH_TIMEOUT_MS = 10_000;
 
-/** Of what is pending some more has to be told within this, once nothing more is asked for. */
+/** Maximum time without progress in deliveries, once the load has stopped. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
+/** Reads a database in one snapshot, without the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
 export async function withSnapshot<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
   if (address.startsWith('sqlite:')) {
     const database = new DatabaseSync(address.slice('sqlite:'.length), { readOnly: true });
@@ -38,7 +38,7 @@ export async function withSnapshot<T>(address: string, work: (query: Query) => P
 const COUNT_PENDING =
   'select count(*) as count from pending_deliveries join hooks on hooks.hook_id = pending_deliveries.hook_id where hooks.date_ended is null';
 
-/** The third ledger: what the database holds when everything is over. Records are named by their address at `base`. */
+/** Final content of the database, for the checker. Records are identified by their address at `base`. */
 export function readDatabase(address: string, base: string): Promise<Database> {
   return withSnapshot(address, async (query) => {
     const records = await query(`
@@ -65,7 +65,10 @@ export function readDatabase(address: string, base: string): Promise<Database> {
   });
 }
 
-/** What a dead process has left: what is pending, and what has become of the hooks, of all or of these paths. */
+/**
+ * State that a dead process left: pending deliveries, and the status of all hooks or of those with matching
+ * paths.
+ */
 export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
   return withSnapshot(address, async (query) => {
     const pending = await query('select delivery_id from pending_deliveries');
@@ -78,7 +81,7 @@ export function readCrash(address: string, isOfIt: (path: string) => boolean = (
   });
 }
 
-/** Waits until nothing is pending any more, or nothing is told any more: what is left the third ledger then names. */
+/** Waits until nothing is pending or deliveries make no progress any more; the checker reports what is left. */
 export async function untilDelivered(address: string): Promise<void> {
   let left = Number.POSITIVE_INFINITY;
   for (
@@ -94,10 +97,10 @@ export async function untilDelivered(address: string): Promise<void> {
 }
 
 /**
- * Resolves when nothing of a process that is dead, or stands still, is at work in its database any more: a PostgreSQL goes
- * on with what it was sent last. An SQLite has nobody.
+ * Resolves when no statement of a dead or paused process runs in its database any more: PostgreSQL completes
+ * what it received last. SQLite has no server.
  *
- * @param name the `application_name` of its connections; everybody's where it is left out
+ * @param name `application_name` of its connections; all connections if left out
  */
 export async function untilQuiet(address: string, name?: string): Promise<void> {
   if (address.startsWith('sqlite:')) return;
@@ -105,7 +108,7 @@ export async function untilQuiet(address: string, name?: string): Promise<void> 
   await untilNone(address, `${whose} and state = 'active'`);
 }
 
-/** Resolves when a process that lives, of this `application_name`, has no transaction under way in its PostgreSQL. */
+/** Resolves when a live process with this `application_name` has no open transaction in PostgreSQL. */
 export function untilBetweenTransactions(address: string, name: string): Promise<void> {
   return untilNone(address, `application_name = '${name}' and state <> 'idle'`);
 }

@@ -16,32 +16,35 @@ export {
 } from './database.ts';
 export type { ReceivedArrival } from './receiver.ts';
 
-/** What every record's address begins with in the history, at whichever node it was made or is told of. */
+/** Base of every record address in the history, whichever node created or delivered it. */
 export const BASE = 'http://carillon';
 
-/** How a service is started that is watched: its waits are longer than an answer can be on its way. */
+/** Options of a service under test: its backoffs are longer than a response can be delayed. */
 export const WATCHED = { CARILLON_RETRY_WAITS: '2s,2200ms' } as const;
 const WAITS_MS = [2_000, 2_200];
 const MAX_RESULT_DELAY_MS = 1_700;
 
-/** What was answered so long ago is written down, however little of a processor there is. */
+/** A result is committed within this time after its response, even on a busy machine. */
 export const MAX_COMMIT_DELAY_MS = 5_000;
 
-/** Clients and a receiver, alive through whatever dies beside them, and their two history. */
+/** Clients and a receiver that outlive the processes under test and record the history. */
 export type Observers = Omit<Clients, 'record'> &
   Pick<Receiver, 'arrivals' | 'whenBusy' | 'holdResponses' | 'failAll' | 'recover'> & {
-    /** Whoever starts here may tell of records before anybody calls it, and die before anybody does. */
+    /** Announces a node that may deliver before any client calls it, and may die before that. */
     expectOrigin(origin: string): void;
-    /** Makes a hook whose target is this path of the receiver; answers its id. */
+    /** Creates a hook whose target is this path of the receiver; returns its id. */
     subscribe(endpoint: Endpoint, path: string, kind: Kind): Promise<string>;
-    /** Deletes one; resolves with the moment of its 200, which nothing may come after. */
+    /** Deletes a hook; resolves with the time of its 200, after which nothing may arrive. */
     unsubscribe(endpoint: Endpoint, path: string, id: string): Promise<number>;
-    /** Something that delivers has died, or stands still: what its database holds, read once that holds still. */
+    /**
+     * A delivering process has died or is paused: records the state of its database, read once it no longer
+     * changes.
+     */
     recordCrash(read: () => Promise<Omit<Crash, 'at'>>): Promise<Crash>;
     /**
-     * The three history, once everything is over.
+     * The complete history, at the end of a run.
      *
-     * @param before what others asked for in the same database, earlier
+     * @param before calls of earlier rounds on the same database
      */
     history(database: Database, before?: readonly Call[]): History;
   };
@@ -49,15 +52,15 @@ export type Observers = Omit<Clients, 'record'> &
 export type ObserverOptions = {
   readonly random: SeededChance;
   readonly writers?: number;
-  /** Between two requests of one client, at most. */
+  /** Maximum time between two requests of one client. */
   readonly restMs?: number;
   readonly responseDelayMs?: readonly [number, number];
   readonly userId?: string;
-  /** What the words in its records begin with: others may write to the same database. */
+  /** Prefix of the words in its records: other observers may write to the same database. */
   readonly words?: string;
 };
 
-/** Starts the observers. Nobody calls before `through` says where, and nobody is told before there is a hook. */
+/** Starts clients and a receiver. Clients wait until `routeTo` names an endpoint. */
 export async function startObservers(context: Cleanup, options: ObserverOptions): Promise<Observers> {
   const { random, writers = 6, restMs = 20, responseDelayMs = [5, 15], userId = '1', words = 'w' } = options;
   const crashes: Crash[] = [];
@@ -68,7 +71,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
     responseDelayMs,
     maxResultDelayMs: MAX_RESULT_DELAY_MS,
     async fetchStatus(resourceUrl) {
-      // Whoever lives is asked; where nobody can answer nobody knows.
+      // The first reachable node is queried; without one the status stays unknown.
       const [endpoint] = endpoints;
       if (endpoint === undefined) return undefined;
       const reply = await send(endpoint, ['GET', new URL(resourceUrl).pathname]);
@@ -90,7 +93,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
       origins.add(endpoint.baseUrl);
       const askedAt = performance.now();
       const reply = await send(endpoint, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
-      // Whether there is one now, only the database knows.
+      // Only the database shows whether the hook exists now.
       if (reply !== 'not taken' && !isResponse(reply))
         clients.record({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: undefined });
       if (!isResponse(reply) || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
@@ -101,7 +104,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
       const askedAt = performance.now();
       const reply = await send(endpoint, ['DELETE', `/v2/hooks/${id}`]);
       if (!isResponse(reply) || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
-      // Who had connected when the answer came, and was not yet looked at, began before it.
+      // Connections accepted before the response arrived were started before it.
       const answeredAt = await receiver.catchUp();
       clients.record({ did: 'unsubscribe', path, askedAt, answeredAt });
       return answeredAt;
@@ -115,7 +118,7 @@ export async function startObservers(context: Cleanup, options: ObserverOptions)
     },
     history: (database, before = []) => ({
       calls: [...before, ...clients.calls],
-      // One record has one name, whichever node tells of it.
+      // A record has one address in the history, whichever node delivers it.
       arrivals: receiver.arrivals.map((one) =>
         origins.has(one.from) ? { ...one, body: one.body.replace(`"${one.from}/`, `"${BASE}/`) } : one,
       ),

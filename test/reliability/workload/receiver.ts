@@ -7,62 +7,62 @@ import { Beginnings, heardAll } from '../../kit/wait-for-arrivals.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
 
-/** One answer in so many is a failure; of those to what has failed, one in so many. */
+/** One response in 60 is a failure; after a failure, one in 3. */
 const FAILS_ONE_IN = 60;
 const FAILS_AGAIN_ONE_IN = 3;
 
-/** Who is told nothing for so long is not told any more. */
+/** Maximum time without a notification. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** One record in so many is fetched before it is answered. */
+/** One record in 4 is fetched before the response. */
 const FETCHES_ONE_IN = 4;
 
-/** A failure that is said, where to break off would be none. */
+/** A failure with a status, for cases in which a reset would not count as one. */
 const EXPLICIT_FAILURE = 503;
 
 const failures = [500, 503, 410, 204, 302, 'reset'] as const;
 
-/** A notification, and the base address of the node that sent it. */
+/** A notification, with the base address of the node that sent it. */
 export type ReceivedArrival = Arrival & { readonly from: string };
 
 export type Receiver = {
   readonly arrivals: readonly ReceivedArrival[];
-  /** Where the hook of this path has its target. */
+  /** Target URL of the hook with this path. */
   at(path: string): string;
-  /** Resolves when whoever had connected by now is known of, with that moment. */
+  /** Resolves when every connection accepted so far is recorded, with that time. */
   catchUp(): Promise<number>;
-  /** Resolves while it has a notification that it has not answered: on any path, or on each of these where it did not fail. */
+  /** Resolves while a notification is unanswered: on any path, or on each of these that did not fail. */
   whenBusy(paths?: readonly string[]): Promise<void>;
-  /** From now on nothing is answered, until this is called: then all of it is; resolves when that is done. */
+  /** Holds all responses until the returned function is called; its promise resolves when they are sent. */
   holdResponses(): () => Promise<void>;
-  /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
+  /** Takes over the failure counts that a crash left, so that the number of further allowed failures is right. */
   onCrash(at: number, fates: ReadonlyMap<string, HookStatus>): void;
-  /** Whatever it has not answered yet on these paths fails. */
+  /** Fails every unanswered notification on these paths. */
   failAll(isMeant: (path: string) => boolean): void;
-  /** From now on nothing fails by chance. */
+  /** From now on no random failures. */
   recover(): void;
 };
 
 export type ReceiverOptions = {
   readonly random: SeededChance;
-  /** How long it takes to answer, at least and at most, so that there is always something in flight to be killed. */
+  /** Minimum and maximum delay of a response, so that some deliveries are always in flight at a kill. */
   readonly responseDelayMs: readonly [number, number];
-  /** How long after a failure something may still come that was begun before it was heard of. */
+  /** Maximum time after a failure in which attempts may arrive that started before the service knew of it. */
   readonly maxResultDelayMs: number;
-  /** The status of a GET of what was told; undefined where nobody answered. */
+  /** Returns the status of a GET of the record; undefined if no node answered. */
   readonly fetchStatus: (resourceUrl: string) => Promise<number | undefined>;
 };
 
-/** A receiver that writes down everything, and whose answers are decided by chance: never so that a hook has to end. */
+/** A receiver that records everything and answers at random, but never so that a hook has to end. */
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
   const { random, responseDelayMs, maxResultDelayMs, fetchStatus } = options;
   const arrivals: ReceivedArrival[] = [];
   const beginnings = new Beginnings();
-  /** By path: failures in a row that the service may know of, at most, and when the last of them was answered. */
+  /** By path: maximum number of failures in a row that the service may know of, and the time of the last response. */
   const failing = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
-  /** What it has not answered yet. */
+  /** Notifications without a response so far. */
   const answering = new Set<{ path: string; mustFail: boolean; done: Promise<void> }>();
   let held = Promise.resolve();
 
@@ -74,7 +74,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       failing.set(path, { count: before.count + 1, at: performance.now() });
       return random.one(failures);
     }
-    // What began before the failure was heard of, or went down with its sender, clears nothing.
+    // An attempt that started before the failure was known, or was lost with its sender, does not reset the
+    // count.
     if (at > crashedAt && at > before.at + maxResultDelayMs) failing.delete(path);
     return 200;
   }
@@ -98,7 +99,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       await held;
       const fetched = random.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
       const decided = decide(arrival.path, at, one.mustFail);
-      // A connection that was left open may break: then the same attempt goes on over a new one, and nothing has failed.
+      // If a reused connection is reset, the service repeats the same attempt on a new one, so that would be
+      // no failure.
       const answer = await give(response, decided === 'reset' && !isFresh ? EXPLICIT_FAILURE : decided);
       const answered = { answeredAt: performance.now(), answer };
       arrivals.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
@@ -109,7 +111,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   }
 
   const server = createServer((request, response) => {
-    // What breaks off before it was read has not been heard.
+    // A notification that breaks off before it was read completely is not recorded.
     receive(request, response).catch(() => response.destroy());
   });
   server.on('connection', (socket) => beginnings.connected(socket));
@@ -154,7 +156,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   };
 }
 
-/** Answers as decided; resolves with the status once it was handed over, or undefined where there was none. */
+/** Sends the response. Resolves with its status, or undefined if it could not be sent. */
 function give(response: ServerResponse, decided: number | 'reset'): Promise<number | undefined> {
   if (decided === 'reset') {
     response.socket?.resetAndDestroy();

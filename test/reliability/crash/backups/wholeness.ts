@@ -2,10 +2,10 @@ import { type Kind, kinds } from '../../../../src/delivery/outbox/event-kinds.ts
 import { type Call, type Database, isEnd } from '../../checker/history.ts';
 import { type Observers, withSnapshot } from '../../workload/observers.ts';
 
-/** A backup, and between which moments it was made. */
+/** A backup, and the time span in which it was made. */
 export type Backup = { readonly backup: string; readonly beganAt: number; readonly endedAt: number };
 
-/** What a restored database should hold and does not, or holds and should not, a line each. */
+/** Differences between a restored database and the history: missing or unexpected content, one per line. */
 export async function whatIsMissing(
   address: string,
   database: Database,
@@ -29,13 +29,13 @@ export async function whatIsMissing(
   ];
 }
 
-/** The deliveries that are pending, by id. */
+/** Ids of the pending deliveries. */
 export async function pendingIn(address: string): Promise<readonly string[]> {
   const rows = await withSnapshot(address, (query) => query('select delivery_id from pending_deliveries'));
   return rows.map((row) => String(row.delivery_id));
 }
 
-/** The record and what is pending of it are one transaction, so a backup has both of them or none. */
+/** C16: a record and its pending deliveries are written in one transaction, so a backup has both or neither. */
 const NEITHER_PENDING_NOR_FINALIZED = `
   select hooks.hook_id, occurrences.position from occurrences
   join hooks on hooks.user_id = occurrences.user_id and hooks.kind = occurrences.kind
@@ -59,7 +59,10 @@ export function inconsistencies({ records, occurrences }: Pick<Database, 'record
   ];
 }
 
-/** What was acknowledged before it began and is not in it; what nobody asked for before it was over, and is. */
+/**
+ * Records acknowledged before the backup began and missing in it, and records requested only after it ended
+ * and present in it.
+ */
 export function missingOrUnexpected(
   { records }: Pick<Database, 'records'>,
   calls: readonly Call[],

@@ -7,17 +7,20 @@ import type { TestStore } from '../../../kit/stores.ts';
 import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 import { type Disk, makeDisk } from './disk.ts';
 
-/** Records that clients are answered 201 for before a cut, and how long a service loop at most if they were. */
+/** Records acknowledged before a cut, and the maximum additional uptime. */
 const MIN_PER_RUN = 5;
 const MAX_RUN_MS = 400;
 
-/** What was acknowledged so shortly before a cut is what a cut is for: later on it might be on the disk by itself. */
+/** A cut is useful shortly after an acknowledgement; later the data may have reached the disk without a flush. */
 const FRESH_MS = 10;
 
-/** One life in so many goes on until something is being told: on PostgreSQL, until the lanes of the last one are taken up. */
+/**
+ * One cut in 3 waits until a delivery is in flight; on PostgreSQL this needs the takeover of the leases of
+ * the previous process.
+ */
 const BUSY_CUT_ONE_IN = 3;
 
-/** One cut in so many comes while the service starts, at any moment of that. */
+/** One cut in 8 hits the service during its start, at a random time. */
 const EARLY_ONE_IN = 8;
 const STARTING_MS = 500;
 
@@ -25,7 +28,7 @@ export type PowerCutRun = {
   readonly name: TestStore['name'];
   readonly cuts: number;
   readonly random: SeededChance;
-  /** Of the PostgreSQL. */
+  /** Settings of the PostgreSQL server. */
   readonly settings?: readonly string[];
   readonly loop?: Pick<CrashLoopOptions, 'startProcess' | 'environment'>;
 };
@@ -37,7 +40,7 @@ type Fixture = {
   readonly random: SeededChance;
 };
 
-/** A service with its database on a disk of its own, whose power is cut so often; then the history are compared. */
+/** Runs a service on a disk whose power is cut `cuts` times, then checks the history. */
 export async function runPowerCuts(
   context: Cleanup,
   { name, cuts, random, settings = [], loop: how }: PowerCutRun,
@@ -51,7 +54,7 @@ export async function runPowerCuts(
   const fixture = { loop, disk, server, random };
   let [made, early, fresh] = [0, 0, 0];
   const found = await loop.runAndCheck(async () => {
-    // What is there before the first cut is on the disk, also in a control run.
+    // The first database is flushed by a clean stop, also in a control run.
     await (await loop.start()).stop('SIGTERM');
     while (made < cuts) {
       const isEarly = random.below(EARLY_ONE_IN) === 0;
@@ -73,7 +76,7 @@ export async function runPowerCuts(
   return { ...found, counts: { ...counts, ...found.counts } };
 }
 
-/** Answers when it was cut. */
+/** Returns the time of the cut. */
 async function cutUnderLoad({ loop, disk, server, random }: Fixture): Promise<number> {
   const service = await loop.start();
   await wait(random.below(MAX_RUN_MS));
@@ -87,7 +90,7 @@ async function cutUnderLoad({ loop, disk, server, random }: Fixture): Promise<nu
 }
 
 async function cutDuringStart({ loop, disk, server, random }: Fixture): Promise<number> {
-  // Whether it comes up nevertheless, or says that it cannot: it has to end.
+  // Whether the start succeeds or fails, the process must end.
   const ended = loop.start({}).then(
     (service) => service.stop('SIGKILL'),
     () => undefined,

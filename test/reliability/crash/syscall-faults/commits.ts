@@ -6,10 +6,10 @@ import { KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 
 const dying = new URL('dying.ts', import.meta.url).href;
 
-/** How long a service that is written to takes at most until it has made so many commits. */
+/** Maximum time until a service under load has made its k-th commit. */
 const MAX_RUN_MS = 30_000;
 
-/** One service after the other on one database, from the very first start: each kills itself at one commit more. */
+/** Starts one service after the other on one database; the k-th kills itself at its k-th commit. */
 export function killedAtCommits(count: number, random: SeededChance): Promise<LoopResult> {
   return within(async (context) => {
     const database = `sqlite:${temporaryFolder(context)}/carillon.db`;
@@ -19,7 +19,7 @@ export function killedAtCommits(count: number, random: SeededChance): Promise<Lo
       for (let commit = 1; commit <= count; commit += 1) {
         const DIES = `${random.one(['before', 'after'])} ${commit}`;
         const environment = { NODE_OPTIONS: `--import=${dying}`, DIES };
-        // Its first commits are made before it is ready: then it does not come up.
+        // The first commits are made before the service is ready, so it does not start.
         const service = await loop.start({ environment }).catch((error: Error) => {
           if (error.message !== KILLED) throw error;
           return undefined;

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 
-// Preloaded into a service that is to die at its k-th commit, counted from its start: right before it, or right after it and
-// before anybody could be told. What `DIES` says: `before 7`, `after 7`.
+// Preloaded into a service that kills itself at its k-th commit, counted from its start: right before it, or
+// right after it and before any client is answered. `DIES` is `before 7` or `after 7`.
 const [moment, at] = (process.env.DIES ?? '').split(' ');
 let commits = 0;
 

@@ -8,7 +8,7 @@ import type { Started } from '../../../kit/start-service.ts';
 import { type CrashLoop, KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 import { filesOf, type Injection, inject, injectingFromTheStart, timesHappened } from './strace.ts';
 
-/** What of a life the calls are counted in. */
+/** System calls to inject faults into, by phase of the service. */
 const callsByPhase = {
   'the first start': ['pwrite64', 'fsync', 'openat', 'ftruncate', 'unlink'],
   'a start': ['pwrite64', 'fsync', 'openat', 'ftruncate', 'unlink'],
@@ -18,21 +18,21 @@ const callsByPhase = {
 } as const;
 type Phase = keyof typeof callsByPhase;
 
-/** What happens to a call, at which k at most, and to how many calls in a row: a disk stays full for a while. */
+/** Injected effect, maximum k, and the number of consecutive calls that it hits: a disk stays full for a while. */
 const effects = [
   { effect: 'signal=SIGKILL', called: 'killed at a call', most: 300, inARow: 1 },
   { effect: 'error=EIO', called: 'calls that failed with EIO', most: 200, inARow: 1 },
   { effect: 'error=ENOSPC', called: 'places with ENOSPC', most: 200, inARow: 5 },
 ] as const;
 
-/** Requests acknowledged after which a call that has not come does not come any more. */
+/** Acknowledged requests after which a call that has not occurred will not occur. */
 const MAX_REQUESTS = 2_500;
-/** How long the same is waited for at most, and what comes after an error that a service has outlived. */
+/** Maximum duration of the same, and the acknowledged requests after a fault that show that the service works on. */
 const MAX_RUN_MS = 60_000;
 const REQUESTS_AFTER_FAULT = 5;
 const POLL_MS = 10;
 
-/** So many places, or so many calls, then a new database: what is compared stays small. */
+/** Places or calls before a new database is created, so that the final comparison stays small. */
 const PLACES_PER_RUN = 50;
 const CALLS_PER_RUN = 20_000;
 
@@ -43,7 +43,7 @@ export type Row = {
   readonly most: number;
 };
 
-/** Every kind of call of every phase, with everything that may happen to it, up to its k-th. */
+/** Every system call of every phase with every effect, up to its k-th occurrence. */
 export function rows(count: number): Row[] {
   return effects.flatMap((injected) =>
     (Object.keys(callsByPhase) as Phase[]).flatMap((phase) =>
@@ -54,10 +54,10 @@ export function rows(count: number): Row[] {
 
 export const formatRow = ({ phase, call, injected }: Row): string => `${phase}, ${call}, ${injected.effect}`;
 
-/** Goes through one row: from its first call to the last that there is. */
+/** Runs one row: injects the fault at the first call, the second, and so on to the last. */
 export async function runRow(row: Row, random: SeededChance): Promise<LoopResult[]> {
   const found: LoopResult[] = [];
-  // A first start has a database of its own.
+  // A first start needs a new database each time.
   const placesPerRun = row.phase === 'the first start' ? 1 : PLACES_PER_RUN;
   for (let k = 1, more = true; more && k <= row.most; ) {
     const first = k;
@@ -88,7 +88,7 @@ type Fixture = {
   readonly row: Row;
   readonly loop: CrashLoop;
   readonly database: string;
-  /** While it loop. */
+  /** Undefined while no service runs. */
   service: Started | undefined;
   injectedCount: number;
   survivedCount: number;
@@ -101,7 +101,7 @@ async function ensureRunning(fixture: Fixture): Promise<Started> {
 
 const hasEnded = ({ process }: Started): boolean => process.exitCode !== null || process.signalCode !== null;
 
-/** Each strikes at the k-th call; answers whether there was one. */
+/** Each injects the fault at the k-th call; returns whether that call occurred. */
 const injectors: Readonly<Record<Phase, (fixture: Fixture, k: number) => Promise<boolean>>> = {
   'the first start': starting,
   'a start': starting,
@@ -117,7 +117,7 @@ function injectionAt({ row, database }: Fixture, k: number): Injection {
     effect: injected.effect,
     from: k,
     to: k + injected.inARow - 1,
-    // Nothing but a checkpoint writes into the file itself.
+    // Only a checkpoint writes to the database file itself.
     files: phase === 'a checkpoint' ? [database] : filesOf(database),
     log: `${database}.strace`,
   };
@@ -142,7 +142,10 @@ async function starting(fixture: Fixture, k: number): Promise<boolean> {
   return happened;
 }
 
-/** It did not come up: since its call failed, and it said so in a line, or since it was killed, and said nothing. */
+/**
+ * The service did not start: either its call failed and it printed one line, or it was killed and printed
+ * nothing.
+ */
 function assertExpectedExit({ row }: Fixture, injection: Injection, said: string): void {
   const isError = row.injected.effect !== 'signal=SIGKILL';
   const isMeant = isError ? timesHappened(injection) > 0 : said === KILLED;
@@ -159,7 +162,8 @@ async function working(fixture: Fixture, k: number): Promise<boolean> {
   const isOver = () =>
     hasEnded(service) || timesHappened(injection) >= row.injected.inARow || tally.acknowledged > enough;
   while (!isOver() && performance.now() < giveUpAt) await wait(POLL_MS);
-  // It has seen an error, and goes on, or ends by itself. It is let go of when that is known: not in the middle of its end.
+  // After an error the service works on or exits. strace detaches only when this is known: detaching during
+  // an exit hangs.
   const goesOn = loop.observers.untilAcknowledged(REQUESTS_AFTER_FAULT);
   const known = new AbortController();
   const ends = once(service.process, 'exit', { signal: known.signal });
@@ -194,7 +198,7 @@ async function stopping(fixture: Fixture, k: number): Promise<boolean> {
   return happened;
 }
 
-/** It has died, or does now. */
+/** Kills the service if it still runs, and records its death. */
 async function kill(fixture: Fixture, when: string): Promise<void> {
   await fixture.service?.stop('SIGKILL');
   fixture.service = undefined;
