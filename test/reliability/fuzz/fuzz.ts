@@ -4,7 +4,7 @@ import { fuzzAnswers } from './answers.ts';
 import { inject } from './injections.ts';
 import { sendMalformed } from './malformed.ts';
 
-/** R11: whatever is sent, what comes back is what the document says. */
+/** R11: every response is one that the OpenAPI document describes. */
 export const fuzz: ReliabilityTest = {
   id: 'R11',
   name: 'fuzz',
@@ -22,7 +22,7 @@ async function execute(run: Run): Promise<RunResult> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const share = Math.ceil(run.count / run.stores.length);
-  // Each waits for another service: side by side they take half the time.
+  // The databases run concurrently: each waits mostly for its own service.
   const each = run.stores.map(async (store) => {
     const written = await corpora(store, run);
     return { store, parts: [written, await generated(store, Math.max(share - written.requests, 1_000), run)] };
@@ -36,7 +36,7 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** What is written down: malformed requests, and texts for every field. */
+/** Fixed inputs: malformed requests, and injection texts for every field. */
 async function corpora(store: TestStore, { context, seed }: Run): Promise<Part & { requests: number }> {
   const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
   let logged = '';

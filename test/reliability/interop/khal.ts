@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { startTestService, temporaryFolder } from '../../kit/service.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 
-/** A calendar program that was not written here: `apt-get install khal`. */
+/** An independent calendar program: `apt-get install khal`. */
 export const khal: ReliabilityTest = {
   id: 'X9',
   name: 'khal',
@@ -43,7 +43,7 @@ async function execute({ context, log }: Run): Promise<RunResult> {
       env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' },
     });
 
-  /** What is shown of a day: times, a name, a category. */
+  /** Entries of a day: times, title, categories. */
   const list = (day: string) =>
     khal(
       'list',

@@ -7,7 +7,7 @@ import { model } from './model-test.ts';
 
 smokeTest(model);
 
-/** A store whose services do not log what is so. */
+/** A store whose service falsifies responses. */
 const lying = (falsify: (answer: Answer, path: string) => Answer): TestStore => ({
   ...sqlite,
   async testService(context, setup) {

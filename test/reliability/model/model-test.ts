@@ -12,7 +12,10 @@ import { type Asked, listed, orders } from './lists.ts';
 import { type Account, collectionOf, World } from './model.ts';
 import { Real, Targets } from './system.ts';
 
-/** Random calls of several users of two accounts, each answer held against a model of the contract in plain memory. */
+/**
+ * M1: random calls of several users of two accounts; each response is compared with a model of the contract
+ * in memory.
+ */
 export const model: ReliabilityTest = {
   id: 'M1',
   name: 'model',
@@ -26,7 +29,7 @@ export const model: ReliabilityTest = {
 
 const MAX_RUN_LENGTH = 60;
 
-/** So many calls has a run on average, at the very least. */
+/** Minimum average number of calls in a run. */
 const MIN_RUN_LENGTH = 5;
 
 async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
@@ -63,7 +66,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   };
 }
 
-/** What went wrong, after which calls, and how to do it again. */
+/** The mismatch, the calls before it, and the command that repeats them. */
 function faultOf({
   counterexample,
   counterexamplePath,
@@ -78,7 +81,7 @@ function faultOf({
 
 const everything: Asked = { filters: [], order: undefined, limit: undefined, offset: undefined };
 
-/** What the narrowed key may do. */
+/** Permissions of the restricted key. */
 const NARROW = [
   'events:read',
   'events:write',
@@ -89,7 +92,7 @@ const NARROW = [
   'hooks:write',
 ] as const;
 
-/** One service, on which one world after the other has accounts of its own. */
+/** One service, on which each world has its own accounts. */
 class Place {
   calls = 0;
   told = 0;
@@ -119,7 +122,8 @@ class Place {
 
   async #newWorld(): Promise<World> {
     const { carillon, clock } = this.#real;
-    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never renews.
+    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never
+    // renews.
     await clock.advance(1_000);
     this.#worlds += 1;
     const world = new World(`world-${this.#worlds}-`, clock.now());
@@ -141,7 +145,7 @@ class Place {
       for (const { user_id, user_name: _, ...shown } of json.data)
         world.add(key.account, 'user', user_id, shown, [], '');
     }
-    // The keys as they are called by, the other owner last.
+    // Callers are addressed by index; the owner of the other account is last.
     world.keys.sort((a, b) => world.accounts.indexOf(a.account) - world.accounts.indexOf(b.account));
     return world;
   }
@@ -150,7 +154,10 @@ class Place {
     world.keys.push({ account, userId, headers, permissions: new Set(permissions) });
   }
 
-  /** In the end: every list, the feed, the hooks, what is pending, and what each target was told. */
+  /**
+   * Final comparison: every list, the feed, the hooks, the pending deliveries, and the notifications of each
+   * target.
+   */
   async #holdsWhole(world: World): Promise<void> {
     const real = this.#real;
     await real.quiet();

@@ -13,20 +13,20 @@ import { type Fixture, setUp } from './fixture.ts';
 import { watchResident } from './resident-memory.ts';
 import type { Seen as AttackSeen } from './sockets.ts';
 
-/** The honest callers ask so often, whatever happens, over at most so many connections. */
+/** Rate and maximum connections of the honest callers, which do not slow down under attack. */
 const HONEST_PER_SECOND = 40;
 const HONEST_CONNECTIONS = 96;
 
-/** The honest callers ask for this time before anything is measured: until then much of the service is not compiled. */
+/** Warm-up of the honest calls: until then much of the service is not compiled. */
 const WARM_UP_MS = 3_000;
 
-/** The attack begins when the honest callers have been asking for this time. */
+/** Time between the first honest call and the attack. */
 const BEFORE_MS = 500;
 
-/** An event that the honest account created has been delivered within this time after the attack. */
+/** Maximum time after the attack until the created events are delivered. */
 const DELIVERY_TIMEOUT_MS = 5_000;
 
-/** The quick form shares the processors with other tests, so that its slowest hundredth says little about the service. */
+/** The smoke run shares the CPUs with other tests, so its p99 says little about the service. */
 const BOUNDS = {
   long: { p99Ms: 200, succeed: 0.99, residentMiB: 512 },
   quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },
@@ -47,17 +47,17 @@ export const oneCaller: ReliabilityTest = {
   execute,
 };
 
-/** One attack by some of its callers, one after the other. */
+/** One attack, and the attackers that run it one after the other. */
 type Case = { readonly attack: Attack; readonly by: readonly Attacker[] };
 
-/** What was seen during one attack. */
+/** Measurements during one attack. */
 export type Seen = {
   readonly honest: Answered;
   readonly attack: AttackSeen;
-  /** Events that were created during the attack, and those of them that never arrived at the target. */
+  /** Events created during the attack, and those of them that never arrived at the target. */
   readonly created: number;
   readonly undelivered: number;
-  /** Undefined where the system does not log. */
+  /** Undefined on systems without `/proc`. */
   readonly residentMiB: number | undefined;
 };
 
@@ -81,7 +81,7 @@ async function execute(run: Run): Promise<RunResult> {
     if (code !== 0) broken.push(`${store.name}: the service ended with exit code ${code}`);
   };
   if (isQuick) {
-    // Both databases at the same time: each caller of an attack attacks one of them.
+    // Both databases run concurrently: the attackers of each attack are divided between them.
     await Promise.all(run.stores.map((store, index) => proveOn(store, shareOf(index, run.stores.length))));
   } else {
     const all = attacks.map((attack) => ({ attack, by: attack.by }));
@@ -90,7 +90,7 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** Every attack with every so many of its callers, beginning with another one each time. */
+/** The attacks on one database: every n-th attacker of each, starting with another one each time. */
 function shareOf(index: number, stores: number): readonly Case[] {
   return attacks
     .map((attack, number) => ({ attack, by: attack.by.filter((_, caller) => (caller + number) % stores === index) }))
@@ -138,7 +138,7 @@ async function resultOf(child: ChildProcess): Promise<AttackSeen> {
   return seen as AttackSeen;
 }
 
-/** How many of these addresses have not arrived at the target when it has waited for them. */
+/** Number of these addresses that did not arrive at the target in time. */
 async function undeliveredOf(created: readonly string[], { received }: Fixture['target']): Promise<number> {
   const giveUpAt = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
@@ -149,7 +149,7 @@ async function undeliveredOf(created: readonly string[], { received }: Fixture['
   }
 }
 
-/** Everything that does not hold of what was seen. */
+/** Violations of the bounds, one per line. */
 export function judge({ honest, attack, created, undelivered, residentMiB = 0 }: Seen, bounds = BOUNDS.long): string[] {
   const broken: string[] = [];
   const succeeded = successOf(honest);
@@ -162,7 +162,7 @@ export function judge({ honest, attack, created, undelivered, residentMiB = 0 }:
   return broken;
 }
 
-/** Calls that were due and could not even be sent have failed, too. */
+/** Calls that could not even be sent count as failed. */
 function successOf({ byStatus, unanswered, unsent }: Answered): number {
   const good = (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
   const all = Object.values(byStatus).reduce((sum, count) => sum + count, unanswered + unsent);

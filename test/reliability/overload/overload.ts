@@ -10,36 +10,39 @@ import { costOfRefusing, type Ran, runGenerator, together } from './load.ts';
 import { judgeNoise, measureNoise } from './noisy-neighbour.ts';
 import { requestsOf } from './requests.ts';
 
-/** How many times as much is asked as can be answered. */
+/** Offered load, as a multiple of the peak throughput. */
 const TIMES = 4;
 
 /**
- * What has to be left of the best: for each second that the service had a processor, and by the clock, which whoever asks so
- * much takes its part of; and how soon everything is as before, once the load is gone. The quick form shares the machine with
- * other tests: by the clock it would measure these.
+ * Bounds: minimum goodput relative to the peak, per CPU second and per elapsed second, of which the load
+ * generator takes its share; maximum time to recover. The smoke run shares the CPUs with other tests, so its
+ * elapsed time says nothing.
  */
 const BOUNDS = {
   long: { used: 0.8, clock: 0.6, recoveryMs: 5_000 },
   quick: { used: 0.5, clock: 0, recoveryMs: 60_000 },
 };
 
-/** At its best and overloaded in turn, each for so long: what drifts on the machine is in both. */
+/** Peak and overload alternate in rounds of this length, so that drift of the machine affects both. */
 const ROUND_MS = 10_000;
 
-/** At its best it is for a part of that. */
+/** Part of a round that measures the peak. */
 const AT_BEST = 1 / 4;
 const MIN_BASELINE_MS = 2_000;
 
-/** How often what was taken for its best may turn out not to have been. */
+/** Maximum attempts to find a load that is really too much. */
 const MAX_ATTEMPTS = 4;
 
-/** With so many connections the service is as busy as it gets, and no busier. */
+/** Connections at which the throughput of the service peaks. */
 const PEAK_CONNECTIONS = 64;
 
-/** More than may be under way, so that what is too much is refused and does not wait in line before the service. */
+/**
+ * More than the service processes concurrently, so that excess requests are rejected and do not queue in
+ * front of it.
+ */
 const CONNECTIONS = 2_000;
 
-/** What a list answers: a month of a busy account. */
+/** Events in the month that is listed, as of a busy account. */
 const EVENTS_PER_MONTH = 400;
 
 export const overload: ReliabilityTest = {
@@ -64,7 +67,7 @@ async function execute(run: Run): Promise<RunResult> {
     const seen = await overloadOn(store, run, bounds.recoveryMs);
     for (const [what, counted] of Object.entries(shown(seen))) counts[`${store.name}: ${what}`] = counted;
     broken.push(...judge(seen, bounds).map((line) => `${store.name}: ${line}`));
-    // A hundredth of the calls is a figure only where there are many.
+    // A p99 needs many calls, so only full runs measure it.
     if (run.count < overload.full) continue;
     Object.assign(counts, await compareWithBareServers(store, run, seen));
     const noise = await measureNoise(store, run.context, run.count);
@@ -81,7 +84,7 @@ async function execute(run: Run): Promise<RunResult> {
   return { counts, broken };
 }
 
-/** What it costs to refuse a request, here and where nothing else is done; in microseconds of a processor. */
+/** CPU time per rejected request in microseconds, of the service and of minimal servers. */
 async function compareWithBareServers(
   { name }: TestStore,
   { context }: Run,
@@ -100,13 +103,13 @@ async function compareWithBareServers(
   };
 }
 
-/** What was seen of one service. */
+/** Measurements of one service. */
 export type Seen = {
   readonly peak: Ran;
   readonly over: Ran & { readonly asked: number };
-  /** Until a call took no longer than before, milliseconds. */
+  /** Milliseconds until calls were as fast as before. */
   readonly recoveredMs: number;
-  /** Acknowledged, in all phases, and not in the database. */
+  /** Acknowledged in any phase and missing in the database. */
   readonly lost: readonly string[];
 };
 
@@ -153,10 +156,10 @@ async function overloadOn(store: TestStore, { count, context, stores, log }: Run
 }
 
 /**
- * Asks four times as much as can be answered. Whoever answers all of it was not at its best when that was measured, since
- * others had the processors: what it answers now is its best, and it is asked four times that.
+ * Offers four times the peak throughput. If everything is answered, the peak was measured too low, because
+ * others used the CPUs: the new throughput becomes the peak, and the load is offered again.
  *
- * @returns what came of the last, with its rate, and what was answered in full before
+ * @returns the last result with its rate, and the earlier results in which everything was answered
  */
 export async function overloaded(
   ask: (rate: number) => Promise<Ran>,
@@ -176,7 +179,7 @@ export async function overloaded(
 const isInFull = ({ answered }: Ran): boolean =>
   answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => Number(status) < 300);
 
-/** Whether everything is answered, and takes no longer than twice as long as it did. */
+/** Whether everything succeeds and takes at most twice as long as before. */
 export function isAsBefore(now: Answered | undefined, before: Answered): boolean {
   if (now === undefined || now.unanswered > 0 || good(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)) {
     return false;
@@ -184,7 +187,7 @@ export function isAsBefore(now: Answered | undefined, before: Answered): boolean
   return now.perSecond >= before.perSecond / 3 && now.p50 <= 2 * before.p50;
 }
 
-/** What does not hold of what was seen. */
+/** Violations of the bounds, one per line. */
 export function judge({ peak, over, recoveredMs, lost }: Seen, bounds = BOUNDS.long): string[] {
   const { byStatus, withoutRetryAfter, unanswered } = over.answered;
   const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
@@ -226,15 +229,15 @@ function good({ byStatus }: Answered): number {
 
 const refused = ({ answered }: Ran): number => answered.byStatus[503] ?? 0;
 
-/** In microseconds of a processor. */
+/** CPU time per successful request, in microseconds. */
 const costOfGood = ({ answered, processorMs }: Ran): number => (processorMs * 1_000) / good(answered);
 
-/** What it has used beyond what the rest takes at its best. */
+/** CPU time per rejected request, in microseconds: what exceeds the cost of the successful requests at the peak. */
 export function costOfRefusal(peak: Ran, over: Ran): number {
   return (over.processorMs * 1_000 - good(over.answered) * costOfGood(peak)) / refused(over);
 }
 
-/** For each second that the service had a processor: what others do on this machine is not its doing. */
+/** Successful requests per CPU second, independent of other load on the machine. */
 function goodput({ answered, processorMs: used }: Ran): number {
   return (good(answered) * 1_000) / used;
 }
@@ -247,7 +250,7 @@ function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** A month with events, so that every list answers the same. */
+/** Fills a month with events, so that every list has the same size. */
 async function fill({ carillon }: ServiceProcess): Promise<void> {
   const event = { event_name: 'Of June', start_date: '20260601', due_date: '20260602' };
   for (let made = 0; made < EVENTS_PER_MONTH; made += 50) {

@@ -6,10 +6,10 @@ import { bytesOf } from '../../kit/database.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import type { Fixture } from './fixture.ts';
 
-/** Names and values: of headers, or of the environment. */
+/** Names and values, of headers or environment variables. */
 export type Caller = Readonly<Record<string, string>>;
 
-/** Runs commands with secrets all around them, and takes in all that they say and write. */
+/** Runs commands with secrets in their environment, and collects their output and files. */
 export async function useCommands(
   fixture: Fixture,
   store: TestStore,
@@ -25,7 +25,7 @@ export async function useCommands(
   await fixture.run(['import', '--from', file], { CARILLON_DATABASE: other });
   fixture.said('the database of the import', (await bytesOf(other)).toString('latin1'));
   await inQueues(fixture, [
-    // Brought in once more it is refused.
+    // A second import is rejected.
     [`import --from ${file}`, { CARILLON_DATABASE: other }],
     ['audit --json'],
     ['doctor --offline'],
@@ -36,7 +36,7 @@ export async function useCommands(
 
 type Said = readonly [words: string, environment?: Caller];
 
-/** Commands to which it is all the same what database they have. */
+/** Commands whose output does not depend on the database. */
 function besides(fixture: Fixture, environment: Caller): readonly Said[] {
   const wrongLogin = environment.CARILLON_SMTP_URL?.replace('carillon:', 'nobody:') ?? '';
   const noMailServer = environment.CARILLON_SMTP_URL?.replace('smtp:', 'imap:') ?? '';
@@ -49,14 +49,14 @@ function besides(fixture: Fixture, environment: Caller): readonly Said[] {
     ['keys list --domain acme.test --json'],
     ['doctor --json --mail-to owner@acme.test'],
     ['doctor --mail-to owner@acme.test', { CARILLON_SMTP_URL: wrongLogin, CARILLON_DATABASE: lost }],
-    // A start that is refused says why, and no more.
+    // A start that is rejected prints the reason, but no value.
     ['serve', { CARILLON_PORT: 'none', CARILLON_SMTP_URL: noMailServer, CARILLON_METRICS_TOKEN: badToken }],
     ['serve', { CARILLON_DATABASE: lost }],
     ['clients list', { ...elsewhere, CARILLON_KEY: fixture.secret('a key in the environment') }],
   ];
 }
 
-/** Runs commands three at a time. */
+/** Runs commands, three at a time. */
 async function inQueues(fixture: Fixture, commands: readonly Said[]): Promise<void> {
   const waiting = [...commands];
   const queue = async () => {
@@ -69,7 +69,7 @@ async function inQueues(fixture: Fixture, commands: readonly Said[]): Promise<vo
   await Promise.all([queue(), queue(), queue()]);
 }
 
-/** What every command says of itself where secrets are all around. */
+/** The help texts of every command, with secrets in the environment. */
 async function helpIn(environment: Caller): Promise<string> {
   const before = { ...process.env };
   Object.assign(process.env, environment);

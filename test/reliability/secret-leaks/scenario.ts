@@ -17,16 +17,19 @@ import { startTarget, type Target } from '../../kit/target.ts';
 import { type Caller, useCommands } from './commands.ts';
 import { databaseOf, Fixture } from './fixture.ts';
 
-/** What holds a target and what signs, since both are needed again (decision 30). */
+/** Places that may contain targets and signing secrets, since the service needs them in plain text. */
 const KEPT = ['the database', 'the backup', 'the export', 'the database of the import'];
 
-/** A caller may read the targets that are theirs. */
+/** Callers may read their own targets. */
 const TARGETS = [...KEPT, 'answers'];
 
-/** What mail servers of the tests let in. */
+/** Password of the mail server of the tests. */
 const MAIL_PASSWORD = 'pass:word/#1';
 
-/** Goes through everything that has to do with a secret, well and badly, and answers all that was said and written. */
+/**
+ * Uses every feature that handles a secret, successfully and with errors; returns everything that was printed
+ * or written.
+ */
 export async function walk(store: TestStore, context: Cleanup, isFirst: boolean): Promise<Fixture> {
   const fixture = new Fixture(context);
   const database = await databaseOf(store, context, fixture);
@@ -80,7 +83,10 @@ export async function walk(store: TestStore, context: Cleanup, isFirst: boolean)
   return fixture;
 }
 
-/** Makes a service end of an error that holds secrets, as those of databases and addresses do. */
+/**
+ * Preloads a handler that crashes the service with an error whose properties contain secrets, like errors of
+ * databases and URLs.
+ */
 function crashing(fixture: Fixture): Caller {
   const error = { detail: fixture.secret('the row of an error'), input: fixture.secret('the address of an error') };
   const file = join(fixture.folder, 'crash.js');
@@ -97,10 +103,10 @@ type Ask = (
   headers?: Caller,
 ) => Promise<{ status: number; headers: Headers; text: string }>;
 
-/** What is made to be shown this once. */
+/** Routes whose response shows a new secret once. */
 const SHOWN = /^POST \/v2\/(keys|calendars)$/;
 
-/** All answers are looked through but those that show a secret. */
+/** Collects all responses except those that show a new secret. */
 function asking(fixture: Fixture, baseUrl: string): Ask {
   return async (who, method, path, body, headers = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
@@ -130,7 +136,7 @@ async function useKeys(fixture: Fixture, ask: Ask, owner: Caller, environment: C
   const wrong = `carillon_${fixture.secret('a wrong key')}`;
   await ask({ ...owner, key: wrong }, 'GET', '/v2/user');
   await ask({ key: owner.key ?? '', domain: 'other.test' }, 'GET', '/v2/user');
-  // What a command issues is printed this once, and to nobody else.
+  // A command prints the key that it creates, once.
   const printed = await carillon(
     ['keys', 'create', '--domain', owner.domain ?? '', '--email', 'owner@acme.test', '--json'],
     { environment },
@@ -177,7 +183,7 @@ async function useTargets(
     ({ data }) => data.filter(({ state }) => state === 'ended').length === 3,
     20_000,
   );
-  // What owners are told is gathered for half a minute: here it is due at once.
+  // Alerts for owners are collected for half a minute; here they become due immediately.
   const dueAtOnce = sql`insert into mails (account_id, user_id, made_at, due_at)
     select account_id, user_id, min(noted_at), min(noted_at) from hook_alerts group by account_id, user_id
     on conflict (user_id) do update set due_at = excluded.due_at`;
@@ -189,7 +195,7 @@ async function useTargets(
   for (const path of ['/v2/hooks', `/v2/hooks/${hooks[0]?.id}`, '/v2/keys', '/v2/users', '/v2/notifications'])
     await ask(owner, 'GET', path);
   for (const path of ['/openapi.json', '/docs', '/readyz', '/']) await ask(undefined, 'GET', path);
-  // What is refused is kept nowhere.
+  // Rejected values must not be stored anywhere.
   const forbidden = `http://169.254.169.254/${fixture.secret('the path of a forbidden target')}`;
   for (const body of [
     { target_url: well, event: 'new_client' },
@@ -210,7 +216,7 @@ async function signIn(fixture: Fixture, ask: Ask, domain: string): Promise<void>
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
   fixture.keep('the token of a link', token);
   const passphrase = fixture.secret('a passphrase');
-  // Whoever reads such a hash tries all words that there are.
+  // A fast hash would allow a dictionary attack.
   for (const fast of ['md5', 'sha1', 'sha256'])
     fixture.keep(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
   const wrong = fixture.secret('a wrong passphrase');
@@ -243,7 +249,7 @@ async function subscribe(fixture: Fixture, ask: Ask, owner: Caller): Promise<voi
   await ask(undefined, 'GET', `/calendar/${token}.ics`);
 }
 
-/** Secrets where nobody should put them. */
+/** Secrets in wrong places. */
 async function sendNonsense(
   fixture: Fixture,
   ask: Ask,
@@ -276,7 +282,10 @@ async function sendNonsense(
     fixture.said('refusals', (await converse(baseUrl, requestText(lines, key))).text);
 }
 
-/** From here on every write of these fails, in the words of the database: what it says of the row must not be passed on. */
+/**
+ * Makes all further writes fail with errors of the database, whose texts contain values of the row and must
+ * not be passed on.
+ */
 async function breakTheStore(
   fixture: Fixture,
   store: TestStore,

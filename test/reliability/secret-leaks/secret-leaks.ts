@@ -3,7 +3,7 @@ import { waitForAll } from '../shards.ts';
 import { walk } from './scenario.ts';
 import { scan } from './secrets.ts';
 
-/** R15: secrets stand where they are needed again, and nowhere else. */
+/** R15: secrets are stored only where they are needed again. */
 export const canary: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
@@ -19,7 +19,7 @@ async function execute({ stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   let [secrets, places, bytes] = [0, 0, 0];
   const walks = stores.map(async (store, index) => {
-    // What has nothing to do with a database is tried beside one of them.
+    // Commands that do not depend on the database run only with the first one.
     const fixture = await walk(store, context, index === 0);
     const all = fixture.places();
     secrets += fixture.canaries.length;

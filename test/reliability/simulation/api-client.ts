@@ -8,7 +8,7 @@ export type Request = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: string;
   readonly body?: Readonly<Record<string, unknown>>;
-  /** The word by which it is made once. */
+  /** Value of the Idempotency-Key. */
   readonly once?: string;
 };
 
@@ -17,10 +17,10 @@ export type Answer = { readonly status: number; readonly json: any };
 
 type Caller = Pick<Person, 'domain' | 'key'>;
 
-/** Puts a request; the answer is heard, or is not where the service ends before. */
+/** Sends a request. The response is lost if the service dies before. */
 export type Put = (who: Caller, request: Request, hear: (answer: Answer) => void) => void;
 
-/** A call of the ledger before it is made. */
+/** A call of the history before it is made. */
 type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
 
 export type ApiClientPorts = {
@@ -32,20 +32,20 @@ export type ApiClientPorts = {
   readonly people: readonly Person[];
 };
 
-/** What all clients have in common: who they are, the service that they call, and the ledger of what they were answered. */
+/** Common part of all clients: the users, the service, and the history of calls. */
 export class ApiClient {
   readonly calls: Call[] = [];
-  /** What no client must see, a line each. */
+  /** Responses that no client must get, one per line. */
   readonly wrong: string[] = [];
   readonly people: Person[];
-  /** Those who have been deleted, or may have. */
+  /** Users who have been deleted, or may have been. */
   readonly gone: Person[] = [];
   readonly put: Put;
   readonly network: Network;
   readonly random: SeededChance;
   readonly baseUrl: string;
   readonly #time: Time;
-  /** How many requests for the same were not refused: answered that it is done, or not answered. */
+  /** By call: number of requests that were not rejected, so either succeeded or got no response. */
   readonly #mayBeDone = new Map<Call, number>();
 
   constructor({ put, time, random, network, baseUrl, people }: ApiClientPorts) {
@@ -58,8 +58,8 @@ export class ApiClient {
   }
 
   /**
-   * Notes calls and puts the request; `done` where it was answered that it is done, `undone` that it is not. What was asked for
-   * more than once stays noted unless it was refused each time.
+   * Records the calls and sends the request; `done` runs on success, `undone` on a rejection. A call that is
+   * sent several times stays recorded unless every request is rejected.
    */
   ask(
     who: Caller,
@@ -74,7 +74,7 @@ export class ApiClient {
     }
     this.put(who, request, (answer) => {
       const { status, json } = answer;
-      // It may have been done: nobody was told.
+      // The request may have taken effect, although its response does not show it.
       if (status === 500 || json?.code === 'timed_out') return;
       if (status >= 300) {
         for (const call of calls) this.#refused(call);
@@ -98,7 +98,7 @@ export class ApiClient {
   }
 
   someone(): Person {
-    // Most of it happens to a few.
+    // Most requests are made by the first two users.
     return this.random.one(this.people.slice(0, this.random.below(3) === 0 ? undefined : 2));
   }
 
@@ -106,7 +106,7 @@ export class ApiClient {
     return this.any(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
   }
 
-  /** One of these, if there is any. */
+  /** A random one of these, if there is any. */
   any<T>(of: readonly T[]): T | undefined {
     return of.length === 0 ? undefined : this.random.one(of);
   }

@@ -4,17 +4,17 @@ import type { Clients } from './clients.ts';
 import type { Fact, Stored } from './database-state.ts';
 import type { Network } from './network.ts';
 
-/** All that is known of a world when it is over. */
+/** Final state of a simulated world. */
 export type Over = {
   readonly clients: Clients;
   readonly network: Network;
   readonly stored: Stored;
   readonly crashes: readonly Crash[];
-  /** How long waits are, how soon things are written down, and how the clock was set. */
+  /** Backoffs, commit delays and clock changes, for the checker. */
   readonly times: Omit<History, 'calls' | 'arrivals' | 'database' | 'crashes'>;
 };
 
-/** What does not hold in a world, a line each. */
+/** Violations in a world, one per line. */
 export function brokenIn(over: Over): string[] {
   const { clients, network, stored } = over;
   const made = [...stored.records.values()];
@@ -30,10 +30,10 @@ export function brokenIn(over: Over): string[] {
   ];
 }
 
-/** Hooks that no ledger can tell apart: the fewer the better, and none would be best. */
+/** Hooks that the checker cannot tell apart. The number should be as low as possible. */
 export const LEFT_OUT = 'of these, excluded because they share a target';
 
-/** How much of what matters has happened in a world. */
+/** Counters of what happened in a world. */
 export function countsOf({ clients, network, stored, crashes }: Over): Record<string, number> {
   const done = clients.calls.filter(({ answeredAt }) => answeredAt !== undefined);
   const did = (what: (typeof done)[number]['did']) => done.filter((call) => call.did === what).length;
@@ -56,7 +56,7 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
   };
 }
 
-/** Whether a target is one that several hooks have had. */
+/** Whether a target was used by several hooks. */
 function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => boolean {
   const known = new Set<string>();
   const taken = new Set<string>();
@@ -64,7 +64,10 @@ function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => 
   return ({ path }) => taken.has(path);
 }
 
-/** Where two hooks have had one target, one after the other, the history could not tell whose an arrival is: without these. */
+/**
+ * If two hooks used one target, one after the other, an arrival cannot be assigned to one of them: both are
+ * left out.
+ */
 function historyOf({ clients, network, stored, crashes, times }: Over): History {
   const taken = isOneOfSeveral(stored);
   const isClear = (call: Call) => !('path' in call && taken(call));
@@ -77,7 +80,7 @@ function historyOf({ clients, network, stored, crashes, times }: Over): History 
   };
 }
 
-/** X2: the feed, read through everything that happened, is what is stored, in order. */
+/** X2: the feed as clients read it, across crashes, equals the stored one, in order. */
 function shownOtherwise({ read }: Clients, { facts }: Stored): string[] {
   return [...read].flatMap(([domain, seen]) => {
     const all = facts.get(domain) ?? [];
@@ -90,7 +93,7 @@ function isSame(one: Fact, other: Fact | undefined): boolean {
   return one.kind === other?.kind && one.record === other.record && one.userId === other.userId;
 }
 
-/** X3: no attempt is written down that was not made, and none of them twice. */
+/** X3: every stored attempt was made, and is stored once. */
 function tooManyWritten({ network, stored }: Over): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {

@@ -4,15 +4,15 @@ import { Hooks } from './hooks.ts';
 import { Keys } from './keys.ts';
 import { Records } from './records.ts';
 
-/** People and programs that ask for all sorts of things, and write down what they were answered. */
+/** Users and programs that call the API at random and record the responses. */
 export class Clients {
-  /** What each account's follower has read of the feed. */
+  /** Feed entries that the follower of each account has read. */
   readonly read = new Map<string, { kind: string; record: string; userId: string }[]>();
   readonly #client: ApiClient;
   readonly #records: Records;
   readonly #hooks: Hooks;
   readonly #cursors = new Map<string, string | undefined>();
-  /** What they do; the likelier, the higher the number. */
+  /** Actions with their weights. */
   readonly #does: readonly (readonly [number, () => void])[];
 
   constructor(ports: ApiClientPorts) {
@@ -50,22 +50,22 @@ export class Clients {
     return this.#client.calls;
   }
 
-  /** What no client must see, a line each. */
+  /** Responses that no client must get, one per line. */
   get wrong(): readonly string[] {
     return this.#client.wrong;
   }
 
-  /** Words of records that were refused, and must not be there. */
+  /** Words of rejected records, which must not exist. */
   get refused(): ReadonlySet<string> {
     return this.#records.refused;
   }
 
-  /** Subscribes a few targets, so that there is somebody to be told from the beginning. */
+  /** Creates a few hooks, so that there are deliveries from the beginning. */
   begin(): void {
     for (let count = 4 + this.#client.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
   }
 
-  /** Somebody asks for something. */
+  /** Makes one random call. */
   askAnything(): void {
     let drawn = this.#client.random.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
     const chosen = this.#does.find(([weight]) => {
@@ -75,7 +75,7 @@ export class Clients {
     chosen?.[1]();
   }
 
-  /** Something occurs, and something is asked for, that live hooks are to be told. */
+  /** Creates records, tests and a redelivery, which live hooks must receive. */
   stir(): void {
     for (let count = 0; count < 6; count += 1) this.#records.create();
     for (let count = 0; count < 3; count += 1) this.#hooks.test();
@@ -86,12 +86,12 @@ export class Clients {
     this.#records.forgetOnce();
   }
 
-  /** Fetches what an arrival tells of. */
+  /** Fetches the record that a notification names. */
   fetch(arrival: Arrival): void {
     this.#hooks.fetch(arrival);
   }
 
-  /** X2: page by page behind the cursor; one who follows sees everything once, in order, through every crash. */
+  /** X2: reads the feed page by page with a cursor; a follower sees every entry once, in order, across crashes. */
   #follow(): void {
     const owner = this.#client.owner();
     if (owner === undefined) return;
@@ -100,7 +100,7 @@ export class Clients {
     const query = after === undefined ? '' : `&after=${after}`;
     const url = `/v2/notifications?scope=account&limit=20${query}`;
     this.#client.put(owner, { method: 'GET', url }, ({ status, json }) => {
-      // Another page may have been read meanwhile.
+      // Another response may have advanced the cursor meanwhile.
       if (status !== 200 || this.#cursors.get(domain) !== after) return;
       const read = this.read.get(domain) ?? [];
       this.read.set(domain, read);

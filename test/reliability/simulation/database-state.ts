@@ -14,20 +14,20 @@ const toTell = (
 ) => `select (select count(*) from pending_deliveries join hooks using (hook_id) where ${pendingTo})
   + (select count(*) from manual_attempts join hooks using (hook_id) where date_ended is null) as pending`;
 
-/** What is still to be told to hooks that live: what is pending, and what somebody asked for. */
+/** Counts what live hooks still have to receive: pending deliveries and manual attempts. */
 export const TO_TELL = toTell('date_ended is null');
 
-/** What of that waits for nothing: its hook has not just failed. */
+/** The same without hooks in backoff. */
 export const DUE_NOW = toTell('date_ended is null and failures = 0');
 
-/** What no database holds, whatever has happened: each of these finds nothing. */
+/** Invariants of every database: each query must return no row. */
 const never = {
   'live without its target': `select hook_id from hooks where date_ended is null
     and hook_id not in (select hook_id from targets)`,
   'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
   'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
   'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
-  // Nobody reopens anything here.
+  // No client reopens a completed record in the simulation.
   'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
     group by kind, record_id having count(*) > 1`,
   'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
@@ -36,7 +36,7 @@ const never = {
     (select record_id from occurrences where kind = 'completed_subtask')`,
 };
 
-/** What a database says of each hook: its failures, or why it was removed; nothing of those that somebody deleted. */
+/** Status of each hook, by the path of its target. Hooks that were deleted by somebody are left out. */
 export function fatesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
   const rows = rowsOf(
     database,
@@ -49,13 +49,13 @@ export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
   return new Set(rowsOf(database, 'select delivery_id from pending_deliveries').map((row) => String(row.delivery_id)));
 }
 
-/** An occurrence as the feed shows it, in the order of its account. */
+/** An occurrence as the feed shows it. */
 export type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
 
-/** All that a database holds in the end; what is wrong with it by itself, a line each. */
+/** Final content of a database, with violations of its own invariants, one per line. */
 export type Stored = Database & {
   readonly facts: ReadonlyMap<string, readonly Fact[]>;
-  /** How many attempts of each delivery are written down that were none of our own faults. */
+  /** Stored attempts of each delivery, without those that ended with a local error. */
   readonly attempts: ReadonlyMap<string, number>;
   readonly wrong: readonly string[];
 };

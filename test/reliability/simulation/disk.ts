@@ -11,23 +11,23 @@ const NO_MEMORY = 7;
 const IO_ERROR = 10;
 const FULL = 13;
 
-/** What a call comes to that the end of its process has cut off. */
+/** Thrown by a call that the end of its process cuts off. */
 export class Ended extends Error {}
 
 /**
- * What the connections of one life know of it, and what they are; nothing any more once it is over. Node never lets go of a
- * connection from which its own statements can be reached.
+ * State shared by the connections of one life; `at` is undefined when the life is over. An indirection,
+ * because Node never frees a connection whose statements refer to it.
  */
 type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; readonly connections: DatabaseSync[] };
 
-/** Real SQLite files, one for each life: what is there when a life ends is what the next one finds. */
+/** Real SQLite files, one copy for each life: the next process starts from the files that the previous one left. */
 export class Disk {
   readonly #folder: string;
   readonly #faults: Faults;
   readonly #random: SeededChance;
   readonly #time: Time;
   readonly #onCrash: (why: string) => void;
-  /** Called whenever something could not be written. */
+  /** Called when a write fails. */
   readonly #onTrouble: () => void;
   #link: Link | undefined;
   #counting: DatabaseSync | undefined;
@@ -35,7 +35,7 @@ export class Disk {
   #looks = 0;
   #busyUntil = Number.NEGATIVE_INFINITY;
   #isSettling = false;
-  /** How much of the log is lost when the process ends in the middle of a commit. */
+  /** Length to which the log is truncated when the process ends in the middle of a commit. */
   #keptBytes: number | undefined;
 
   constructor(ports: {
@@ -55,12 +55,12 @@ export class Disk {
     mkdirSync(this.#folderOf(0), { recursive: true });
   }
 
-  /** The file of the life that is, or is about to begin. */
+  /** File of the current or next life. */
   get path(): string {
     return join(this.#folderOf(this.#lives), 'carillon.db');
   }
 
-  /** The process is gone: its files are as they are at this moment, the log and what it had not copied back included. */
+  /** Ends the life: copies the files as they are now, including the log that has not been checkpointed. */
   end(): void {
     const from = this.path;
     this.#lives += 1;
@@ -75,7 +75,7 @@ export class Disk {
     this.calm();
   }
 
-  /** Looks at what is on the disk, at a copy of it: looking must not mend it before the service does. */
+  /** Inspects a copy of the files: opening the original would recover it before the service does. */
   look<T>(at: (database: DatabaseSync) => T): T {
     this.#looks += 1;
     const path = join(this.#folder, `look-${this.#looks}.db`);
@@ -88,12 +88,12 @@ export class Disk {
     }
   }
 
-  /** Somebody else has the database for so long. */
+  /** Another process locks the database for this time. */
   keepBusy(forMs: number): void {
     this.#busyUntil = this.#time.clockOf().monotonic() + forMs;
   }
 
-  /** What a query counts, in the file as it is. */
+  /** Result of a counting query on the current file. */
   count(sql: string): number {
     this.#counting ??= new DatabaseSync(this.path, { readOnly: true });
     const [count] = Object.values(this.#counting.prepare(sql).get() ?? {});
@@ -104,7 +104,7 @@ export class Disk {
     this.#busyUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** SQLite as one life has it. */
+  /** `DatabaseSync` for one life, with injected faults. */
   sqliteOf(life: Life): typeof DatabaseSync {
     this.#link = { at: { disk: this, life }, connections: [] };
     return Disk.#sqliteOf(this.#link);
@@ -193,21 +193,21 @@ export class Disk {
       throw failure(FULL);
     }
     if (this.#faults.takes('I/O error at a commit')) {
-      // Whether it is on the disk, nobody knows.
+      // After an I/O error it is unknown whether the commit is on the disk.
       if (this.#random.below(2) === 0) go();
       throw failure(IO_ERROR);
     }
     return go();
   }
 
-  /** Now, or with this commit. */
+  /** Crashes before or after the commit. */
   #crash(go: () => unknown = () => undefined): never {
     if (this.#random.below(2) === 0) go();
     this.#onCrash('at a commit');
     throw new Ended();
   }
 
-  /** What the commit adds to the log is there up to some byte of it. */
+  /** Only a part of the bytes that the commit adds to the log survives. */
   #tear(go: () => unknown): never {
     const log = `${this.path}-wal`;
     const before = statSync(log).size;

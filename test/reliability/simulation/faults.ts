@@ -1,4 +1,4 @@
-/** Every kind of fault that a simulated world has, by the port that it comes in through. Each is counted when it hits. */
+/** Every fault of a simulated world, by the port at which it is injected. Each is counted when it occurs. */
 export const faultPoints = {
   'crash before a commit': 'disk',
   'crash in the middle of a commit': 'disk',
@@ -51,24 +51,24 @@ export type FaultPort = (typeof faultPoints)[FaultPoint];
 export const pointsOf = (port: FaultPort): readonly FaultPoint[] =>
   (Object.keys(faultPoints) as FaultPoint[]).filter((point) => faultPoints[point] === port);
 
-/** What is to go wrong next, and what has. */
+/** Faults to inject next, and counters of those that occurred. */
 export class Faults {
   readonly hits = new Map<FaultPoint, number>();
   readonly #armed = new Set<FaultPoint>();
 
-  /** The next time that it can happen, it does. */
+  /** Injects the fault at the next opportunity. */
   arm(point: FaultPoint): void {
     this.#armed.add(point);
   }
 
-  /** Whether it happens now; then it is over. */
+  /** Whether the fault occurs now; it is then disarmed. */
   takes(point: FaultPoint): boolean {
     if (!this.#armed.delete(point)) return false;
     this.hit(point);
     return true;
   }
 
-  /** How often something could not be read. */
+  /** Number of failed reads. */
   get unread(): number {
     return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of pending deliveries fails') ?? 0);
   }
@@ -77,7 +77,7 @@ export class Faults {
     this.hits.set(point, (this.hits.get(point) ?? 0) + 1);
   }
 
-  /** Nothing goes wrong any more. */
+  /** Disarms all faults. */
   calm(): void {
     this.#armed.clear();
   }

@@ -12,7 +12,7 @@ type Hook = {
   isRestoring: boolean;
 };
 
-/** Those who want to be told, or do not any more. */
+/** Clients that create, end, restore and test hooks. */
 export class Hooks {
   readonly #client: ApiClient;
   readonly #hooks: Hook[] = [];
@@ -21,12 +21,12 @@ export class Hooks {
     this.#client = client;
   }
 
-  /** The paths of a user's hooks. */
+  /** Paths of the hooks of a user. */
   of(who: Person): readonly string[] {
     return this.#hooks.filter((hook) => hook.who === who).map(({ path }) => path);
   }
 
-  /** Fetches what an arrival tells of, as its account's owner would. */
+  /** Fetches the record that a notification names, as the owner of its account. */
   fetch(arrival: Arrival & { fetched?: number }): void {
     const client = this.#client;
     const hook = this.#hooks.find(({ path }) => path === arrival.path);
@@ -63,7 +63,7 @@ export class Hooks {
     });
   };
 
-  /** C12: of a live hook's target there is no second one, whoever asks. */
+  /** C12: no second hook can have the target of a live one, whoever requests it. */
   readonly subscribeTaken = (): void => {
     const client = this.#client;
     const hook = client.any(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
@@ -76,7 +76,7 @@ export class Hooks {
 
   readonly unsubscribe = (): void => {
     const client = this.#client;
-    // In the midst of what it is told, mostly.
+    // Mostly hooks with deliveries in flight.
     const told = new Set(client.network.parked.map(({ arrival }) => arrival.path));
     const busy = this.#known().filter(({ path }) => told.has(path));
     const hook = client.any(client.random.below(4) > 0 ? busy : this.#known());
@@ -86,7 +86,7 @@ export class Hooks {
     const calls = mayEnd ? [client.open({ did: 'unsubscribe', path: hook.path })] : [];
     client.ask(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) client.wrong.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
-      // Somebody who did not mean it: what was in flight then is answered when the hook lives again.
+      // Restores some deleted hooks; their deliveries in flight are then answered after the restore.
       if (client.random.below(3) === 0) return;
       client.network.hold(hook.path);
       this.#restore(hook);
@@ -120,7 +120,7 @@ export class Hooks {
     return this.#hooks.filter(({ id, who }) => id !== undefined && !this.#client.gone.includes(who));
   }
 
-  /** Whether it has ever been told anything but 200, or was asked to end. */
+  /** Whether a response other than 200, or a request to end it, may have ended the hook. */
   #mayHaveEnded(path: string): boolean {
     const isEnding = this.#client.calls.some((call) => call.did === 'unsubscribe' && call.path === path);
     return isEnding || this.#client.network.arrivals.some((one) => one.path === path && one.answer !== 200);

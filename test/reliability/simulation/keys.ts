@@ -3,13 +3,13 @@ import type { Person } from './seed-database.ts';
 
 type Key = { readonly who: Person; readonly id: string; readonly key: string; revoked: boolean };
 
-/** Those who let others in, and shut them out again. */
+/** Clients that issue and revoke keys and delete users. */
 export class Keys {
   readonly #client: ApiClient;
   readonly #hooksOf: (who: Person) => readonly string[];
   readonly #keys: Key[] = [];
 
-  /** @param hooksOf the paths of a user's hooks */
+  /** @param hooksOf returns the paths of a user's hooks */
   constructor(client: ApiClient, hooksOf: (who: Person) => readonly string[]) {
     this.#client = client;
     this.#hooksOf = hooksOf;
@@ -32,7 +32,7 @@ export class Keys {
     });
   };
 
-  /** C23: their hooks end with them. */
+  /** C23: deleting a user ends the user's hooks. */
   readonly deleteUser = (): void => {
     const client = this.#client;
     const who = client.any(client.people.filter(({ role }, index) => role === 'member' && index % 3 === 2));
@@ -50,7 +50,7 @@ export class Keys {
     });
   };
 
-  /** C1: whoever was let in before, and is not now. */
+  /** C1: a revoked key is rejected. */
   readonly knockInVain = (): void => {
     const key = this.#client.any(this.#keys.filter(({ revoked }) => revoked));
     if (key === undefined) return;

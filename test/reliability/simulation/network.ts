@@ -8,13 +8,13 @@ import type { Arrival } from '../checker/history.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Life, Time } from './time.ts';
 
-/** Forbidden ones, as targets spell them and as names lead to them. */
+/** Forbidden addresses, used in targets and as results of name resolution. */
 export const FORBIDDEN = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::ffff:192.168.0.1', 'fd00::1'] as const;
 
-/** Where the targets are that may be called: a part of the internet that is somebody's. */
+/** Only 81.0.0.0/8 holds targets that may be connected to. */
 const isPublic = (address: string) => address.startsWith('81.');
 
-/** How a target is: the likelier, the oftener it stands there. */
+/** Behaviors of targets; repeated actions are more likely. */
 const temperaments = {
   healthy: [...Array<200>(30).fill(200), 500, 'refused'],
   flaky: [...Array<200>(6).fill(200), 500, 204, 302, 410, 429, 429, 'refused', 'reset', 'hangs', 'hangs'],
@@ -27,10 +27,10 @@ type Doing = (typeof temperaments)[keyof typeof temperaments][number];
 
 const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
 
-/** What comes too late to change anything. */
+/** Actions for late responses, which must not change anything. */
 const LATE: readonly Doing[] = [200, 401, 500, 'refused'];
 
-/** Our own shortages, as an attempt reports them. */
+/** Local errors, as an attempt reports them. */
 const shortages: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
   ['no file handle', 'no_file_handle'],
   ['no local port', 'no_local_port'],
@@ -44,49 +44,49 @@ const brokenBy: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
   tls: 'target fails the TLS handshake',
 };
 
-/** A notification that has arrived and is not answered. */
+/** A notification that has arrived and is not answered yet. */
 export type Parked = {
   readonly life: Life;
   readonly arrival: Arrival & { answeredAt: number | undefined };
   readonly order: Order;
-  /** It is never answered. */
+  /** The target never answers. */
   hangs: boolean;
-  /** Its hook has ended meanwhile: it is answered when the hook lives again. */
+  /** The hook has ended: the notification is answered after a restore. */
   isHeld: boolean;
   isLate: boolean;
   readonly finish: (result: Result, answer?: Partial<Arrival>) => void;
 };
 
-/** What a target may come to because this side was paused. */
+/** Failures that a pause of the service can cause. */
 const EXCUSABLE: readonly FailureCode[] = ['timeout', 'reset'];
 
-/** A new one each time: whatever waits for one is held by it. */
+/** A new promise each time: a shared one would keep all its waiters in memory. */
 const never = () => new Promise<never>(() => undefined);
 
-/** Names, and what listens behind them: everything outside of the service. */
+/** Name resolution and targets: everything outside the service. */
 export class Network {
   readonly arrivals: Arrival[] = [];
   parked: Parked[] = [];
-  /** Addresses that were dialled and must not be. */
+  /** Forbidden addresses that were connected to. */
   readonly forbidden: string[] = [];
-  /** From now on every target answers 200. */
+  /** If true, every target answers 200. */
   isKind = false;
-  /** Called before an attempt does anything. */
+  /** Called before an attempt starts. */
   onOrder: () => void = () => undefined;
-  /** Called with everything that arrives. */
+  /** Called for each arrival. */
   onArrival: (arrival: Arrival) => void = () => undefined;
   readonly #time: Time;
   readonly #faults: Faults;
   readonly #random: SeededChance;
   readonly #temperaments = new Map<string, readonly Doing[]>();
   /**
-   * By delivery: what was answered, and whoever told it does not know of yet, in the order in which they will. There are two
-   * where a hook was restored while it was still being told.
+   * By delivery: arrivals whose result the service does not know yet, in order. There are two if a hook was
+   * restored during an attempt.
    */
   readonly #unacknowledged = new Map<string, Arrival[]>();
-  /** Arrivals that were cut off by a stop; they end with it. */
+  /** Arrivals that a graceful stop cut off; they end with the process. */
   readonly #cut: Parked['arrival'][] = [];
-  /** When the process stood still last. */
+  /** Time of the last pause. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(ports: { time: Time; faults: Faults; random: SeededChance }) {
@@ -95,7 +95,7 @@ export class Network {
     this.#random = ports.random;
   }
 
-  /** The address of a new target at a path: by a name, or by an address of its own. */
+  /** Creates a target for a path, by name or by address. */
   targetAt(path: string): string {
     const kind = this.#random.one(Object.keys(temperaments) as (keyof typeof temperaments)[]);
     this.#temperaments.set(path, temperaments[this.#random.below(2) === 0 ? 'healthy' : kind]);
@@ -124,7 +124,7 @@ export class Network {
     };
   }
 
-  /** The one way out of one life: what `src/delivery/transport/attempt.ts` does, with this network for the real one. */
+  /** The outgoing port of one life: does what `src/delivery/transport/attempt.ts` does, on the simulated network. */
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
@@ -152,12 +152,12 @@ export class Network {
     });
   }
 
-  /** The process has stood still, for longer than excuses it. */
+  /** Records a pause that is long enough to excuse a missing response (C19). */
   paused(): void {
     this.#pausedAt = this.#time.moment();
   }
 
-  /** A target does with a notification what it is like to do. */
+  /** Answers a notification according to the behavior of its target. */
   answer(parked: Parked): void {
     const path = parked.arrival.path;
     if (parked.isLate) this.#faults.hit('target answers after the hook has ended');
@@ -175,13 +175,13 @@ export class Network {
     parked.finish({ kind: 'answered', status: does, ...told }, { answer: does, ...told });
   }
 
-  /** Whoever told a delivery has heard, at this very moment, what came of it. */
+  /** Records that the service knows the result of a delivery now. */
   isHeard(deliveryId: string): void {
     const arrival = this.#unacknowledged.get(deliveryId)?.shift();
     if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
   }
 
-  /** The hook at a path has ended: what is in flight to it is not answered before it lives again. */
+  /** Holds the deliveries in flight of an ended hook until it is restored. */
   hold(path: string): void {
     for (const one of this.parked) if (one.arrival.path === path) one.isHeld = true;
   }
@@ -194,7 +194,7 @@ export class Network {
     }
   }
 
-  /** Whatever was in flight in this life stays unanswered: what comes now, comes to nobody. */
+  /** Ends the deliveries in flight of a life without a response. */
   end(life: Life): void {
     const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
     for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
@@ -218,7 +218,8 @@ export class Network {
     };
     const finish: Parked['finish'] = (result, answer = {}) => {
       leave();
-      // A deadline that fired as the process died reaches nobody: the next result is that of another attempt.
+      // A deadline that fires after the death of the process has no effect; the next result is that of
+      // another attempt.
       if (life.isDead) return;
       const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
       const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
@@ -226,7 +227,7 @@ export class Network {
       this.#isAnswered(arrival);
       resolve(result);
     };
-    // Nobody waits for the answer any more: the service has cut it off at its own stop.
+    // The service cancelled the attempt during its own stop.
     const onAbort = () => {
       if (life.isDead) return;
       this.#cut.push(arrival);

@@ -12,7 +12,7 @@ const resourceTypes = {
 
 type ResourceType = keyof typeof resourceTypes;
 
-/** The likelier, the oftener they stand here. */
+/** Repeated entries are more likely. */
 const likely: readonly ResourceType[] = [
   ...Array<'event'>(4).fill('event'),
   'client',
@@ -22,7 +22,7 @@ const likely: readonly ResourceType[] = [
   'subtask',
 ];
 
-/** What hooks are made for; so that those of a completion hear of something too, it is likelier than it happens. */
+/** Kinds of the hooks. Completions are over-represented, since they occur rarely. */
 export const kindsToHear: readonly Kind[] = [
   ...likely.map((resourceType) => resourceTypes[resourceType].kind),
   'completed_task',
@@ -40,9 +40,9 @@ type Made = {
   completion: 'none' | 'asked' | 'done';
 };
 
-/** Those who make records, complete them, change them and delete them, and look at what there is. */
+/** Clients that create, complete, change, delete and list records. */
 export class Records {
-  /** Words of records that were refused, and must not be there. */
+  /** Words of rejected records, which must not exist. */
   readonly refused = new Set<string>();
   readonly #client: ApiClient;
   readonly #made: Made[] = [];
@@ -55,7 +55,7 @@ export class Records {
 
   readonly create = (): void => this.#create(this.#client.someone(), this.#client.random.one(likely));
 
-  /** So much at once that no lane holds all of it, now and then. */
+  /** Occasionally creates more events at once than a hook queue loads. */
   readonly flood = (): void => {
     if (this.#client.random.below(3) > 0) return;
     const who = this.#client.someone();
@@ -89,7 +89,7 @@ export class Records {
         made = { resourceType, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
         this.#made.push(made);
       };
-      // One that is made once may have been made before it was refused.
+      // With an Idempotency-Key an earlier request may have created the record before this one was rejected.
       const undone = () => void ('once' in once || this.refused.add(word));
       client.ask(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
@@ -97,14 +97,17 @@ export class Records {
     if ('once' in once) this.#retries.push(put);
   }
 
-  /** More than a day has passed by the clock of the service: what was made once may be made again (X4). */
+  /** X4: forgets the Idempotency-Keys, since more than a day has passed by the clock of the service. */
   forgetOnce(): void {
     this.#retries = [];
   }
 
   readonly retry = (): void => this.#client.any(this.#retries)?.();
 
-  /** C33: with a task its open subtasks, which nobody else is completing. What is complete is complete, and tells nobody. */
+  /**
+   * C33: completing a task completes its open subtasks, unless another request completes them. Completing a
+   * completed record has no effect.
+   */
   readonly complete = (): void => {
     const client = this.#client;
     const of = ({ completion }: Made, ...states: Made['completion'][]) => states.includes(completion);
@@ -157,7 +160,7 @@ export class Records {
     client.ask(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
   };
 
-  /** C3: nobody sees what another account has. */
+  /** C3: no list contains records of another account. */
   readonly list = (): void => {
     const who = this.#client.someone();
     const resourceType = this.#client.random.one(Object.keys(resourceTypes) as ResourceType[]);

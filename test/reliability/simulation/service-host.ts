@@ -17,14 +17,17 @@ import type { Life, Time } from './time.ts';
 export const BASE_URL = 'https://carillon.test';
 export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
 
-/** What needs no time takes that many turns of the event loop at most: a write and what follows from it. */
+/**
+ * Event-loop iterations after which everything that waits for no timer has happened, such as a write and its
+ * consequences.
+ */
 export const TICKS_PER_INSTANT = 12;
 const MAX_ROUNDS = 20_000;
 
-/** pino's number for what is no more than a warning. */
+/** pino's level number for warnings. */
 const WARNING = 40;
 
-/** Longer than an instant: what was answered within the last one of a stop is not in doubt either. */
+/** Longer than an instant, so that results known just before a graceful stop must be committed. */
 const AFTER_STOP_MS = 10;
 
 type Server = Parameters<NonNullable<Ports['listen']>>[0];
@@ -44,10 +47,10 @@ export async function turns(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 1) await turn();
 }
 
-/** Where the service runs, one life after another; and what each of them left behind. */
+/** Runs the service, one life after the other, and records what each left in the database. */
 export class Host {
   readonly crashes: Crash[] = [];
-  /** What no service must do, a line each. */
+  /** Violations by the service, one per line. */
   readonly wrong: string[] = [];
   readonly #ports: HostPorts;
   #life: Running = { number: 0, isDead: true };
@@ -57,7 +60,7 @@ export class Host {
     this.#ports = ports;
   }
 
-  /** Requests that are not answered. */
+  /** Number of unanswered requests. */
   get pending(): number {
     return this.#pending;
   }
@@ -87,7 +90,7 @@ export class Host {
     );
   };
 
-  /** The process is gone, now: nothing that it was given does anything any more. */
+  /** Ends the process now: its ports have no effect any more. */
   die(why: string): void {
     if (this.#life.isDead) return;
     const { note, disk, network, time } = this.#ports;
@@ -115,8 +118,8 @@ export class Host {
   }
 
   /**
-   * @param answer lets a target answer, if one is to
-   * @param crashAfter how many rounds of the stop it lives through; all of them, when undefined
+   * @param answer lets a target answer, if one is waiting; returns whether one was
+   * @param crashAfter crashes the process after this many rounds of the stop; never if undefined
    */
   async stop(answer: () => boolean, crashAfter = Number.POSITIVE_INFINITY): Promise<void> {
     const life = this.#life;
@@ -132,7 +135,7 @@ export class Host {
       await turns(TICKS_PER_INSTANT);
       if (!isOver && !answer()) this.#ports.time.next();
     }
-    // C20: one that has stopped in good order has written down all that it knew.
+    // C20: a graceful stop commits all known results.
     this.#ports.time.pass(AFTER_STOP_MS);
     this.die('stopped');
   }
@@ -147,7 +150,7 @@ export class Host {
         life.service = service;
       },
       (error: unknown) => {
-        // One that cannot start ends, and is started again.
+        // A service that fails to start exits and is started again.
         if (!life.isDead) this.die(`cannot start: ${error instanceof Error ? error.message : error}`);
       },
     );
@@ -160,7 +163,7 @@ export class Host {
       await turn();
       turnsLeft -= 1;
       if (turnsLeft < 0) this.die('during a start');
-      // Somebody else may have the database.
+      // The database may be locked by another process.
       if (turnsLeft > 1e6) time.next();
     }
     outages.note(began, time.moment());
@@ -191,7 +194,10 @@ export class Host {
     };
   }
 
-  /** Of what goes well, only that it has heard of an answer is listened to: the very moment is known by nothing else. */
+  /**
+   * Below warnings only `delivery.attempted` is used: its log line is the exact time at which the service
+   * knows a result.
+   */
   #logOf(life: Life): Log {
     const isOfUse = (level: number, said: unknown) => level >= WARNING || Object(said).event === 'delivery.attempted';
     return pino(

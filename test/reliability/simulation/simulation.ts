@@ -8,7 +8,7 @@ import { LEFT_OUT } from './checker.ts';
 import { type FaultPoint, faultPoints } from './faults.ts';
 import type { Report, Task } from './worker.ts';
 
-/** R4: a world out of one seed, in which everything goes wrong that can, and the service in it is the real one. */
+/** R4: the real service in a simulated world, derived from one seed, in which everything fails that can. */
 export const simulation: ReliabilityTest = {
   id: 'R4',
   name: 'simulation',
@@ -20,17 +20,17 @@ export const simulation: ReliabilityTest = {
   execute,
 };
 
-/** Each so many-th seed is lived through twice. */
+/** Every 20th seed is replayed to compare the traces. */
 const REPLAY_ONE_IN = 20;
 
-/** From so many seeds on every kind of fault must have hit, and everything else that is counted have happened. */
+/** From this count on every fault and every other counter must occur at least once. */
 const ALL_HIT_FROM = 200;
 
-/** What a failing seed left behind, to be read. */
+/** Trace of a failing seed. */
 const traceFile = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
 
 async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
-  // In memory where there is such a place: what an fsync costs is not asked here.
+  // In memory if possible, since the cost of fsync does not matter here.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'carillon-simulation-'));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
   const workers = Math.min(availableParallelism(), Math.ceil(count / 20));
@@ -72,7 +72,7 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
 
 function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Without what the tests preload into their files: it would keep the worker from ending.
+    // Without the preloaded test modules, which would keep the worker from exiting.
     const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, execArgv: [] });
     worker.on('message', hear);
     worker.on('error', reject);

@@ -4,28 +4,28 @@ import { Ended } from './disk.ts';
 import { makeTemplate } from './seed-database.ts';
 import { live } from './world.ts';
 
-/** Which seeds a worker takes, and of which it takes every so many twice. */
+/** Seeds of a worker, and how many of them are replayed. */
 export type Task = {
   readonly seeds: readonly number[];
   readonly twiceEvery: number;
   readonly folder: string;
 };
 
-/** What a worker says of one seed. */
+/** Result of one seed. */
 export type Report = {
   readonly seed: number;
   readonly broken: readonly string[];
   readonly hits: readonly (readonly [point: string, count: number])[];
   readonly counts: Readonly<Record<string, number>>;
-  /** Whether it was lived through twice. */
+  /** Whether the seed was replayed. */
   readonly twice: boolean;
-  /** What happened, where something is broken. */
+  /** Trace of the run, if it has violations. */
   readonly trace: readonly string[];
 };
 
 const { seeds, twiceEvery, folder }: Task = workerData;
 const template = await makeTemplate();
-/** What nobody caught would have been the end of the process. */
+/** Uncaught errors, which would have ended a real process. */
 let uncaught: string[] = [];
 for (const way of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(way, (error: unknown) => {

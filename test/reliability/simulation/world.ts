@@ -12,36 +12,39 @@ import type { Template } from './seed-database.ts';
 import { BASE_URL, Host, TICKS_PER_INSTANT, turns, WAITS } from './service-host.ts';
 import { Time } from './time.ts';
 
-/** After so many answers without faults, every target is kind, so that there is an end. */
+/** After this many answers without faults every target answers 200, so that the run ends. */
 const ANSWERS_UNTIL_KIND = 20;
 
-/** In so many rounds everything is told that is to be told. */
+/** Maximum rounds until everything pending is delivered. */
 const MAX_ROUNDS = 20_000;
 
-/** The same where nothing has to be waited for. */
+/** The same without waiting for any timer. */
 const MAX_ROUNDS_PER_STEP = 200;
 
-/** How long a process stands still: too short to excuse anything, long enough for that, or longer than an attempt may take. */
+/**
+ * Durations of pauses: too short to excuse a missing response, long enough to excuse it, longer than an
+ * attempt may take.
+ */
 const SHORT_PAUSE_MS = [0, 2_500] as const;
 const LONG_PAUSE_MS = [3_500, 14_000] as const;
 const PAST_DEADLINE_MS = [15_500, 40_000] as const;
 
 const MIN_JUMP_MS = 10_000;
 
-/** Longer than anything is kept, or any wait can be. */
+/** Longer than any retention or backoff. */
 const FAR_MS = 100 * 24 * 3_600_000;
 
-/** What became of one seed. */
+/** Result of one seed. */
 export type Outcome = {
   readonly seed: number;
   readonly broken: readonly string[];
   readonly hits: ReadonlyMap<FaultPoint, number>;
   readonly counts: Readonly<Record<string, number>>;
-  /** All that happened, a line each. */
+  /** Everything that happened, one line each. */
   readonly trace: readonly string[];
 };
 
-/** Lives through one seed in a folder of its own, which is gone afterwards. */
+/** Runs one seed in its own folder, which is removed afterwards. */
 export async function live(seed: number, template: Template, folder: string): Promise<Outcome> {
   const own = join(folder, String(seed));
   mkdirSync(own, { recursive: true });
@@ -52,7 +55,7 @@ export async function live(seed: number, template: Template, folder: string): Pr
   }
 }
 
-/** A whole service on a real file, and around it a world in which nothing happens by itself. */
+/** The service on a real file, in a world in which every event is driven by the seed. */
 class World {
   readonly #seed: number;
   readonly #time = new Time();
@@ -66,7 +69,7 @@ class World {
   readonly #trace: string[] = [];
   readonly #broken: string[] = [];
   #answered = 0;
-  /** How far ahead the clock was set. */
+  /** How far ahead the wall clock is. */
   #aheadMs = 0;
 
   constructor(seed: number, template: Template, folder: string) {
@@ -136,7 +139,7 @@ class World {
     return this.#network.parked.filter(({ hangs, isHeld }) => !hangs && !isHeld);
   }
 
-  /** One target answers, or looks first at what it is told of; whether there was one. */
+  /** Lets one target answer, or fetch the record first. Returns whether a notification was waiting. */
   #answer(): boolean {
     const parked = this.#awaiting();
     if (parked.length === 0) return false;
@@ -150,13 +153,13 @@ class World {
   }
 
   async #goOn(): Promise<void> {
-    // What needs no time has happened by then.
+    // By then everything that needs no time has happened.
     await turns(TICKS_PER_INSTANT);
     this.#time.next();
     this.#note('time goes on');
   }
 
-  /** Something will go wrong, the next time that it can. */
+  /** Arms a random fault. */
   #mischief(): void {
     const port = this.#random.one(['disk', 'resolver', 'attempt', 'clock'] as const);
     const point = this.#random.one(pointsOf(port));
@@ -177,15 +180,15 @@ class World {
   }
 
   #jump(byMs: number): void {
-    // Whoever looks at the clock on the wall cannot tell a jump from a machine that was suspended.
+    // A jump of the wall clock looks like a suspended machine.
     if (byMs > 0) this.#network.paused();
     this.#time.jump(byMs);
   }
 
-  /** Or, where it is so already, sets it right. */
+  /** Sets the clock far ahead, or corrects it if it is. */
   #setFarAhead(): void {
     const isAhead = this.#aheadMs > 0;
-    // X4: what is made once is so for a day by the clock, and what is under way may be made again.
+    // X4: Idempotency-Keys expire after a day by the clock, so an open request could then be repeated.
     if (!isAhead && this.#host.pending > 0) return;
     const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#random.below(FAR_MS);
     if (isAhead) this.#faults.hit('clock far ahead, and corrected');
@@ -230,7 +233,7 @@ class World {
     }
   }
 
-  /** Timers that fell due meanwhile are called first; only then is read what has arrived. */
+  /** Due timers fire before the data that has arrived is read. */
   #standStill(point: FaultPoint): void {
     const isPastDeadline = point !== 'process paused';
     if (isPastDeadline && this.#awaiting().length === 0) return;
@@ -252,7 +255,7 @@ class World {
     return this.#host.stop(() => this.#random.below(3) > 0 && this.#answer(), crashAfter);
   }
 
-  /** No more faults: what is pending is told, and nothing is left. Answers from when on. */
+  /** Ends all faults, waits until everything is delivered, and returns the time from which on nothing fails. */
   async #calmDown(): Promise<number> {
     this.#faults.calm();
     this.#disk.calm();
@@ -260,27 +263,27 @@ class World {
     if (this.#aheadMs > 0) this.#setFarAhead();
     const calmFrom = this.#time.moment();
     const isOver = () => this.#untilDelivered(TO_TELL, MAX_ROUNDS, () => this.#goOn());
-    // Writes that the last fault has put off are through, too, when these are.
+    // When these deliveries arrive, writes that the last fault had delayed are committed as well.
     this.#clients.stir();
     if (!(await isOver())) this.#broken.push('what is pending is never told');
     this.#answered = ANSWERS_UNTIL_KIND;
-    // No wake-up is lost, and nothing waits for the next look at what is pending.
+    // New deliveries must arrive without waiting for the next poll: no wake-up may be lost.
     this.#clients.stir();
     const isTold = await this.#untilDelivered(DUE_NOW, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
     if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
-    // A hook may have failed last with something that was told by then, and waits.
+    // A hook may be in backoff because of its last failure.
     if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
     await this.#stop();
     return calmFrom;
   }
 
-  /** Whether all of that is told within so many rounds. */
+  /** Returns whether all of these are delivered within `most` rounds. */
   async #untilDelivered(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
     for (let rounds = 0; rounds < most; rounds += 1) {
       await turns(3);
       if (this.#awaiting().length > 0) {
         this.#answered += 1;
-        // A wait is by the clock on the wall, and ends when that says so.
+        // Backoffs are measured with the wall clock; here it jumps back during one.
         if (this.#answered === 10) this.#time.jump(-this.#random.below(3_600_000));
         this.#network.isKind = this.#answered > ANSWERS_UNTIL_KIND;
         this.#answer();

@@ -14,9 +14,9 @@ import { dial, type Everywhere, listenEverywhere } from './listeners.ts';
 import { bits, isDeaf, reached } from './oracle.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './url-forms.ts';
 
-/** Where the service listens, which is loopback; its base URL is not, so that loopback is no target. */
+/** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
 const PORT = '7070';
-/** How often each name that turns is told of something. */
+/** Deliveries to each rebinding name. */
 const TURNS = 20;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
@@ -26,10 +26,10 @@ const broken: string[] = [];
 const endings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => void endings.push(close) };
 const log = (line: string) => void process.stderr.write(`${line}\n`);
-// Whoever started this has ended: so does the namespace, with all that is in it.
+// The parent process has exited: exit too, which ends the namespace.
 process.stdin.on('end', () => process.exit(1)).resume();
 
-// What is in the hosts file or can be said by a name server; the rest only a resolver in a test says.
+// Only names that a hosts file or a DNS record can express.
 const forms = forbiddenForms.filter((form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isSayable));
 const folder = process.env.FOLDER ?? '';
 const everyPort = new Map([...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const));
@@ -98,7 +98,10 @@ for (const address of new Set(hits)) broken.push(`${address} was connected to`);
 for (const close of endings.reverse()) await close();
 process.stdout.write(JSON.stringify({ counts, broken }), () => process.exit(0));
 
-/** The control: dialled past the guard, every address of the forms is heard, so that a hit could not have been missed. */
+/**
+ * Control: connects to every address without the guard. If all are reached, no forbidden connection can go
+ * unnoticed.
+ */
 async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
   const places = new Map(
     forms.flatMap((form) => addressesOf(form).map((address) => [`${address} ${portOf(form)}`, { address, form }])),
@@ -122,7 +125,7 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
   everywhere.forget();
 }
 
-/** C11: 400 for all of them. */
+/** C11: every forbidden form is rejected with 400. */
 async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promise<void> {
   let refused = 0;
   for (const target_url of forms) {
@@ -150,7 +153,7 @@ async function subscribed({ carillon }: ServiceProcess, targets: readonly string
   return made;
 }
 
-/** A form that says which one it is when it arrives. */
+/** Adds the index of the form to its query, so that its arrival can be identified. */
 function marked(form: string, at: number): string {
   const [place = '', fragment] = form.split('#');
   return `${place}${place.includes('?') ? '&' : '?'}form=${at}${fragment === undefined ? '' : `#${fragment}`}`;
@@ -177,7 +180,10 @@ async function untilQuiet(): Promise<void> {
   if (left > 0) broken.push(`${left} deliveries came to no end`);
 }
 
-/** How many attempts these hooks had; each must have had so many at least, and no outcome but these. */
+/**
+ * Checks that each of these hooks had at least `least` attempts, all with one of these outcomes. Returns the
+ * number of attempts.
+ */
 function allAre(hooks: readonly number[], words: readonly string[], least: number): number {
   for (const hook of hooks) {
     const had = outcomes.get(hook) ?? [];

@@ -67,7 +67,7 @@ test('R8 a guard that overlooks a block, or an embedding, is told of', async () 
   assert.equal(await brokenBy(keepsEmbeddingLaw(translated, 1, 500)), 1);
 });
 
-/** Lets what it is asked about through as it stands. */
+/** A guard that allows everything. */
 const open: SsrfGuard = {
   check: async ({ hostname }) => ({
     allowed: true,

@@ -5,13 +5,13 @@ import { agree, guardSays, keepsEmbeddingLaw } from './oracle-diff.ts';
 import { inNamespace, lacksForNamespace } from './sandbox.ts';
 import { corpusGuard, forbiddenForms, judgeForms } from './url-forms.ts';
 
-/** Addresses compared by chance, embeddings judged, names that turn: once at every test run, and in the long form. */
+/** Random addresses, embeddings and rebinding names, in a smoke run and in a full run. */
 const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };
 const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 
 /**
- * No notification goes where the guard forbids. The long form is the whole corpus, and a service among listeners on every
- * address that there is; anything shorter needs no namespace.
+ * R8: no notification goes to a forbidden address. The full run uses the whole corpus, and a service in a
+ * namespace with listeners on every address; shorter runs need no namespace.
  */
 export const ssrf: ReliabilityTest = {
   id: 'R8',
@@ -46,7 +46,7 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   };
 }
 
-/** So many of them, each at most once. */
+/** A random sample without repetition. */
 function some<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
   const left = [...of];
   return Array.from({ length: Math.min(count, of.length) }, () => left.splice(below(left.length), 1)).flat();

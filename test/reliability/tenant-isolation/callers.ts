@@ -3,12 +3,12 @@ import { browserHeaders, type Person, type TestService } from '../../kit/service
 import type { Tenant } from './fixture.ts';
 import { EXPIRED } from './snapshot.ts';
 
-/** Who asks, by what they send along. */
+/** A caller, identified by headers. */
 export type Caller = { readonly says: string; readonly headers: Readonly<Record<string, string>> };
 
 const unknown = 'x'.repeat(43);
 
-/** Whoever must get no further than a door, by the door: the callers of a tenant that are no callers any more, and the wrong ones. */
+/** Callers that must be rejected, by route group: missing, wrong, revoked and expired credentials of a tenant. */
 export async function unauthenticatedCallers(
   carillon: TestService,
   tenant: Tenant,
@@ -67,7 +67,7 @@ export async function unauthenticatedCallers(
   };
 }
 
-/** The keys of a tenant's owner that may do all but one thing, by what they may not. */
+/** Keys of the tenant's owner that lack exactly one permission, by that permission. */
 export async function narrowed(carillon: TestService, { owner }: Tenant): Promise<ReadonlyMap<Permission, Person>> {
   const keys = new Map<Permission, Person>();
   for (const lacking of permissions) {

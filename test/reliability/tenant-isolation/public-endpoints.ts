@@ -4,13 +4,13 @@ import { hidden } from './response-diff.ts';
 
 type Cell = { readonly says: string; readonly judged: string | undefined };
 
-/** What is the same for everybody: nothing that it reads belongs to an account. */
+/** Public routes that read nothing of any account. */
 const ofNobody =
   /^(?:GET|HEAD|OPTIONS) (?:\/|\/\*|\/healthz|\/readyz|\/openapi\.json|\/docs|\/llms\.txt|\/metrics|\/bell\.svg|\/assets\/[\w.-]+|\/problems\/:code)$/;
 
 const UNKNOWN = 'x'.repeat(43);
 
-/** The addresses that are open to whoever comes, and what they are asked with: something of the tenant, and something of nobody. */
+/** Public routes that take a secret: called with one of the tenant, and with an unknown one. */
 type Ask = readonly [says: string, theirs: Answer, nobodys: Answer];
 
 const asks: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly Ask[]>>> = {
@@ -36,7 +36,7 @@ const home = { 'sec-fetch-site': 'same-origin' };
 const post = (carillon: TestService, path: string, body: object) =>
   carillon.call({ headers: home }, 'POST', path, body);
 
-/** A link that was taken back by a newer one. */
+/** An invitation link that was replaced by a newer one. */
 async function withLink(carillon: TestService, { owner }: Tenant, path: string, more: object): Promise<Ask[]> {
   const old = await carillon.link(owner);
   await carillon.link(owner);
@@ -50,7 +50,7 @@ async function withToken(carillon: TestService, { calendars }: Tenant, method: s
   return [['an address that was revoked', await ask(new URL(calendars.revoked).pathname), unknown]];
 }
 
-/** Asks every address that is no row; `unknown`: those for which there is nothing to ask. */
+/** Tests every other mounted route; `unknown` lists those without a test. */
 export async function openCells(
   carillon: TestService,
   tenant: Tenant,

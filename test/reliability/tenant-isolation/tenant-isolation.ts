@@ -14,7 +14,7 @@ import { openCells } from './public-endpoints.ts';
 import { hidden, markIn, refused, shared } from './response-diff.ts';
 import { changes, missing, rowsOf } from './snapshot.ts';
 
-/** Every operation, every place of it that an id can stand in, every kind of caller whose it is not. */
+/** R10: every operation, every place for an id, every kind of caller who may not use it. */
 export const tenants: ReliabilityTest = {
   id: 'R10',
   name: 'tenants',
@@ -30,7 +30,7 @@ async function execute({ count, stores, context, log }: Run): Promise<RunResult>
   const broken: string[] = [];
   const counts: Record<string, number> = {};
   for (let turn = 0; turn < count; turn += 1) {
-    // Begun one after the other, since each hears what is mounted meanwhile.
+    // Sequential start, since each records all routes mounted meanwhile.
     const matrices: (readonly [TestStore, Matrix])[] = [];
     for (const store of stores) matrices.push([store, await Matrix.of(store, context)]);
     await Promise.all(matrices.map(([, matrix]) => matrix.fill()));
@@ -43,13 +43,13 @@ async function execute({ count, stores, context, log }: Run): Promise<RunResult>
   return { counts: { ...counts, leaks: broken.length }, broken };
 }
 
-/** What does not answer within this time is a stream that was opened. */
+/** A response that does not end within this time is an event stream. */
 const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** How much further the cursors of the others are than ours: none of them is one of ours. */
+/** Additional feed entries of the other tenant, so that its cursors are unknown to ours. */
 const CURSORS_AHEAD = 40;
 
-/** What belongs to one user of an account, and not to all. */
+/** Tables whose rows belong to one user of an account. */
 const owned = ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'finalized_deliveries', 'attempts'];
 
 class Matrix {
@@ -91,7 +91,7 @@ class Matrix {
     const narrow = await narrowed(carillon, theirs);
 
     await this.#unchanged(theirs, [], () => this.#otherAccount(ours, theirs));
-    // What an account's own keys were refused, and links that were replaced, its audit log has to log.
+    // The audit log records rejected keys of the account and replaced links.
     await this.#unchanged(theirs, ['audit', 'invitations'], async () => {
       await this.#unauthenticated(unauthenticated, theirs);
       for (const operation of this.#operations.filter(({ door }) => door === '/v2')) {
@@ -107,7 +107,7 @@ class Matrix {
     this.broken.push(...(await foreignNotifications([theirs, ours, common], this.#target.received)));
   }
 
-  /** With a good key and a good session of another account. */
+  /** Calls with a valid key and session of another account. */
   async #otherAccount(ours: Tenant, theirs: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const pairs = [
@@ -117,13 +117,13 @@ class Matrix {
       ];
       for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
     }
-    // Last, since it makes something new.
+    // Last, because these requests create records.
     for (const operation of this.#operations.filter(isOnce))
       for (const pair of oncePairs(operation, ours, theirs))
         await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
   }
 
-  /** With what opens no door, or not any more. */
+  /** Calls without valid credentials. */
   async #unauthenticated(unauthenticated: Readonly<Record<string, readonly Caller[]>>, theirs: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const method = operation.method === 'HEAD' ? 'HEAD' : 'GET';
@@ -131,7 +131,8 @@ class Matrix {
       const wanted = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
       const request = theirs.requestFor(operation.row);
       const places = placesOf(operation);
-      // What stands in it anyway is theirs; then what was never issued, in every place at once.
+      // A normal request of the tenant; one with an id of the tenant in each place; one with unknown ids in
+      // all places.
       const asked: (readonly [string, Request])[] = [['what stands in it', request]];
       for (const place of places.filter(({ where, says }) => where !== 'path' && !says.endsWith(': [id]')))
         asked.push([place.says, place.put(request, idsFor(operation, place, theirs)[0] ?? '')]);
@@ -145,7 +146,7 @@ class Matrix {
     }
   }
 
-  /** With a key of the account that lacks the permission of the row: one answer, whatever it names. */
+  /** Calls with a key that lacks the permission of the route: the response is the same for every id. */
   async #narrowed(operation: Operation, caller: Caller, theirs: Tenant): Promise<void> {
     const request = theirs.requestFor(operation.row);
     const wanted = await this.#ask(operation, caller, request);
@@ -157,7 +158,7 @@ class Matrix {
       }
   }
 
-  /** As a member of the account, about what is its owner's. */
+  /** Calls as a member, about records of the owner. */
   async #otherUser(tenant: Tenant): Promise<void> {
     const member = await this.#carillon.user(tenant.owner, 'member');
     const session = await this.#carillon.signIn(member);
@@ -183,13 +184,13 @@ class Matrix {
     for (const place of placesOf(operation)) {
       const rule = mayNot ? 'refused' : ofAnother(row, place);
       if (rule === undefined) this.broken.push(`${nameOf(operation)}: nobody has said whose ${place.says} may be`);
-      // C2: with the permission, every user changes every record of the account; a stream of it goes on.
+      // C2: with the permission, every user may change every shared record. Streams do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;
       const judge = { hidden, refused, shared }[rule];
       const caller = { ...callerAt(operation, member), says: 'another user' };
       const request = tenant.requestFor(row);
       const [usual = '', ...others] = idsFor(operation, place, tenant);
-      // What is gone is not there for anybody; to name whose it is already changes nothing.
+      // Deleted records are hidden from all; setting the present user changes nothing.
       const ids = rule === 'shared' ? [usual] : place.says === 'user_id in the body' ? others : [usual, ...others];
       for (const id of ids) {
         const pair = {
@@ -203,7 +204,7 @@ class Matrix {
     }
   }
 
-  /** At the addresses that are no row. */
+  /** Calls the public routes. */
   async #open(theirs: Tenant): Promise<void> {
     const { cells, unknown } = await openCells(this.#carillon, theirs, this.#others);
     for (const name of unknown) this.broken.push(`${name} is mounted, and the matrix has no cell for it`);
@@ -231,7 +232,7 @@ class Matrix {
     return Promise.race([answered, late.promise]).finally(() => clearTimeout(giveUp));
   }
 
-  /** Every answer of the first door is as the document says. */
+  /** Checks responses of the API group against the OpenAPI document. */
   #held({ door, method, row }: Operation, answer: Answer): Answer {
     const { status, headers, json: body } = answer;
     const contentType = headers.get('content-type');
@@ -249,7 +250,7 @@ class Matrix {
     if (fault !== undefined) this.broken.push(`${nameOf(operation)}, ${says}, with ${who}: ${fault}`);
   }
 
-  /** Nothing of an account is another one after than before, and nobody of it was told anything. */
+  /** Checks that `work` changes no row of the account and delivers nothing to its hooks. */
   async #unchanged({ owner, mark }: Tenant, but: readonly string[], work: () => Promise<void>): Promise<void> {
     const told = () => this.#target.received.filter(({ path }) => path.startsWith(`/${mark}-`)).length;
     const [before, toldBefore] = [await rowsOf(this.#carillon, owner.domain, but), told()];
@@ -276,10 +277,10 @@ class Matrix {
   }
 }
 
-/** X4: the word is a key's own. */
+/** X4: Idempotency-Keys apply to POST with an API key. */
 const isOnce = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
 
-/** The owner of a tenant, as they come to the door of an operation. */
+/** The owner of a tenant, with the credentials of the route group. */
 function callerAt({ door }: Operation, { owner, session }: Pick<Tenant, 'owner' | 'session'>): Caller {
   return { says: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
 }
