@@ -235,7 +235,7 @@ test('a failure goes down with whoever was killed soon after it, however late th
 test('a failure that went down with a crash counts when it comes again, however soon that is', () => {
   const arrivals = [failing(1, 10), told(2, 12), failing(1, 60), failing(1, 200), told(1, 6_000)];
   const over = (fate: 1 | 2) => ({ crashes: [crash(20, ['1']), crash(5_000, ['1'], fate)] });
-  const change = { arrivals, hearsWithinMs: 80, waitsMs: [] };
+  const change = { arrivals, maxResultDelayMs: 80, waitsMs: [] };
   assert.deepEqual(found({ ...change, ...over(2) }), []);
   assert.deepEqual(found({ ...change, ...over(1) }), ['hook state differs from the state table']);
 });

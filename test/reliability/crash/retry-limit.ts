@@ -145,7 +145,7 @@ async function runScripts(context: Cleanup, store: TestStore, hooks: number, ran
   await receiver.close();
   const database = await readDatabase(address, baseUrl);
   const { arrivals } = receiver;
-  const known = { waitsMs: WAITS_MS, hearsWithinMs: MAX_RESULT_DELAY_MS, settlesWithinMs: MAX_COMMIT_DELAY_MS };
+  const known = { waitsMs: WAITS_MS, maxResultDelayMs: MAX_RESULT_DELAY_MS, settlesWithinMs: MAX_COMMIT_DELAY_MS };
   return { calls, arrivals, database, crashes, pauses, ...known };
 }
 

@@ -5,7 +5,7 @@ import type { Fact, Stored } from './database-state.ts';
 import type { Network } from './network.ts';
 
 /** Final state of a simulated world. */
-export type Over = {
+export type FinalState = {
   readonly clients: Clients;
   readonly network: Network;
   readonly stored: Stored;
@@ -15,26 +15,26 @@ export type Over = {
 };
 
 /** Violations in a world, one per line. */
-export function brokenIn(over: Over): string[] {
+export function violationsIn(over: FinalState): string[] {
   const { clients, network, stored } = over;
   const made = [...stored.records.values()];
   return [
     ...check(historyOf(over)).map(formatFault),
-    ...stored.wrong,
-    ...clients.wrong,
-    ...shownOtherwise(clients, stored),
-    ...tooManyWritten(over),
+    ...stored.violations,
+    ...clients.violations,
+    ...feedDifferences(clients, stored),
+    ...unexpectedAttempts(over),
     ...network.forbidden.map((one) => `dialled ${one}`),
     ...made.filter((word, index) => made.indexOf(word) !== index).map((word) => `${word} was made twice`),
-    ...made.filter((word) => clients.refused.has(word)).map((word) => `${word} was refused, and is there`),
+    ...made.filter((word) => clients.rejectedWords.has(word)).map((word) => `${word} was refused, and is there`),
   ];
 }
 
 /** Hooks that the checker cannot tell apart. The number should be as low as possible. */
-export const LEFT_OUT = 'of these, excluded because they share a target';
+export const EXCLUDED = 'of these, excluded because they share a target';
 
 /** Counters of what happened in a world. */
-export function countsOf({ clients, network, stored, crashes }: Over): Record<string, number> {
+export function countsOf({ clients, network, stored, crashes }: FinalState): Record<string, number> {
   const done = clients.calls.filter(({ answeredAt }) => answeredAt !== undefined);
   const did = (what: (typeof done)[number]['did']) => done.filter((call) => call.did === what).length;
   const ended = (reason: string) => stored.hooks.filter(({ endedReason }) => endedReason === reason).length;
@@ -48,7 +48,7 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
     'process exits': crashes.length,
     'of these, with pending deliveries': crashes.filter(({ pending }) => pending.size > 0).length,
     hooks: stored.hooks.length,
-    [LEFT_OUT]: stored.hooks.filter(isOneOfSeveral(stored)).length,
+    [EXCLUDED]: stored.hooks.filter(hasSharedTarget(stored)).length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
@@ -57,7 +57,7 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
 }
 
 /** Whether a target was used by several hooks. */
-function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => boolean {
+function hasSharedTarget({ hooks }: Stored): (one: { readonly path: string }) => boolean {
   const known = new Set<string>();
   const taken = new Set<string>();
   for (const { path } of hooks) (known.has(path) ? taken : known).add(path);
@@ -68,20 +68,20 @@ function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => 
  * If two hooks used one target, one after the other, an arrival cannot be assigned to one of them: both are
  * left out.
  */
-function historyOf({ clients, network, stored, crashes, times }: Over): History {
-  const taken = isOneOfSeveral(stored);
-  const isClear = (call: Call) => !('path' in call && taken(call));
+function historyOf({ clients, network, stored, crashes, times }: FinalState): History {
+  const isShared = hasSharedTarget(stored);
+  const isUnambiguous = (call: Call) => !('path' in call && isShared(call));
   return {
     ...times,
-    calls: clients.calls.filter(isClear),
-    arrivals: network.arrivals.filter((one) => !taken(one)),
-    database: { ...stored, hooks: stored.hooks.filter((hook) => !taken(hook)) },
+    calls: clients.calls.filter(isUnambiguous),
+    arrivals: network.arrivals.filter((one) => !isShared(one)),
+    database: { ...stored, hooks: stored.hooks.filter((hook) => !isShared(hook)) },
     crashes,
   };
 }
 
 /** X2: the feed as clients read it, across crashes, equals the stored one, in order. */
-function shownOtherwise({ read }: Clients, { facts }: Stored): string[] {
+function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
   return [...read].flatMap(([domain, seen]) => {
     const all = facts.get(domain) ?? [];
     const differs = seen.findIndex((one, index) => !isSame(one, all[index]));
@@ -94,7 +94,7 @@ function isSame(one: Fact, other: Fact | undefined): boolean {
 }
 
 /** X3: every stored attempt was made, and is stored once. */
-function tooManyWritten({ network, stored }: Over): string[] {
+function unexpectedAttempts({ network, stored }: FinalState): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {
     const heard = made.get(id)?.length ?? 0;

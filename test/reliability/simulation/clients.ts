@@ -13,7 +13,7 @@ export class Clients {
   readonly #hooks: Hooks;
   readonly #cursors = new Map<string, string | undefined>();
   /** Actions with their weights. */
-  readonly #does: readonly (readonly [number, () => void])[];
+  readonly #actions: readonly (readonly [number, () => void])[];
 
   constructor(ports: ApiClientPorts) {
     this.#client = new ApiClient(ports);
@@ -22,7 +22,7 @@ export class Clients {
     const keys = new Keys(this.#client, (who) => hooks.of(who));
     this.#records = records;
     this.#hooks = hooks;
-    this.#does = [
+    this.#actions = [
       [30, records.create],
       [2, records.flood],
       [8, records.complete],
@@ -30,7 +30,7 @@ export class Clients {
       [5, records.delete],
       [4, records.retry],
       [3, records.list],
-      [3, records.reachOver],
+      [3, records.accessForeignRecord],
       [14, hooks.subscribe],
       [1, hooks.subscribeForbidden],
       [2, hooks.subscribeTaken],
@@ -41,7 +41,7 @@ export class Clients {
       [2, keys.issue],
       [2, keys.revoke],
       [1, keys.deleteUser],
-      [4, keys.knockInVain],
+      [4, keys.useRevokedKey],
       [5, () => this.#follow()],
     ];
   }
@@ -51,24 +51,24 @@ export class Clients {
   }
 
   /** Responses that no client must get, one per line. */
-  get wrong(): readonly string[] {
-    return this.#client.wrong;
+  get violations(): readonly string[] {
+    return this.#client.violations;
   }
 
   /** Words of rejected records, which must not exist. */
-  get refused(): ReadonlySet<string> {
-    return this.#records.refused;
+  get rejectedWords(): ReadonlySet<string> {
+    return this.#records.rejectedWords;
   }
 
   /** Creates a few hooks, so that there are deliveries from the beginning. */
-  begin(): void {
+  createHooks(): void {
     for (let count = 4 + this.#client.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
   }
 
   /** Makes one random call. */
-  askAnything(): void {
-    let drawn = this.#client.random.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
-    const chosen = this.#does.find(([weight]) => {
+  makeRandomCall(): void {
+    let drawn = this.#client.random.below(this.#actions.reduce((sum, [weight]) => sum + weight, 0));
+    const chosen = this.#actions.find(([weight]) => {
       drawn -= weight;
       return drawn < 0;
     });
@@ -76,14 +76,14 @@ export class Clients {
   }
 
   /** Creates records, tests and a redelivery, which live hooks must receive. */
-  stir(): void {
+  createDeliveries(): void {
     for (let count = 0; count < 6; count += 1) this.#records.create();
     for (let count = 0; count < 3; count += 1) this.#hooks.test();
     this.#hooks.redeliver();
   }
 
-  forgetOnce(): void {
-    this.#records.forgetOnce();
+  forgetIdempotencyKeys(): void {
+    this.#records.forgetIdempotencyKeys();
   }
 
   /** Fetches the record that a notification names. */
@@ -93,7 +93,7 @@ export class Clients {
 
   /** X2: reads the feed page by page with a cursor; a follower sees every entry once, in order, across crashes. */
   #follow(): void {
-    const owner = this.#client.owner();
+    const owner = this.#client.randomOwner();
     if (owner === undefined) return;
     const { domain } = owner;
     const after = this.#cursors.get(domain);

@@ -12,7 +12,7 @@ const IO_ERROR = 10;
 const FULL = 13;
 
 /** Thrown by a call that the end of its process cuts off. */
-export class Ended extends Error {}
+export class ProcessEnded extends Error {}
 
 /**
  * State shared by the connections of one life; `at` is undefined when the life is over. An indirection,
@@ -28,13 +28,13 @@ export class Disk {
   readonly #time: Time;
   readonly #onCrash: (why: string) => void;
   /** Called when a write fails. */
-  readonly #onTrouble: () => void;
+  readonly #onWriteFailed: () => void;
   #link: Link | undefined;
   #counting: DatabaseSync | undefined;
   #lives = 0;
-  #looks = 0;
+  #inspections = 0;
   #busyUntil = Number.NEGATIVE_INFINITY;
-  #isSettling = false;
+  #isCompleting = false;
   /** Length to which the log is truncated when the process ends in the middle of a commit. */
   #keptBytes: number | undefined;
 
@@ -44,14 +44,14 @@ export class Disk {
     random: SeededChance;
     time: Time;
     onCrash: (why: string) => void;
-    onTrouble: () => void;
+    onWriteFailed: () => void;
   }) {
     this.#folder = ports.folder;
     this.#faults = ports.faults;
     this.#random = ports.random;
     this.#time = ports.time;
     this.#onCrash = ports.onCrash;
-    this.#onTrouble = ports.onTrouble;
+    this.#onWriteFailed = ports.onWriteFailed;
     mkdirSync(this.#folderOf(0), { recursive: true });
   }
 
@@ -72,13 +72,13 @@ export class Disk {
     if (this.#link !== undefined) this.#link.at = undefined;
     this.#counting?.close();
     this.#counting = undefined;
-    this.calm();
+    this.unlock();
   }
 
   /** Inspects a copy of the files: opening the original would recover it before the service does. */
-  look<T>(at: (database: DatabaseSync) => T): T {
-    this.#looks += 1;
-    const path = join(this.#folder, `look-${this.#looks}.db`);
+  inspect<T>(at: (database: DatabaseSync) => T): T {
+    this.#inspections += 1;
+    const path = join(this.#folder, `look-${this.#inspections}.db`);
     copy(this.path, path);
     const database = new DatabaseSync(path);
     try {
@@ -100,7 +100,7 @@ export class Disk {
     return Number(count);
   }
 
-  calm(): void {
+  unlock(): void {
     this.#busyUntil = Number.NEGATIVE_INFINITY;
   }
 
@@ -125,7 +125,7 @@ export class Disk {
         for (const verb of ['all', 'run'] as const) {
           const plain = statement[verb];
           const value = (...values: unknown[]) => {
-            if (link.at === undefined || link.at.life.isDead) throw new Ended();
+            if (link.at === undefined || link.at.life.isDead) throw new ProcessEnded();
             const { disk } = link.at;
             const go = () => Reflect.apply(plain, statement, values);
             if (this.#isReader) return disk.#read(sql, go);
@@ -152,7 +152,7 @@ export class Disk {
     try {
       return this.#writeOrFail(database, sql, go);
     } catch (error) {
-      this.#onTrouble();
+      this.#onWriteFailed();
       throw error;
     }
   }
@@ -163,13 +163,13 @@ export class Disk {
         for (const point of BUSY_POINTS) this.#faults.takes(point);
         throw failure(BUSY);
       }
-      this.#isSettling = false;
+      this.#isCompleting = false;
       return go();
     }
     if (sql === 'commit') return this.#commit(database, go);
     if (!/^(insert|update|delete)/.test(sql)) return go();
     if (sql.startsWith('insert into "attempts"')) {
-      this.#isSettling = true;
+      this.#isCompleting = true;
       if (this.#faults.takes('disk full while results are committed')) throw failure(FULL);
     }
     if (this.#faults.takes('disk full at a statement')) throw failure(FULL);
@@ -181,7 +181,7 @@ export class Disk {
   }
 
   #commit<T>(database: DatabaseSync, go: () => T): T {
-    if (this.#isSettling && this.#faults.takes('crash while results are committed')) this.#crash(go);
+    if (this.#isCompleting && this.#faults.takes('crash while results are committed')) this.#crash(go);
     if (this.#faults.takes('crash before a commit')) this.#crash();
     if (this.#faults.takes('crash in the middle of a commit')) this.#tear(go);
     if (this.#faults.takes('crash after a commit, before it is announced')) {
@@ -204,7 +204,7 @@ export class Disk {
   #crash(go: () => unknown = () => undefined): never {
     if (this.#random.below(2) === 0) go();
     this.#onCrash('at a commit');
-    throw new Ended();
+    throw new ProcessEnded();
   }
 
   /** Only a part of the bytes that the commit adds to the log survives. */
@@ -215,7 +215,7 @@ export class Disk {
     const after = statSync(log).size;
     if (after > before) this.#keptBytes = before + this.#random.below(after - before);
     this.#onCrash('in the middle of a commit');
-    throw new Ended();
+    throw new ProcessEnded();
   }
 
   #folderOf(life: number): string {

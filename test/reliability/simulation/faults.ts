@@ -69,7 +69,7 @@ export class Faults {
   }
 
   /** Number of failed reads. */
-  get unread(): number {
+  get failedReads(): number {
     return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of pending deliveries fails') ?? 0);
   }
 
@@ -78,7 +78,7 @@ export class Faults {
   }
 
   /** Disarms all faults. */
-  calm(): void {
+  disarmAll(): void {
     this.#armed.clear();
   }
 }

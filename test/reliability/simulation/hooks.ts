@@ -1,7 +1,7 @@
 import type { Arrival } from '../checker/history.ts';
 import type { ApiClient } from './api-client.ts';
 import { FORBIDDEN } from './network.ts';
-import { kindsToHear } from './records.ts';
+import { hookKinds } from './records.ts';
 import type { Person } from './seed-database.ts';
 
 type Hook = {
@@ -30,7 +30,7 @@ export class Hooks {
   fetch(arrival: Arrival & { fetched?: number }): void {
     const client = this.#client;
     const hook = this.#hooks.find(({ path }) => path === arrival.path);
-    const owner = hook && client.owner(hook.who.domain);
+    const owner = hook && client.randomOwner(hook.who.domain);
     const url = /"(https:[^"]+)"/.exec(arrival.body)?.[1]?.slice(client.baseUrl.length);
     if (owner === undefined || url === undefined) return;
     client.put(owner, { method: 'GET', url }, ({ status }) => {
@@ -40,15 +40,15 @@ export class Hooks {
 
   readonly subscribe = (): void => {
     const client = this.#client;
-    const who = client.someone();
+    const who = client.randomUser();
     const path = `/${this.#hooks.length + 1}`;
     const target = client.network.targetAt(path);
     const hook: Hook = { path, who, target, id: undefined, isRestoring: false };
     this.#hooks.push(hook);
-    const kind = client.random.one(kindsToHear);
+    const kind = client.random.one(hookKinds);
     const body = { target_url: target, event: kind };
-    const call = client.open({ did: 'subscribe', path, kind, userId: who.userId });
-    client.ask(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
+    const call = client.newCall({ did: 'subscribe', path, kind, userId: who.userId });
+    client.request(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
       hook.id = String(json.id);
     });
   };
@@ -58,34 +58,34 @@ export class Hooks {
     const literal = client.random.one(FORBIDDEN);
     const host = client.random.below(2) === 0 ? 'forbidden.test' : literal.includes(':') ? `[${literal}]` : literal;
     const body = { target_url: `http://${host}/never`, event: 'new_event' };
-    client.put(client.someone(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300) client.wrong.push(`${host} was taken as a target`);
+    client.put(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
+      if (status < 300) client.violations.push(`${host} was taken as a target`);
     });
   };
 
   /** C12: no second hook can have the target of a live one, whoever requests it. */
   readonly subscribeTaken = (): void => {
     const client = this.#client;
-    const hook = client.any(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
+    const hook = client.pick(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
     if (hook === undefined) return;
     const body = { target_url: `${hook.target}#again`, event: 'new_event' };
-    client.put(client.someone(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300 && !this.#mayHaveEnded(hook.path)) client.wrong.push(`${hook.target} was taken twice`);
+    client.put(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
+      if (status < 300 && !this.#mayHaveEnded(hook.path)) client.violations.push(`${hook.target} was taken twice`);
     });
   };
 
   readonly unsubscribe = (): void => {
     const client = this.#client;
     // Mostly hooks with deliveries in flight.
-    const told = new Set(client.network.parked.map(({ arrival }) => arrival.path));
+    const told = new Set(client.network.open.map(({ arrival }) => arrival.path));
     const busy = this.#known().filter(({ path }) => told.has(path));
-    const hook = client.any(client.random.below(4) > 0 ? busy : this.#known());
+    const hook = client.pick(client.random.below(4) > 0 ? busy : this.#known());
     if (hook === undefined) return;
-    const who = client.random.below(4) > 0 ? hook.who : client.someone();
+    const who = client.random.below(4) > 0 ? hook.who : client.randomUser();
     const mayEnd = who === hook.who || (who.role === 'owner' && who.domain === hook.who.domain);
-    const calls = mayEnd ? [client.open({ did: 'unsubscribe', path: hook.path })] : [];
-    client.ask(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
-      if (!mayEnd) client.wrong.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
+    const calls = mayEnd ? [client.newCall({ did: 'unsubscribe', path: hook.path })] : [];
+    client.request(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
+      if (!mayEnd) client.violations.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
       // Restores some deleted hooks; their deliveries in flight are then answered after the restore.
       if (client.random.below(3) === 0) return;
       client.network.hold(hook.path);
@@ -93,31 +93,31 @@ export class Hooks {
     });
   };
 
-  readonly restore = (): void => this.#restore(this.#client.any(this.#known()));
+  readonly restore = (): void => this.#restore(this.#client.pick(this.#known()));
 
   readonly test = (): void => {
-    const hook = this.#client.any(this.#known());
+    const hook = this.#client.pick(this.#known());
     if (hook === undefined) return;
-    const call = this.#client.open({ did: 'test', path: hook.path });
-    this.#client.ask(hook.who, { method: 'POST', url: `/v2/hooks/${hook.id}/test` }, [call], ({ json }) => {
+    const call = this.#client.newCall({ did: 'test', path: hook.path });
+    this.#client.request(hook.who, { method: 'POST', url: `/v2/hooks/${hook.id}/test` }, [call], ({ json }) => {
       Object.assign(call, { deliveryId: String(json.data.id) });
     });
   };
 
   readonly redeliver = (): void => {
     const client = this.#client;
-    const told = client.any(
+    const told = client.pick(
       client.network.arrivals.filter(({ answer, body }) => answer === 200 && !body.includes('/hooks/')),
     );
     const hook = this.#known().find(({ path }) => path === told?.path);
     if (told === undefined || hook === undefined) return;
-    const call = client.open({ did: 'redeliver', deliveryId: told.deliveryId });
+    const call = client.newCall({ did: 'redeliver', deliveryId: told.deliveryId });
     const url = `/v2/deliveries/${told.deliveryId}/redeliver`;
-    client.ask(hook.who, { method: 'POST', url }, [call], () => undefined);
+    client.request(hook.who, { method: 'POST', url }, [call], () => undefined);
   };
 
   #known(): readonly Hook[] {
-    return this.#hooks.filter(({ id, who }) => id !== undefined && !this.#client.gone.includes(who));
+    return this.#hooks.filter(({ id, who }) => id !== undefined && !this.#client.deletedUsers.includes(who));
   }
 
   /** Whether a response other than 200, or a request to end it, may have ended the hook. */
@@ -135,12 +135,12 @@ export class Hooks {
       hook.isRestoring = false;
       if (json?.data?.state !== 'ended') return;
       hook.isRestoring = true;
-      const call = client.open({ did: 'restore', path: hook.path });
+      const call = client.newCall({ did: 'restore', path: hook.path });
       const over = () => {
         hook.isRestoring = false;
         client.network.release(hook.path);
       };
-      client.ask(hook.who, { method: 'POST', url: `${url}/restore` }, [call], over, over);
+      client.request(hook.who, { method: 'POST', url: `${url}/restore` }, [call], over, over);
     });
   }
 }

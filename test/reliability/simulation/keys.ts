@@ -16,7 +16,7 @@ export class Keys {
   }
 
   readonly issue = (): void => {
-    const who = this.#client.owner();
+    const who = this.#client.randomOwner();
     if (who === undefined) return;
     const body = { label: 'another', permissions: ['events:read', 'events:write'] };
     this.#client.put(who, { method: 'POST', url: '/v2/keys', body }, ({ status, json }) => {
@@ -25,7 +25,7 @@ export class Keys {
   };
 
   readonly revoke = (): void => {
-    const key = this.#client.any(this.#keys.filter(({ revoked }) => !revoked));
+    const key = this.#client.pick(this.#keys.filter(({ revoked }) => !revoked));
     if (key === undefined) return;
     this.#client.put(key.who, { method: 'DELETE', url: `/v2/keys/${key.id}` }, ({ status }) => {
       if (status === 200) key.revoked = true;
@@ -35,28 +35,28 @@ export class Keys {
   /** C23: deleting a user ends the user's hooks. */
   readonly deleteUser = (): void => {
     const client = this.#client;
-    const who = client.any(client.people.filter(({ role }, index) => role === 'member' && index % 3 === 2));
-    const owner = who && client.owner(who.domain);
+    const who = client.pick(client.people.filter(({ role }, index) => role === 'member' && index % 3 === 2));
+    const owner = who && client.randomOwner(who.domain);
     if (who === undefined || owner === undefined) return;
     client.people.splice(client.people.indexOf(who), 1);
-    client.gone.push(who);
+    client.deletedUsers.push(who);
     const url = `/v2/users/${who.userId}`;
     const calls = [
-      client.open({ did: 'delete', record: client.baseUrl + url }),
-      ...this.#hooksOf(who).map((path) => client.open({ did: 'unsubscribe', path, withUser: true })),
+      client.newCall({ did: 'delete', record: client.baseUrl + url }),
+      ...this.#hooksOf(who).map((path) => client.newCall({ did: 'unsubscribe', path, withUser: true })),
     ];
-    client.ask(owner, { method: 'DELETE', url }, calls, () => {
+    client.request(owner, { method: 'DELETE', url }, calls, () => {
       this.#keys.push({ who, id: '0', key: who.key, revoked: true });
     });
   };
 
   /** C1: a revoked key is rejected. */
-  readonly knockInVain = (): void => {
-    const key = this.#client.any(this.#keys.filter(({ revoked }) => revoked));
+  readonly useRevokedKey = (): void => {
+    const key = this.#client.pick(this.#keys.filter(({ revoked }) => revoked));
     if (key === undefined) return;
     const who = { domain: key.who.domain, key: key.key };
     this.#client.put(who, { method: 'GET', url: '/v2/events' }, ({ status }) => {
-      if (status < 400) this.#client.wrong.push(`key ${key.id} of ${key.who.userId} was revoked, and opens`);
+      if (status < 400) this.#client.violations.push(`key ${key.id} of ${key.who.userId} was revoked, and opens`);
     });
   };
 }

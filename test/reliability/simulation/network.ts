@@ -15,7 +15,7 @@ export const FORBIDDEN = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::ffff:19
 const isPublic = (address: string) => address.startsWith('81.');
 
 /** Behaviors of targets; repeated actions are more likely. */
-const temperaments = {
+const behaviors = {
   healthy: [...Array<200>(30).fill(200), 500, 'refused'],
   flaky: [...Array<200>(6).fill(200), 500, 204, 302, 410, 429, 429, 'refused', 'reset', 'hangs', 'hangs'],
   dead: [500, 404, 503, 429, 'refused', 'tls', 'hangs', 200],
@@ -23,29 +23,29 @@ const temperaments = {
   closing: [200, 200, 200, 200, 500, 'hangs', 401],
 } as const;
 
-type Doing = (typeof temperaments)[keyof typeof temperaments][number];
+type TargetAction = (typeof behaviors)[keyof typeof behaviors][number];
 
 const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
 
 /** Actions for late responses, which must not change anything. */
-const LATE: readonly Doing[] = [200, 401, 500, 'refused'];
+const LATE: readonly TargetAction[] = [200, 401, 500, 'refused'];
 
 /** Local errors, as an attempt reports them. */
-const shortages: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
+const localErrors: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
   ['no file handle', 'no_file_handle'],
   ['no local port', 'no_local_port'],
   ['no route', 'no_route'],
   ['no memory', 'no_memory'],
 ];
 
-const brokenBy: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
+const faultOf: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
   refused: 'target refuses',
   reset: 'target resets',
   tls: 'target fails the TLS handshake',
 };
 
 /** A notification that has arrived and is not answered yet. */
-export type Parked = {
+export type OpenNotification = {
   readonly life: Life;
   readonly arrival: Arrival & { answeredAt: number | undefined };
   readonly order: Order;
@@ -58,7 +58,7 @@ export type Parked = {
 };
 
 /** Failures that a pause of the service can cause. */
-const EXCUSABLE: readonly FailureCode[] = ['timeout', 'reset'];
+const EXCUSED_FAILURES: readonly FailureCode[] = ['timeout', 'reset'];
 
 /** A new promise each time: a shared one would keep all its waiters in memory. */
 const never = () => new Promise<never>(() => undefined);
@@ -66,11 +66,11 @@ const never = () => new Promise<never>(() => undefined);
 /** Name resolution and targets: everything outside the service. */
 export class Network {
   readonly arrivals: Arrival[] = [];
-  parked: Parked[] = [];
+  open: OpenNotification[] = [];
   /** Forbidden addresses that were connected to. */
   readonly forbidden: string[] = [];
   /** If true, every target answers 200. */
-  isKind = false;
+  alwaysSucceeds = false;
   /** Called before an attempt starts. */
   onOrder: () => void = () => undefined;
   /** Called for each arrival. */
@@ -78,14 +78,14 @@ export class Network {
   readonly #time: Time;
   readonly #faults: Faults;
   readonly #random: SeededChance;
-  readonly #temperaments = new Map<string, readonly Doing[]>();
+  readonly #behaviors = new Map<string, readonly TargetAction[]>();
   /**
    * By delivery: arrivals whose result the service does not know yet, in order. There are two if a hook was
    * restored during an attempt.
    */
   readonly #unacknowledged = new Map<string, Arrival[]>();
   /** Arrivals that a graceful stop cut off; they end with the process. */
-  readonly #cut: Parked['arrival'][] = [];
+  readonly #cut: OpenNotification['arrival'][] = [];
   /** Time of the last pause. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
@@ -97,8 +97,8 @@ export class Network {
 
   /** Creates a target for a path, by name or by address. */
   targetAt(path: string): string {
-    const kind = this.#random.one(Object.keys(temperaments) as (keyof typeof temperaments)[]);
-    this.#temperaments.set(path, temperaments[this.#random.below(2) === 0 ? 'healthy' : kind]);
+    const kind = this.#random.one(Object.keys(behaviors) as (keyof typeof behaviors)[]);
+    this.#behaviors.set(path, behaviors[this.#random.below(2) === 0 ? 'healthy' : kind]);
     const host = this.#random.below(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
     return `http${this.#random.below(2) === 0 ? 's' : ''}://${host}${path}`;
   }
@@ -130,64 +130,64 @@ export class Network {
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
     return measured(this.#time.clockOf(life, true), async (order, leftMs) => {
       if (life.isDead) return never();
-      const began = this.#time.moment();
+      const began = this.#time.timestamp();
       this.onOrder();
       if (life.isDead) return never();
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
-      const shortage = shortages.find(([point]) => this.#faults.takes(point));
+      const shortage = localErrors.find(([point]) => this.#faults.takes(point));
       if (shortage !== undefined) return { kind: 'ours', fault: shortage[1] };
       const verdict = await guard.check(new URL(order.target), 5_000);
       if (life.isDead) return never();
       if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
       if ('failure' in verdict && verdict.failure === 'resolver_silent') return { kind: 'ours', fault: 'no_resolver' };
-      if ('failure' in verdict) return this.#unreached(order, began, 'no_such_name');
-      if (!verdict.allowed) return this.#unreached(order, began, 'forbidden');
+      if ('failure' in verdict) return this.#failBeforeConnect(order, began, 'no_such_name');
+      if (!verdict.allowed) return this.#failBeforeConnect(order, began, 'forbidden');
       for (const { address } of verdict.addresses)
         if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
       if (leftMs() === 0) return { kind: 'failed', cause: 'timeout' };
       order.onDialled?.();
       if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
       const arrival = this.#arrive(order, began);
-      return new Promise((resolve) => this.#park({ life, order, arrival, clock, leftMs, resolve }));
+      return new Promise((resolve) => this.#await({ life, order, arrival, clock, leftMs, resolve }));
     });
   }
 
   /** Records a pause that is long enough to excuse a missing response (C19). */
-  paused(): void {
-    this.#pausedAt = this.#time.moment();
+  onPause(): void {
+    this.#pausedAt = this.#time.timestamp();
   }
 
   /** Answers a notification according to the behavior of its target. */
-  answer(parked: Parked): void {
+  answer(parked: OpenNotification): void {
     const path = parked.arrival.path;
     if (parked.isLate) this.#faults.hit('target answers after the hook has ended');
-    const usual = parked.isLate ? LATE : this.#temperaments.get(path);
-    const does = this.isKind ? 200 : this.#random.one(usual ?? temperaments.healthy);
-    parked.hangs = does === 'hangs';
-    if (does === 'hangs') return;
-    if (typeof does === 'string') {
-      this.#faults.hit(brokenBy[does]);
-      parked.finish({ kind: 'failed', cause: does });
+    const usual = parked.isLate ? LATE : this.#behaviors.get(path);
+    const action = this.alwaysSucceeds ? 200 : this.#random.one(usual ?? behaviors.healthy);
+    parked.hangs = action === 'hangs';
+    if (action === 'hangs') return;
+    if (typeof action === 'string') {
+      this.#faults.hit(faultOf[action]);
+      parked.finish({ kind: 'failed', cause: action });
       return;
     }
-    const retryAfterMs = does === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
+    const retryAfterMs = action === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
     const told = retryAfterMs === undefined ? {} : { retryAfterMs };
-    parked.finish({ kind: 'answered', status: does, ...told }, { answer: does, ...told });
+    parked.finish({ kind: 'answered', status: action, ...told }, { answer: action, ...told });
   }
 
   /** Records that the service knows the result of a delivery now. */
-  isHeard(deliveryId: string): void {
+  onResultKnown(deliveryId: string): void {
     const arrival = this.#unacknowledged.get(deliveryId)?.shift();
-    if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
+    if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.timestamp() });
   }
 
   /** Holds the deliveries in flight of an ended hook until it is restored. */
   hold(path: string): void {
-    for (const one of this.parked) if (one.arrival.path === path) one.isHeld = true;
+    for (const one of this.open) if (one.arrival.path === path) one.isHeld = true;
   }
 
   release(path: string): void {
-    for (const one of this.parked) {
+    for (const one of this.open) {
       if (one.arrival.path !== path || !one.isHeld) continue;
       one.isHeld = false;
       one.isLate = true;
@@ -196,16 +196,16 @@ export class Network {
 
   /** Ends the deliveries in flight of a life without a response. */
   end(life: Life): void {
-    const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
-    for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
-    this.parked = this.parked.filter((one) => one.life !== life);
+    const open = this.open.filter((one) => one.life === life).map(({ arrival }) => arrival);
+    for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.timestamp();
+    this.open = this.open.filter((one) => one.life !== life);
     this.#unacknowledged.clear();
   }
 
-  #park(ports: {
+  #await(ports: {
     life: Life;
     order: Order;
-    arrival: Parked['arrival'];
+    arrival: OpenNotification['arrival'];
     clock: ReturnType<Time['clockOf']>;
     leftMs: () => number;
     resolve: (result: Result) => void;
@@ -214,17 +214,17 @@ export class Network {
     const leave = () => {
       cancel();
       order.signal.removeEventListener('abort', onAbort);
-      this.parked = this.parked.filter((one) => one !== parked);
+      this.open = this.open.filter((one) => one !== parked);
     };
-    const finish: Parked['finish'] = (result, answer = {}) => {
+    const finish: OpenNotification['finish'] = (result, answer = {}) => {
       leave();
       // A deadline that fires after the death of the process has no effect; the next result is that of
       // another attempt.
       if (life.isDead) return;
       const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
-      const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
-      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer, isExcused ? { isExcused } : {});
-      this.#isAnswered(arrival);
+      const isExcused = wasPaused && result.kind === 'failed' && EXCUSED_FAILURES.includes(result.cause);
+      Object.assign(arrival, { answeredAt: this.#time.timestamp() }, answer, isExcused ? { isExcused } : {});
+      this.#onAnswered(arrival);
       resolve(result);
     };
     // The service cancelled the attempt during its own stop.
@@ -238,27 +238,27 @@ export class Network {
       this.#faults.hit('target hangs past the deadline');
       finish({ kind: 'failed', cause: 'timeout' });
     });
-    const parked: Parked = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
+    const parked: OpenNotification = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
     order.signal.addEventListener('abort', onAbort);
-    this.parked.push(parked);
+    this.open.push(parked);
   }
 
-  #unreached(order: Order, began: number, cause: FailureCode): Result {
+  #failBeforeConnect(order: Order, began: number, cause: FailureCode): Result {
     const arrival = this.#arrive(order, began);
-    arrival.answeredAt = this.#time.moment();
-    this.#isAnswered(arrival);
+    arrival.answeredAt = this.#time.timestamp();
+    this.#onAnswered(arrival);
     return { kind: 'failed', cause };
   }
 
-  #isAnswered(arrival: Arrival): void {
+  #onAnswered(arrival: Arrival): void {
     const unacknowledged = this.#unacknowledged.get(arrival.deliveryId);
     if (unacknowledged === undefined) this.#unacknowledged.set(arrival.deliveryId, [arrival]);
     else unacknowledged.push(arrival);
   }
 
-  #arrive({ target, deliveryId, body }: Order, began: number): Parked['arrival'] {
+  #arrive({ target, deliveryId, body }: Order, began: number): OpenNotification['arrival'] {
     const path = new URL(target).pathname;
-    const at = this.#time.moment();
+    const at = this.#time.timestamp();
     const arrival = { path, deliveryId, body, began, at, answeredAt: undefined, answer: undefined };
     this.arrivals.push(arrival);
     this.onArrival(arrival);

@@ -23,7 +23,7 @@ const likely: readonly ResourceType[] = [
 ];
 
 /** Kinds of the hooks. Completions are over-represented, since they occur rarely. */
-export const kindsToHear: readonly Kind[] = [
+export const hookKinds: readonly Kind[] = [
   ...likely.map((resourceType) => resourceTypes[resourceType].kind),
   'completed_task',
   'completed_subtask',
@@ -34,16 +34,16 @@ type Made = {
   readonly url: string;
   readonly who: Person;
   readonly word: string;
-  readonly above: Made | undefined;
+  readonly parent: Made | undefined;
   isParent: boolean;
-  isOver: boolean;
+  isDeleted: boolean;
   completion: 'none' | 'asked' | 'done';
 };
 
 /** Clients that create, complete, change, delete and list records. */
 export class Records {
   /** Words of rejected records, which must not exist. */
-  readonly refused = new Set<string>();
+  readonly rejectedWords = new Set<string>();
   readonly #client: ApiClient;
   readonly #made: Made[] = [];
   #retries: (() => void)[] = [];
@@ -53,56 +53,56 @@ export class Records {
     this.#client = client;
   }
 
-  readonly create = (): void => this.#create(this.#client.someone(), this.#client.random.one(likely));
+  readonly create = (): void => this.#create(this.#client.randomUser(), this.#client.random.one(likely));
 
   /** Occasionally creates more events at once than a hook queue loads. */
   readonly flood = (): void => {
     if (this.#client.random.below(3) > 0) return;
-    const who = this.#client.someone();
+    const who = this.#client.randomUser();
     for (let count = 10 + this.#client.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
   };
 
   #create(who: Person, resourceType: ResourceType): void {
     const client = this.#client;
-    const { kind, parent } = resourceTypes[resourceType];
+    const { kind, parent: parentType } = resourceTypes[resourceType];
     this.#count += 1;
     const word = `${who.domain} ${this.#count}`;
-    const above = client.any(
-      this.#made.filter((one) => one.resourceType === parent && !one.isOver && one.who.domain === who.domain),
+    const parent = client.pick(
+      this.#made.filter((one) => one.resourceType === parentType && !one.isDeleted && one.who.domain === who.domain),
     );
-    if (parent !== undefined && above === undefined) return;
-    if (above !== undefined) above.isParent = true;
+    if (parentType !== undefined && parent === undefined) return;
+    if (parent !== undefined) parent.isParent = true;
     const dates = resourceType === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
-    const once = client.random.below(3) === 0 ? { once: `once-${this.#count}` } : {};
-    const url = `/v2/${resourceType}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
-    const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...once };
-    const of = above === undefined ? {} : { above: client.baseUrl + above.url };
-    const call = client.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
+    const keyed = client.random.below(3) === 0 ? { idempotencyKey: `once-${this.#count}` } : {};
+    const url = `/v2/${resourceType}s${parent === undefined ? '' : `/${parent.url.split('/').at(-1)}`}`;
+    const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...keyed };
+    const of = parent === undefined ? {} : { above: client.baseUrl + parent.url };
+    const call = client.newCall({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
     let made: Made | undefined;
     const put = () => {
       const done = (id: string) => {
         const address = `/v2/${resourceType}s/${id}`;
         if (made !== undefined && made.url !== address)
-          client.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
+          client.violations.push(`${word} was made once, and is ${made.url} and ${address}`);
         if (made !== undefined) return;
         Object.assign(call, { record: client.baseUrl + address });
-        made = { resourceType, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
+        made = { resourceType, url: address, who, word, parent, isParent: false, isDeleted: false, completion: 'none' };
         this.#made.push(made);
       };
       // With an Idempotency-Key an earlier request may have created the record before this one was rejected.
-      const undone = () => void ('once' in once || this.refused.add(word));
-      client.ask(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
+      const undone = () => void ('idempotencyKey' in keyed || this.rejectedWords.add(word));
+      client.request(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
     put();
-    if ('once' in once) this.#retries.push(put);
+    if ('idempotencyKey' in keyed) this.#retries.push(put);
   }
 
   /** X4: forgets the Idempotency-Keys, since more than a day has passed by the clock of the service. */
-  forgetOnce(): void {
+  forgetIdempotencyKeys(): void {
     this.#retries = [];
   }
 
-  readonly retry = (): void => this.#client.any(this.#retries)?.();
+  readonly retry = (): void => this.#client.pick(this.#retries)?.();
 
   /**
    * C33: completing a task completes its open subtasks, unless another request completes them. Completing a
@@ -111,24 +111,24 @@ export class Records {
   readonly complete = (): void => {
     const client = this.#client;
     const of = ({ completion }: Made, ...states: Made['completion'][]) => states.includes(completion);
-    const under = (task: Made) => this.#made.filter(({ above }) => above === task);
-    const one = client.any(
+    const under = (task: Made) => this.#made.filter(({ parent }) => parent === task);
+    const one = client.pick(
       this.#made.filter((made) => {
-        if (made.isOver || of(made, 'asked')) return false;
-        if (made.resourceType === 'subtask') return made.above === undefined || of(made.above, 'none');
+        if (made.isDeleted || of(made, 'asked')) return false;
+        if (made.resourceType === 'subtask') return made.parent === undefined || of(made.parent, 'none');
         return made.resourceType === 'task' && !under(made).some((below) => of(below, 'asked'));
       }),
     );
     if (one === undefined) return;
-    const who = client.any(client.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
+    const who = client.pick(client.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
     const request = { method: 'PUT', url: one.url, body: { completed: 1 } } as const;
     if (of(one, 'done')) {
       client.put(who, request, () => undefined);
       return;
     }
-    const completed = [one, ...under(one).filter((below) => !below.isOver && of(below, 'none'))];
+    const completed = [one, ...under(one).filter((below) => !below.isDeleted && of(below, 'none'))];
     const calls = completed.map(({ resourceType, url, word }) =>
-      client.open({
+      client.newCall({
         did: 'occur',
         kind: resourceType === 'task' ? 'completed_task' : 'completed_subtask',
         userId: who.userId,
@@ -140,11 +140,11 @@ export class Records {
       for (const made of completed) made.completion = completion;
     };
     become('asked')();
-    client.ask(who, request, calls, become('done'), become('none'));
+    client.request(who, request, calls, become('done'), become('none'));
   };
 
   readonly change = (): void => {
-    const one = this.#client.any(this.#made.filter(({ isOver }) => !isOver));
+    const one = this.#client.pick(this.#made.filter(({ isDeleted }) => !isDeleted));
     if (one === undefined) return;
     const body = { notes: 'changed', description: 'changed' };
     this.#client.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
@@ -152,36 +152,36 @@ export class Records {
 
   readonly delete = (): void => {
     const client = this.#client;
-    const free = ({ isOver, isParent, completion }: Made) => !isOver && !isParent && completion !== 'asked';
-    const one = client.any(this.#made.filter(free));
+    const free = ({ isDeleted, isParent, completion }: Made) => !isDeleted && !isParent && completion !== 'asked';
+    const one = client.pick(this.#made.filter(free));
     if (one === undefined) return;
-    one.isOver = true;
-    const call = client.open({ did: 'delete', record: client.baseUrl + one.url });
-    client.ask(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
+    one.isDeleted = true;
+    const call = client.newCall({ did: 'delete', record: client.baseUrl + one.url });
+    client.request(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
   };
 
   /** C3: no list contains records of another account. */
   readonly list = (): void => {
-    const who = this.#client.someone();
+    const who = this.#client.randomUser();
     const resourceType = this.#client.random.one(Object.keys(resourceTypes) as ResourceType[]);
     this.#client.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
       if (status !== 200) return;
       for (const record of json.data) {
         const word = String(record[`${resourceType}_name`]);
-        if (!word.startsWith(`${who.domain} `)) this.#client.wrong.push(`${who.domain} was shown ${word}`);
+        if (!word.startsWith(`${who.domain} `)) this.#client.violations.push(`${who.domain} was shown ${word}`);
       }
     });
   };
 
-  readonly reachOver = (): void => {
+  readonly accessForeignRecord = (): void => {
     const client = this.#client;
-    const one = client.any(this.#made);
-    const who = client.someone();
+    const one = client.pick(this.#made);
+    const who = client.randomUser();
     if (one === undefined || one.who.domain === who.domain) return;
     const method = client.random.one(['GET', 'PUT', 'DELETE'] as const);
     const body = method === 'PUT' ? { body: { description: 'mine' } } : {};
     client.put(who, { method, url: one.url, ...body }, ({ status }) => {
-      if (status < 300) client.wrong.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
+      if (status < 300) client.violations.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
     });
   };
 }

@@ -5,8 +5,8 @@ import type { Log } from '../../../src/log.ts';
 import { type Ports, type Service, startService } from '../../../src/server.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Crash } from '../checker/history.ts';
-import type { Answer, Put } from './api-client.ts';
-import { fatesIn, pendingIn } from './database-state.ts';
+import type { Response, SendRequest } from './api-client.ts';
+import { statusesIn, pendingIn } from './database-state.ts';
 import type { Disk } from './disk.ts';
 import type { WriteOutages } from './fault-schedule.ts';
 import type { FaultPoint, Faults } from './faults.ts';
@@ -25,7 +25,7 @@ export const TICKS_PER_INSTANT = 12;
 const MAX_ROUNDS = 20_000;
 
 /** pino's level number for warnings. */
-const WARNING = 40;
+const WARN_LEVEL = 40;
 
 /** Longer than an instant, so that results known just before a graceful stop must be committed. */
 const AFTER_STOP_MS = 10;
@@ -51,7 +51,7 @@ export async function turns(count: number): Promise<void> {
 export class Host {
   readonly crashes: Crash[] = [];
   /** Violations by the service, one per line. */
-  readonly wrong: string[] = [];
+  readonly violations: string[] = [];
   readonly #ports: HostPorts;
   #life: Running = { number: 0, isDead: true };
   #pending = 0;
@@ -65,22 +65,22 @@ export class Host {
     return this.#pending;
   }
 
-  readonly put: Put = ({ domain, key }, { method, url, body, once }, hear) => {
+  readonly send: SendRequest = ({ domain, key }, { method, url, body, idempotencyKey }, hear) => {
     const life = this.#life;
     const { server } = life;
     const { note, faults } = this.#ports;
     if (life.isDead || server === undefined) return;
     this.#pending += 1;
-    const { unread } = faults;
+    const { failedReads } = faults;
     note(`${domain} asks ${method} ${url} ${JSON.stringify(body ?? '')}`);
-    const headers = { key, domain, ...(once === undefined ? {} : { 'idempotency-key': once }) };
+    const headers = { key, domain, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) };
     server.inject({ method, url, headers, ...(body === undefined ? {} : { payload: body }) }).then(
       ({ statusCode: status, body: text }) => {
         if (life.isDead) return;
         this.#pending -= 1;
         note(`is answered ${method} ${url}: ${status} ${text}`);
-        const answer: Answer = { status, json: JSON.parse(text) };
-        if (status === 500 && faults.unread === unread) this.wrong.push(`${method} ${url}: ${text}`);
+        const answer: Response = { status, json: JSON.parse(text) };
+        if (status === 500 && faults.failedReads === failedReads) this.violations.push(`${method} ${url}: ${text}`);
         hear(answer);
         if (faults.takes('crash right after a response to a client')) this.die('right after an answer');
       },
@@ -97,14 +97,14 @@ export class Host {
     this.#life.isDead = true;
     this.#pending = 0;
     disk.end();
-    const at = time.moment();
-    const left = disk.look((database) => ({ pending: pendingIn(database), fates: fatesIn(database) }));
+    const at = time.timestamp();
+    const left = disk.inspect((database) => ({ pending: pendingIn(database), fates: statusesIn(database) }));
     note(`the process ends: ${why}; pending ${[...left.pending].join(' ')}; hooks ${[...left.fates].join(' ')}`);
     this.crashes.push({ at, ...left });
     network.end(this.#life);
   }
 
-  dieOf(point: FaultPoint): void {
+  crash(point: FaultPoint): void {
     if (this.#life.isDead) return;
     this.#ports.faults.hit(point);
     this.die(point);
@@ -125,7 +125,7 @@ export class Host {
     const life = this.#life;
     let isOver = false;
     const over = (error?: unknown) => {
-      if (error !== undefined && !life.isDead) this.wrong.push(`cannot stop: ${error}`);
+      if (error !== undefined && !life.isDead) this.violations.push(`cannot stop: ${error}`);
       isOver = true;
     };
     life.service?.stop().then(() => over(), over);
@@ -144,7 +144,7 @@ export class Host {
     const { faults, random, time, disk, note, outages } = this.#ports;
     const life: Running = { number: this.#life.number + 1, isDead: false };
     this.#life = life;
-    const began = time.moment();
+    const began = time.timestamp();
     const starting = startService(configOn(disk.path), this.#portsOf(life)).then(
       (service) => {
         life.service = service;
@@ -166,7 +166,7 @@ export class Host {
       // The database may be locked by another process.
       if (turnsLeft > 1e6) time.next();
     }
-    outages.note(began, time.moment());
+    outages.add(began, time.timestamp());
     if (!life.isDead) note(`life ${life.number} begins`);
   }
 
@@ -188,7 +188,7 @@ export class Host {
       onFatal: (error) => {
         if (life.isDead) return;
         const isExpected = error instanceof Error && 'errcode' in error;
-        if (!isExpected) this.wrong.push(`the service gave up: ${error}`);
+        if (!isExpected) this.violations.push(`the service gave up: ${error}`);
         this.die('it gives up');
       },
     };
@@ -199,30 +199,30 @@ export class Host {
    * knows a result.
    */
   #logOf(life: Life): Log {
-    const isOfUse = (level: number, said: unknown) => level >= WARNING || Object(said).event === 'delivery.attempted';
+    const isRelevant = (level: number, said: unknown) => level >= WARN_LEVEL || Object(said).event === 'delivery.attempted';
     return pino(
       {
         level: 'info',
         base: null,
         hooks: {
           logMethod(said, log, level) {
-            if (isOfUse(level, said[0])) log.apply(this, said);
+            if (isRelevant(level, said[0])) log.apply(this, said);
           },
         },
       },
-      { write: (line: string) => this.#hear(life, line) },
+      { write: (line: string) => this.#onLogLine(life, line) },
     );
   }
 
-  #hear(life: Life, line: string): void {
+  #onLogLine(life: Life, line: string): void {
     if (life.isDead) return;
     const { event, err, delivery_id } = JSON.parse(line);
     if (event === 'delivery.attempted') {
-      this.#ports.network.isHeard(String(delivery_id));
+      this.#ports.network.onResultKnown(String(delivery_id));
       return;
     }
     this.#ports.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
-    if (event === 'dispatcher.finish_failed') this.wrong.push(`logged ${line}`);
+    if (event === 'dispatcher.finish_failed') this.violations.push(`logged ${line}`);
   }
 }
 

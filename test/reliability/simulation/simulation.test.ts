@@ -10,9 +10,9 @@ test('only while something could not be written is it in doubt what was', () => 
   const outages = new WriteOutages();
   const calmMs = outages.settlesWithinMs(0);
   assert.ok(calmMs < 10, 'an instant');
-  outages.note(1_000);
-  outages.note(1_500);
-  outages.note(9_000, 20_000);
+  outages.add(1_000);
+  outages.add(1_500);
+  outages.add(9_000, 20_000);
   assert.equal(outages.settlesWithinMs(100), calmMs);
   assert.ok(1_000 + outages.settlesWithinMs(1_000) > 2_000, 'tried again, and once more');
   assert.ok(1_200 + outages.settlesWithinMs(1_200) > 2_000, 'behind what could not be written');

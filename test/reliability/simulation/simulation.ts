@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { atEnd } from '../../kit/cleanup.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { LEFT_OUT } from './checker.ts';
+import { EXCLUDED } from './checker.ts';
 import { type FaultPoint, faultPoints } from './faults.ts';
 import type { Report, Task } from './worker.ts';
 
@@ -38,11 +38,11 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   const hits = new Map<string, number>();
   const totals = new Map<string, number>();
-  let twice = 0;
+  let replayed = 0;
   let done = 0;
-  const hear = (report: Report) => {
+  const add = (report: Report) => {
     done += 1;
-    if (report.twice) twice += 1;
+    if (report.isReplayed) replayed += 1;
     for (const [point, hit] of report.hits) hits.set(point, (hits.get(point) ?? 0) + hit);
     for (const [what, counted] of Object.entries(report.counts)) totals.set(what, (totals.get(what) ?? 0) + counted);
     if (report.broken.length > 0) {
@@ -55,17 +55,17 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   await Promise.all(
     Array.from({ length: workers }, (_, own) => {
       const mine = seeds.filter((_seed, index) => index % workers === own);
-      return work({ seeds: mine, twiceEvery: count === 1 ? 1 : REPLAY_ONE_IN, folder }, hear);
+      return work({ seeds: mine, replayOneIn: count === 1 ? 1 : REPLAY_ONE_IN, folder }, add);
     }),
   );
   const points = Object.keys(faultPoints) as FaultPoint[];
   const counts = {
     ...Object.fromEntries(totals),
-    'seeds replayed with the same trace': twice,
+    'seeds replayed with the same trace': replayed,
     'fault points': points.length,
     ...Object.fromEntries(points.map((point) => [point, hits.get(point) ?? 0])),
   };
-  const wanted = Object.entries(counts).filter(([what]) => what !== LEFT_OUT);
+  const wanted = Object.entries(counts).filter(([what]) => what !== EXCLUDED);
   const missed = wanted.filter(([, counted]) => counted === 0 && count >= ALL_HIT_FROM);
   return { counts, broken: [...broken, ...missed.map(([what]) => `never happened: ${what}`)] };
 }

@@ -26,7 +26,7 @@ export class Time {
   readonly jumps: { readonly at: number; readonly byMs: number }[] = [];
 
   /** Current time in milliseconds from the beginning; strictly increasing. */
-  moment(): number {
+  timestamp(): number {
     this.#last = Math.max(this.#last + INSTANT_MS, this.#ms);
     return this.#last;
   }
@@ -91,7 +91,7 @@ export class Time {
 
   /** Changes the wall clock. */
   jump(byMs: number): void {
-    this.jumps.push({ at: this.moment(), byMs });
+    this.jumps.push({ at: this.timestamp(), byMs });
     this.#ms = Math.max(this.#ms, this.#last);
     // Ticks fire immediately after a jump: two jumps between two ticks would look like one.
     for (const tick of [...this.#timers].filter(({ isTick, life }) => isTick && life?.isDead !== true)) {

@@ -1,19 +1,19 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import { brokenIn, countsOf, type Over } from './checker.ts';
+import { violationsIn, countsOf, type FinalState } from './checker.ts';
 import { Clients } from './clients.ts';
-import { DUE_NOW, storedIn, TO_TELL } from './database-state.ts';
+import { COUNT_UNDELIVERED_WITHOUT_BACKOFF, readState, COUNT_UNDELIVERED } from './database-state.ts';
 import { Disk } from './disk.ts';
 import { WriteOutages } from './fault-schedule.ts';
 import { type FaultPoint, Faults, pointsOf } from './faults.ts';
-import { Network, type Parked } from './network.ts';
+import { Network, type OpenNotification } from './network.ts';
 import type { Template } from './seed-database.ts';
 import { BASE_URL, Host, TICKS_PER_INSTANT, turns, WAITS } from './service-host.ts';
 import { Time } from './time.ts';
 
 /** After this many answers without faults every target answers 200, so that the run ends. */
-const ANSWERS_UNTIL_KIND = 20;
+const RESPONSES_UNTIL_SUCCESS = 20;
 
 /** Maximum rounds until everything pending is delivered. */
 const MAX_ROUNDS = 20_000;
@@ -45,7 +45,7 @@ export type Outcome = {
 };
 
 /** Runs one seed in its own folder, which is removed afterwards. */
-export async function live(seed: number, template: Template, folder: string): Promise<Outcome> {
+export async function runSeed(seed: number, template: Template, folder: string): Promise<Outcome> {
   const own = join(folder, String(seed));
   mkdirSync(own, { recursive: true });
   try {
@@ -84,7 +84,7 @@ class World {
       random: fork(),
       time,
       onCrash: (why) => this.#host.die(why),
-      onTrouble: () => outages.note(time.moment()),
+      onWriteFailed: () => outages.add(time.timestamp()),
     });
     const [disk, network] = [this.#disk, new Network({ time, faults, random: fork() })];
     this.#network = network;
@@ -93,24 +93,24 @@ class World {
     };
     network.onArrival = ({ path, deliveryId, body }) => note(`${path} is told ${deliveryId}: ${body}`);
     this.#host = new Host({ time, faults, random: fork(), disk, network, outages, note });
-    const { put } = this.#host;
-    this.#clients = new Clients({ put, time, random: fork(), network, baseUrl: BASE_URL, people: template.people });
+    const { send } = this.#host;
+    this.#clients = new Clients({ send, time, random: fork(), network, baseUrl: BASE_URL, people: template.people });
     writeFileSync(disk.path, template.bytes);
   }
 
   async run(): Promise<Outcome> {
     const steps = 80 + this.#random.below(80);
     await this.#host.untilUp();
-    this.#clients.begin();
+    this.#clients.createHooks();
     for (let step = 0; step < steps; step += 1) {
       await this.#host.untilUp();
       await this.#step();
       await turns(this.#random.below(4));
     }
-    const calmFrom = await this.#calmDown();
-    const stored = this.#disk.look((database) => storedIn(database, BASE_URL));
+    const calmFrom = await this.#endFaults();
+    const stored = this.#disk.inspect((database) => readState(database, BASE_URL));
     const { settlesWithinMs } = this.#outages;
-    const over: Over = {
+    const over: FinalState = {
       clients: this.#clients,
       network: this.#network,
       stored,
@@ -118,25 +118,25 @@ class World {
       times: { waitsMs: WAITS.ms, calmFrom, settlesWithinMs, wallOf: this.#time.wallOf },
     };
     this.#note(`in the end: ${JSON.stringify([[...stored.records], [...stored.facts], stored.hooks])}`);
-    const broken = [...this.#broken, ...this.#host.wrong, ...brokenIn(over)];
+    const broken = [...this.#broken, ...this.#host.violations, ...violationsIn(over)];
     return { seed: this.#seed, broken, hits: this.#faults.hits, counts: countsOf(over), trace: this.#trace };
   }
 
   #note(line: string): void {
-    this.#trace.push(`${this.#time.moment().toFixed(6)} ${line}`);
+    this.#trace.push(`${this.#time.timestamp().toFixed(6)} ${line}`);
   }
 
   async #step(): Promise<void> {
     const drawn = this.#random.below(100);
-    if (drawn < 40) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#clients.askAnything();
+    if (drawn < 40) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#clients.makeRandomCall();
     else if (drawn < 80) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#answer();
-    else if (drawn < 93) await this.#goOn();
-    else if (drawn < 98) this.#mischief();
-    else await this.#misfortune();
+    else if (drawn < 93) await this.#advance();
+    else if (drawn < 98) this.#armFault();
+    else await this.#disruptProcess();
   }
 
-  #awaiting(): Parked[] {
-    return this.#network.parked.filter(({ hangs, isHeld }) => !hangs && !isHeld);
+  #awaiting(): OpenNotification[] {
+    return this.#network.open.filter(({ hangs, isHeld }) => !hangs && !isHeld);
   }
 
   /** Lets one target answer, or fetch the record first. Returns whether a notification was waiting. */
@@ -152,7 +152,7 @@ class World {
     return true;
   }
 
-  async #goOn(): Promise<void> {
+  async #advance(): Promise<void> {
     // By then everything that needs no time has happened.
     await turns(TICKS_PER_INSTANT);
     this.#time.next();
@@ -160,7 +160,7 @@ class World {
   }
 
   /** Arms a random fault. */
-  #mischief(): void {
+  #armFault(): void {
     const port = this.#random.one(['disk', 'resolver', 'attempt', 'clock'] as const);
     const point = this.#random.one(pointsOf(port));
     this.#note(`to come: ${point}`);
@@ -171,7 +171,7 @@ class World {
       return;
     }
     if (point === 'clock far ahead, and corrected') {
-      this.#setFarAhead();
+      this.#toggleClockFarAhead();
       return;
     }
     this.#faults.hit(point);
@@ -181,12 +181,12 @@ class World {
 
   #jump(byMs: number): void {
     // A jump of the wall clock looks like a suspended machine.
-    if (byMs > 0) this.#network.paused();
+    if (byMs > 0) this.#network.onPause();
     this.#time.jump(byMs);
   }
 
   /** Sets the clock far ahead, or corrects it if it is. */
-  #setFarAhead(): void {
+  #toggleClockFarAhead(): void {
     const isAhead = this.#aheadMs > 0;
     // X4: Idempotency-Keys expire after a day by the clock, so an open request could then be repeated.
     if (!isAhead && this.#host.pending > 0) return;
@@ -194,25 +194,25 @@ class World {
     if (isAhead) this.#faults.hit('clock far ahead, and corrected');
     this.#aheadMs += byMs;
     this.#jump(byMs);
-    this.#clients.forgetOnce();
+    this.#clients.forgetIdempotencyKeys();
   }
 
-  async #misfortune(): Promise<void> {
+  async #disruptProcess(): Promise<void> {
     const point = this.#random.one(pointsOf('process'));
     this.#note(`now: ${point}`);
     switch (point) {
       case 'crash while attempts are in flight':
-        if (this.#network.parked.length > 0) this.#host.dieOf(point);
+        if (this.#network.open.length > 0) this.#host.crash(point);
         return;
       case 'crash during requests':
-        for (let count = 0; count < 3; count += 1) this.#clients.askAnything();
+        for (let count = 0; count < 3; count += 1) this.#clients.makeRandomCall();
         await turns(this.#random.below(5));
-        if (this.#host.pending > 0) this.#host.dieOf(point);
+        if (this.#host.pending > 0) this.#host.crash(point);
         return;
       case 'crash between response and commit of the result':
         if (!this.#answer()) return;
         await turns(this.#random.below(2));
-        this.#host.dieOf(point);
+        this.#host.crash(point);
         return;
       case 'crash right after a response to a client':
         this.#faults.arm(point);
@@ -224,7 +224,7 @@ class World {
       case 'process paused':
       case 'process paused, and responses arrive':
       case 'process paused past a deadline':
-        this.#standStill(point);
+        this.#pause(point);
         return;
       case 'crash during a stop':
       case 'stop and start':
@@ -234,16 +234,16 @@ class World {
   }
 
   /** Due timers fire before the data that has arrived is read. */
-  #standStill(point: FaultPoint): void {
+  #pause(point: FaultPoint): void {
     const isPastDeadline = point !== 'process paused';
     if (isPastDeadline && this.#awaiting().length === 0) return;
-    const from = this.#time.moment();
+    const from = this.#time.timestamp();
     const isLong = isPastDeadline || this.#random.below(2) === 0;
     const [least, most] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
-    if (isLong) this.#network.paused();
+    if (isLong) this.#network.onPause();
     const inFlight = this.#awaiting();
     this.#time.pause(least + this.#random.below(most - least));
-    this.#outages.note(from, this.#time.moment());
+    this.#outages.add(from, this.#time.timestamp());
     this.#faults.hit(point);
     if (point !== 'process paused, and responses arrive') return;
     const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
@@ -256,21 +256,21 @@ class World {
   }
 
   /** Ends all faults, waits until everything is delivered, and returns the time from which on nothing fails. */
-  async #calmDown(): Promise<number> {
-    this.#faults.calm();
-    this.#disk.calm();
+  async #endFaults(): Promise<number> {
+    this.#faults.disarmAll();
+    this.#disk.unlock();
     await this.#host.untilUp();
-    if (this.#aheadMs > 0) this.#setFarAhead();
-    const calmFrom = this.#time.moment();
-    const isOver = () => this.#untilDelivered(TO_TELL, MAX_ROUNDS, () => this.#goOn());
+    if (this.#aheadMs > 0) this.#toggleClockFarAhead();
+    const calmFrom = this.#time.timestamp();
+    const isOver = () => this.#untilDelivered(COUNT_UNDELIVERED, MAX_ROUNDS, () => this.#advance());
     // When these deliveries arrive, writes that the last fault had delayed are committed as well.
-    this.#clients.stir();
+    this.#clients.createDeliveries();
     if (!(await isOver())) this.#broken.push('what is pending is never told');
-    this.#answered = ANSWERS_UNTIL_KIND;
+    this.#answered = RESPONSES_UNTIL_SUCCESS;
     // New deliveries must arrive without waiting for the next poll: no wake-up may be lost.
-    this.#clients.stir();
-    const isTold = await this.#untilDelivered(DUE_NOW, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
-    if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
+    this.#clients.createDeliveries();
+    const isDelivered = await this.#untilDelivered(COUNT_UNDELIVERED_WITHOUT_BACKOFF, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
+    if (!isDelivered) this.#broken.push('what occurs while nothing else does is not told at once');
     // A hook may be in backoff because of its last failure.
     if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
     await this.#stop();
@@ -285,9 +285,9 @@ class World {
         this.#answered += 1;
         // Backoffs are measured with the wall clock; here it jumps back during one.
         if (this.#answered === 10) this.#time.jump(-this.#random.below(3_600_000));
-        this.#network.isKind = this.#answered > ANSWERS_UNTIL_KIND;
+        this.#network.alwaysSucceeds = this.#answered > RESPONSES_UNTIL_SUCCESS;
         this.#answer();
-      } else if (this.#host.pending + this.#network.parked.length + this.#disk.count(what) > 0) await goOn();
+      } else if (this.#host.pending + this.#network.open.length + this.#disk.count(what) > 0) await goOn();
       else return true;
     }
     return false;
