@@ -1,11 +1,11 @@
 import { proofs } from '../reliability/index.ts';
-import type { Proof } from '../reliability/reliability-test.ts';
+import type { ReliabilityTest } from '../reliability/reliability-test.ts';
 import { type Result, resultOf } from '../reliability/results.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
 const number = (value: number | string) => (typeof value === 'number' ? value.toLocaleString('en') : value);
 
-const titleOf = ({ title }: Proof) => title.replace(/^(?:[CX]\d+ )+/, '');
+const titleOf = ({ title }: ReliabilityTest) => title.replace(/^(?:[CX]\d+ )+/, '');
 
 /** The page: what is promised, how it is tried, how often, and the result of the last full run. */
 export function reliabilityDocument(): string {
@@ -20,7 +20,7 @@ export function reliabilityDocument(): string {
         proof.id,
         titleOf(proof),
         proof.promise,
-        `${number(result?.count ?? proof.long)} ${proof.unit}`,
+        `${number(result?.count ?? proof.full)} ${proof.unit}`,
         resultText(result),
       ]),
     ),
@@ -41,7 +41,7 @@ function resultText(result: Result | undefined): string {
   return `${result.broken.length === 0 ? 'holds' : '**missed**'}, ${result.date}`;
 }
 
-type Row = { readonly proof: Proof; readonly result: Result | undefined };
+type Row = { readonly proof: ReliabilityTest; readonly result: Result | undefined };
 
 function missed(rows: readonly Row[]): string[] {
   const lines = rows

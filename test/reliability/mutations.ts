@@ -6,26 +6,26 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A test, by its file and its whole name. */
+/** A test, by its file and full name. */
 type Catcher = { readonly file: string; readonly name: string };
 
-/** A mistake that somebody could make, as a change of the source, and the test that must go red at it. */
+/** A plausible mistake, as a change of the source, and the test that must fail with it. */
 export type Mutation = {
   readonly says: string;
   readonly file: string;
-  /** What stands there, and what is put in its place. Each must stand there exactly once. */
+  /** Text replacements. `from` must occur exactly once in the file. */
   readonly changes: readonly (readonly [from: string, to: string])[];
   readonly caughtBy: Catcher;
   /**
-   * One of the planted bugs: the proof that has to catch it as well, at which count, and what it has to say of it, so
-   * that nothing that goes wrong beside it passes for that. See `test/reliability/seeded-bugs.ts`.
+   * Marks a seeded bug: the reliability test that must find it too, the count to run it with, and the report
+   * that proves it, so that an unrelated fault does not count. See `test/reliability/seeded-bugs.ts`.
    */
   readonly planted?: { readonly proof: string; readonly count: number; readonly seenAs: RegExp };
 };
 
 export const mutations: readonly Mutation[] = [
   {
-    says: '204 is taken as success',
+    says: '204 counts as success',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['outcome.status === 200)', '(outcome.status === 200 || outcome.status === 204))']],
     caughtBy: {
@@ -41,10 +41,10 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/notified.test.ts',
       name: 'C17 C18 a hook is ended at exactly the third failure in a row',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
   })),
   {
-    says: 'the failures are not reset by a 200',
+    says: 'a 200 does not reset the failure count',
     file: 'src/delivery/dispatcher/hook-queue.ts',
     changes: [
       ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
@@ -53,10 +53,10 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/waiting.test.ts',
       name: 'C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook',
     },
-    planted: { proof: 'simulation', count: 50, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 50, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'what is read is not narrowed to the account',
+    says: 'a query is not restricted to the account',
     file: 'src/store/account-scope.ts',
     changes: [
       ['return query as unknown as SelectQueryBuilder', 'return query.clearWhere() as unknown as SelectQueryBuilder'],
@@ -77,7 +77,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: '/readyz writes no more than a page',
+    says: '/readyz writes only one page',
     file: 'src/store/sqlite/open.ts',
     changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
     caughtBy: {
@@ -86,7 +86,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: '/metrics answers whatever name leads here',
+    says: '/metrics accepts any Host header',
     file: 'src/http/server/health.ts',
     changes: [[' && isOwnHost(request.headers.host, baseUrl())', '']],
     caughtBy: {
@@ -95,7 +95,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a line is printed as it came',
+    says: 'a line is printed without escaping control characters',
     file: 'src/cli/output/screen.ts',
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
@@ -104,7 +104,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a cursor may hold a text that no database keeps',
+    says: 'a cursor may contain a text that no database stores',
     file: 'src/resources/core/sorting.ts',
     changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
     caughtBy: {
@@ -113,7 +113,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a database file with a second name is opened',
+    says: 'a database file with a second hard link is opened',
     file: 'src/store/sqlite/file-identity.ts',
     changes: [['nlink > 1n', 'nlink > 9n']],
     caughtBy: {
@@ -122,7 +122,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'what occurs and is pending is written in a transaction of its own, behind that of the record',
+    says: 'the occurrence and its pending deliveries are written in a second transaction, after the record',
     file: 'src/store/sqlite/group-commit.ts',
     changes: [
       [
@@ -162,28 +162,28 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'power', count: 10, seenAs: /C20 acknowledged and lost/ },
   },
   {
-    says: 'a late answer is not fenced off',
+    says: 'a late result is not fenced',
     file: 'src/delivery/dispatcher/complete-deliveries.ts',
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
       name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a restored hook is pending once more what had occurred last before it ended',
+    says: 'restoring a hook enqueues again the last occurrence before its end',
     file: 'src/delivery/outbox/restore-hook.ts',
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
       name: 'X1 a hook can be restored after any reason, and ended again',
     },
-    // What had occurred last may have been before there was a hook.
-    planted: { proof: 'simulation', count: 200, seenAs: /C20 told again for no reason|C14 told to somebody else/ },
+    // The last occurrence may be older than the hook, so either report is possible.
+    planted: { proof: 'simulation', count: 200, seenAs: /C20 unexplained duplicate|C14 delivered to the wrong hook/ },
   },
   {
-    says: 'an attempt counts as a failure until it is known that it was none, and so after a crash',
+    says: 'an attempt in flight is stored as a failure until its result is known',
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
@@ -195,30 +195,30 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/own-faults.test.ts',
       name: 'C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'what went wrong on our side is counted against the target',
+    says: 'a local error counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [["if (outcome.kind === 'ours') {", "if (outcome.kind === 'ours' && outcome.fault === 'stopped') {"]],
     caughtBy: {
       file: 'src/delivery/dispatcher/retry-policy.test.ts',
       name: 'C19 a fault of ours is no failure, whenever it comes: the attempt is made again',
     },
-    planted: { proof: 'simulation', count: 60, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 60, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a pause of the process is held against the target',
+    says: 'a pause of the process counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['  if (pausedMs < Math.max(', '  if (pausedMs >= 0 || pausedMs < Math.max(']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
       name: 'C19 a process that was paused until the deadline had passed holds it against no target, over TCP',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a deadline that fires late is judged before what has arrived is read',
+    says: 'a late deadline is evaluated before the received data is read',
     file: 'src/delivery/transport/deadline.ts',
     changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
     caughtBy: {
@@ -228,7 +228,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C19 given up before its answer was read/ },
   },
   {
-    says: 'a retry that was stored by a clock far ahead is waited for',
+    says: 'a retry time stored while the clock was far ahead is honored',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
@@ -238,7 +238,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
   },
   {
-    says: 'old rows are dropped by what the clock says, whatever it said before',
+    says: 'retention trusts a clock that has jumped ahead',
     file: 'src/delivery/maintenance/retention.ts',
     changes: [['const now = await retention.now();', 'const now = clock.now();']],
     caughtBy: {
@@ -248,7 +248,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
   },
   {
-    says: 'a change forgets to record what happened',
+    says: 'a change does not record its occurrence',
     file: 'src/resources/core/define-resource.ts',
     changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
@@ -275,7 +275,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'all records of a page are loaded at once',
+    says: 'all records of a page are loaded in one slice',
     file: 'src/resources/core/sized-pages.ts',
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
@@ -284,7 +284,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'due_to leaves out its own day',
+    says: 'due_to excludes its own day',
     file: 'src/resources/core/filters.ts',
     changes: [[' 23:59:59', '']],
     caughtBy: {
@@ -322,7 +322,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'only what was resolved is judged, not an address that is written out',
+    says: 'the guard checks resolved addresses, but not literal ones',
     file: 'src/delivery/transport/ssrf-guard.ts',
     changes: [
       [
@@ -338,7 +338,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'ssrf', count: 1, seenAs: /the oracle forbids it, the guard does not/ },
   },
   {
-    says: 'any key opens the account that the domain names',
+    says: 'any key authenticates for the account of the domain header',
     file: 'src/resources/keys/authenticate.ts',
     changes: [["    .where('api_keys.key_hash', '=', hash)\n", '']],
     caughtBy: { file: 'src/http/auth/authenticate.test.ts', name: 'C1 an unknown key: 401, byte for byte the same' },
@@ -358,7 +358,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'whose hook it is does not matter when it is deleted',
+    says: 'any user may delete any hook',
     file: 'src/resources/hooks/actions.ts',
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
@@ -367,7 +367,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a deleted hook goes on with what is in its lane',
+    says: 'a deleted hook still delivers its loaded queue',
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
@@ -377,7 +377,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },
   {
-    says: 'the feed goes on behind a cursor although something behind it is not kept any more',
+    says: 'the feed accepts a cursor although entries after it have been dropped',
     file: 'src/resources/notifications/notifications.ts',
     changes: [['first?.position !== reached + 1', 'reached < 0']],
     caughtBy: {
@@ -386,7 +386,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the answer to a call with an Idempotency-Key is kept after the transaction',
+    says: 'the response for an Idempotency-Key is stored outside the transaction',
     file: 'src/http/routes/idempotency.ts',
     changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
     caughtBy: {
@@ -395,7 +395,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a change is made although the record is not as If-Match says',
+    says: 'a change ignores If-Match',
     file: 'src/http/routes/mount.ts',
     changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
     caughtBy: {
@@ -404,7 +404,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a completed task goes on to recur',
+    says: 'a completed task keeps its recurrence',
     file: 'src/resources/core/recurrence.ts',
     changes: [
       [
@@ -418,7 +418,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a request takes the place of a caller before its body has come',
+    says: 'a request occupies a caller slot before its body has arrived',
     file: 'src/http/routes/mount.ts',
     changes: [
       [
@@ -432,7 +432,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the console takes changes from every page of its site',
+    says: 'the console accepts changes from every page of the same site',
     file: 'src/http/auth/csrf.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
@@ -441,7 +441,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a session is not looked at again inside the write',
+    says: 'a session is not checked again inside the write transaction',
     file: 'src/resources/sessions/authenticate.ts',
     changes: [
       [
@@ -455,7 +455,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a link is used up after it was used',
+    says: 'an invitation can be used twice',
     file: 'src/resources/invitations/invitations.ts',
     changes: [
       [
@@ -469,7 +469,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a passphrase is not hashed for somebody who is nobody',
+    says: 'no passphrase is hashed for an unknown user',
     file: 'src/secrets.ts',
     changes: [
       [
@@ -483,7 +483,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a flood of sign-ins from one network fills the queue of all',
+    says: 'a flood of sign-ins from one network fills the whole queue',
     file: 'src/secrets.ts',
     changes: [['maxWaiting: 32, maxWaitingPerGroup: 8', 'maxWaiting: 32, maxWaitingPerGroup: 32']],
     caughtBy: {
@@ -492,7 +492,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'calendar files of one account fill the queue of all',
+    says: 'calendar files of one account fill the whole queue',
     file: 'src/ical/parse-in-child-process.ts',
     changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
     caughtBy: {
@@ -501,7 +501,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'times of a file that are in another zone keep their clock time',
+    says: 'imported times in another time zone are not converted',
     file: 'src/ical/times.ts',
     changes: [['return wallOf(this.#target, momentOf(zone, time.wallMs));', 'return time.wallMs;']],
     caughtBy: {
@@ -510,7 +510,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a link for a member stays open when the member becomes an admin',
+    says: 'an invitation stays valid when the role of its user changes',
     file: 'src/resources/users/users.ts',
     changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
@@ -520,7 +520,7 @@ export const mutations: readonly Mutation[] = [
   },
 ];
 
-/** A copy of the source and its tests that can be broken without harm. */
+/** A copy of the source and its tests that can be modified safely. */
 export type Copy = { readonly folder: string; remove(): void };
 
 export function copySource(): Copy {
@@ -533,15 +533,15 @@ export function copySource(): Copy {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** What became of a mutation: the tests that went red, and what the run said. */
+/** Result of a test run: the tests that failed, and the output. */
 export type Run = { readonly red: readonly string[]; readonly output: string };
 
-/** Applies a mutation to a copy, runs its catcher, and takes it back. Throws if the change no longer fits the source. */
+/** Applies a mutation to a copy, runs its test, and reverts it. Throws if the change no longer fits the source. */
 export function runMutation(mutation: Mutation, copy: Copy): Promise<Run> {
   return withMutation(mutation, copy, () => runTest(mutation.caughtBy, copy.folder));
 }
 
-/** Does something with a copy that has the mistake in it, which is taken out again. Throws as above. */
+/** Applies a mutation to a copy, runs `work`, and reverts it. Throws if the change no longer fits the source. */
 export async function withMutation<T>(
   { says, file, changes }: Mutation,
   { folder }: Copy,
@@ -565,7 +565,7 @@ function mutated(whole: string, changes: Mutation['changes'], where: string): st
   }, whole);
 }
 
-/** Runs one test of a file; answers which went red. */
+/** Runs one test of a file; returns the names of the tests that failed. */
 export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
   const exactly = `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
   const args = ['--test-reporter=tap', `--test-name-pattern=${exactly}`, join(folder, file)];

@@ -75,7 +75,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const faults = await compareLedgers(database, load, target, { paths: ['/'] });
     // A node that is cut off for long loses its leases, and its attempts in flight are sent again.
     const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
-      what === 'told again for no reason' ? 'again' : 'other',
+      what === 'unexplained duplicate' ? 'again' : 'other',
     );
     assert.deepEqual(other, []);
     assert.equal((await node.carillon.hooks.get(id)).state, 'live');

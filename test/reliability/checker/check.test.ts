@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { check } from './check.ts';
-import type { Arrival, Call, Crash, Ledgers } from './history.ts';
+import type { Arrival, Call, Crash, History } from './history.ts';
 
 const at = (id: number) => `http://127.0.0.1/v2/events/${id}`;
 const made = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>
@@ -41,8 +41,8 @@ const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0):
   fates: new Map([['/a', fate]]),
 });
 
-/** Two events, each made, told, and there. */
-const agreed: Ledgers = {
+/** Two events, both acknowledged, stored and delivered. */
+const agreed: History = {
   calls: [subscribed, made(1, 10), made(2, 20)],
   arrivals: [told(1, 12), told(2, 22)],
   database: {
@@ -58,14 +58,14 @@ const agreed: Ledgers = {
   waitsMs: [60, 7_200],
   settlesWithinMs: 50,
 };
-const found = (change: Partial<Ledgers>): string[] => check({ ...agreed, ...change }).map(({ what }) => what);
+const found = (change: Partial<History>): string[] => check({ ...agreed, ...change }).map(({ what }) => what);
 const failing = (id: number, moment: number, answer: number | undefined = 500) => told(id, moment, { answer });
-const withHook = (change: Partial<typeof hook> | { endedReason: string }): Ledgers['database'] => ({
+const withHook = (change: Partial<typeof hook> | { endedReason: string }): History['database'] => ({
   ...agreed.database,
   hooks: [{ ...hook, ...change }],
 });
 
-test('ledgers that agree have no fault, with a failure and a crash between them too', () => {
+test('histories that agree have no fault, with a failure and a crash between them too', () => {
   assert.deepEqual(check(agreed), []);
   assert.deepEqual(found({ arrivals: [failing(1, 12), told(1, 100), told(2, 102)] }), []);
   const over = [told(1, 12), told(2, 22, { answer: undefined, answeredAt: 60 }), told(2, 102)];
@@ -84,7 +84,7 @@ test('what was acknowledged and is not there is lost', () => {
   const without = { database: { ...database, occurrences: [fact(1)] }, arrivals: [told(1, 12)] };
   assert.deepEqual(found(without), ['acknowledged and lost'], 'a record without its occurrence');
   const same = { calls: [...agreed.calls, made(2, 50, { word: 'w3' })] };
-  assert.deepEqual(found(same), ['acknowledged and lost', 'there for no reason'], 'one that another one has');
+  assert.deepEqual(found(same), ['acknowledged and lost', 'without a request'], 'one that another one has');
   const gone: Call = { did: 'delete', record: at(2), askedAt: 30, answeredAt: 31 };
   const ended = { ...fact(2), kind: 'deleted_event' };
   const deleted = { ...database, records: one, occurrences: [...database.occurrences, ended] };
@@ -98,44 +98,44 @@ test('what was acknowledged and is not there is lost', () => {
 });
 
 test('what is there is told to every hook that lives, and nothing stays pending', () => {
-  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['pending and not told']);
+  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['pending and not delivered']);
   assert.deepEqual(found({ database: { ...agreed.database, pending: 1 } }), ['still pending at the end']);
   const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
   assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), [
-    'pending and not told',
+    'pending and not delivered',
   ]);
   const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
   const calls = [late, made(1, 10), made(2, 20)];
   assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is pending for nobody');
-  assert.deepEqual(found({ calls }), ['told to somebody else']);
+  assert.deepEqual(found({ calls }), ['delivered to the wrong hook']);
 });
 
 test('what is told is there, can be fetched, is for this hook and in these words', () => {
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(3, 30)] }), ['told and not there']);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(3, 30)] }), ['delivered without a record']);
   assert.deepEqual(found({ arrivals: [told(1, 12, { fetched: 404 }), told(2, 22)] }), [
-    'told before it could be fetched',
+    'delivered before it could be fetched',
   ]);
   const another = { ...agreed.database, hooks: [hook, { ...hook, path: '/b', userId: '2' }] };
   const there: Call = { ...subscribed, path: '/b', userId: '2' };
   const heard = told(1, 12, { path: '/b', deliveryId: '9' });
   const wrong = { database: another, calls: [...agreed.calls, there], arrivals: [...agreed.arrivals, heard] };
-  assert.deepEqual(found(wrong), ['told to somebody else']);
+  assert.deepEqual(found(wrong), ['delivered to the wrong hook']);
   const ofAnother = { ...agreed.database, occurrences: [fact(1), { ...fact(2), userId: '2' }] };
   const mistaken = { database: ofAnother, arrivals: [told(1, 12)] };
-  assert.deepEqual(found(mistaken), ['told to somebody else'], 'it is taken for what another user caused');
+  assert.deepEqual(found(mistaken), ['delivered to the wrong hook'], 'it is taken for what another user caused');
   const more = told(2, 22, { body: `{"resource_url":"${at(2)}","kind":"new_event"}` });
-  assert.ok(found({ arrivals: [told(1, 12), more] }).includes('told in other words'));
+  assert.ok(found({ arrivals: [told(1, 12), more] }).includes('malformed notification'));
 });
 
 test('a delivery comes again after a failure, or over a crash that left it pending, and not otherwise', () => {
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['told again for no reason']);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['unexplained duplicate']);
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, ['2'])] }), []);
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
-    'told again for no reason',
+    'unexplained duplicate',
   ]);
   assert.deepEqual(
     found({ arrivals: [...agreed.arrivals, told(2, 90)], crashes: [crash(85, ['2'])] }),
-    ['told again for no reason'],
+    ['unexplained duplicate'],
     'what was answered so long before the crash is written down',
   );
   const deadSince = (killedAt: number) => ({
@@ -143,22 +143,22 @@ test('a delivery comes again after a failure, or over a crash that left it pendi
     crashes: [{ ...crash(85, ['2']), killedAt }],
   });
   assert.deepEqual(found(deadSince(60)), [], 'it was killed long before that was seen');
-  assert.deepEqual(found(deadSince(80)), ['told again for no reason'], 'killed too late for that');
+  assert.deepEqual(found(deadSince(80)), ['unexplained duplicate'], 'killed too late for that');
   const both = [told(1, 12), told(2, 22, { answeredAt: 40 }), told(2, 30, { answeredAt: 41 })];
-  assert.deepEqual(found({ arrivals: both }), ['told again for no reason'], 'two at once');
+  assert.deepEqual(found({ arrivals: both }), ['unexplained duplicate'], 'two at once');
 });
 
 test('nothing begins after the answer to a DELETE', () => {
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
   const change = { calls: [...agreed.calls, ended], database: withHook({ endedReason: 'deleted' }) };
-  assert.deepEqual(found(change), ['told after the end']);
+  assert.deepEqual(found(change), ['delivered after the end of the hook']);
   assert.deepEqual(found({ ...change, arrivals: [told(1, 12), told(2, 20)] }), []);
   const again: Call = { did: 'restore', path: '/a', askedAt: 21, answeredAt: 22 };
   assert.deepEqual(found({ ...change, calls: [...change.calls, again] }), []);
 });
 
 test('a hook is removed at its third failure in a row or its first 401, and at nothing else', () => {
-  const wrong = 'removed, or not, against the count';
+  const wrong = 'hook state differs from the state table';
   const three = [failing(1, 100), failing(1, 200), failing(1, 8_000)];
   const ended = { database: withHook({ endedReason: 'three_failures' }) };
   assert.deepEqual(found({ ...ended, arrivals: three }), []);
@@ -194,31 +194,32 @@ test('what our own crash cut off is no failure', () => {
   const change = { arrivals: [cut, told(1, 50), told(2, 52)], crashes: [crash(20, ['1', '2'])] };
   assert.deepEqual(found(change), []);
   const counted = { ...change, crashes: [crash(20, ['1', '2'], 1)] };
-  assert.deepEqual(found(counted), ['removed, or not, against the count'], 'it was counted');
+  assert.deepEqual(found(counted), ['hook state differs from the state table'], 'it was counted');
   const elsewhere = { ...crash(20, ['1', '2']), fates: new Map([['/b', 0]]) };
   const other = { ...change, crashes: [elsewhere] };
-  assert.deepEqual(found(other), ['removed, or not, against the count'], 'a crash of whoever tells another hook');
+  assert.deepEqual(found(other), ['hook state differs from the state table'], 'a crash of whoever tells another hook');
 });
 
 test('what had no answer over a pause is no failure; what was answered is known when the pause is over', () => {
   const pauses = [{ from: 100, stoppedAt: 102, to: 200 }];
   const unanswered = (moment: number, end: number) => told(1, moment, { answer: undefined, answeredAt: end });
-  const then = (...arrivals: Arrival[]) => found({ pauses, hearsWithinMs: 5, arrivals: [...arrivals, told(2, 400)] });
+  const then = (...arrivals: Arrival[]) =>
+    found({ pauses, maxResultDelayMs: 5, arrivals: [...arrivals, told(2, 400)] });
   const [during, twice] = [unanswered(99, 150), [failing(1, 270), failing(1, 350)]];
   const all = [during, ...twice];
   assert.deepEqual(found({ pauses, waitsMs: [60, 70], arrivals: [...all, told(1, 430), told(2, 440)] }), []);
   const ended = { ...withHook({ endedReason: 'three_failures' }), pending: 0 };
   assert.deepEqual(found({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
-    'removed, or not, against the count',
+    'hook state differs from the state table',
   ]);
   assert.deepEqual(then(during, told(1, 210)), [], 'tried again before a wait could be over');
   assert.deepEqual(then(unanswered(90, 95), told(1, 210)), [], 'broken off so soon before that it may not be known');
-  assert.deepEqual(then(unanswered(80, 90), told(1, 110)), ['removed, or not, against the count']);
-  assert.deepEqual(then(told(1, 99, { answeredAt: 150 }), told(1, 210)), ['told again for no reason']);
+  assert.deepEqual(then(unanswered(80, 90), told(1, 110)), ['hook state differs from the state table']);
+  assert.deepEqual(then(told(1, 99, { answeredAt: 150 }), told(1, 210)), ['unexplained duplicate']);
   assert.deepEqual(then(told(1, 99, { answeredAt: 210 }), told(1, 220)), [], 'given up when it was answered');
   const burst = [failing(1, 99, 500), told(2, 203, { answer: 500 })];
   assert.deepEqual(
-    found({ pauses, hearsWithinMs: 5, arrivals: [...burst, told(1, 300), told(2, 302)] }),
+    found({ pauses, maxResultDelayMs: 5, arrivals: [...burst, told(1, 300), told(2, 302)] }),
     [],
     'heard of when it goes on',
   );
@@ -228,19 +229,19 @@ test('a failure goes down with whoever was killed soon after it, however late th
   const arrivals = [failing(1, 12), told(1, 92), told(2, 94)];
   const deadSince = (killedAt: number) => ({ arrivals, crashes: [{ ...crash(90, ['1', '2']), killedAt }] });
   assert.deepEqual(found(deadSince(40)), []);
-  assert.deepEqual(found(deadSince(80)), ['removed, or not, against the count'], 'killed long after it');
+  assert.deepEqual(found(deadSince(80)), ['hook state differs from the state table'], 'killed long after it');
 });
 
 test('a failure that went down with a crash counts when it comes again, however soon that is', () => {
   const arrivals = [failing(1, 10), told(2, 12), failing(1, 60), failing(1, 200), told(1, 6_000)];
   const over = (fate: 1 | 2) => ({ crashes: [crash(20, ['1']), crash(5_000, ['1'], fate)] });
-  const change = { arrivals, hearsWithinMs: 80, waitsMs: [] };
+  const change = { arrivals, maxResultDelayMs: 80, waitsMs: [] };
   assert.deepEqual(found({ ...change, ...over(2) }), []);
-  assert.deepEqual(found({ ...change, ...over(1) }), ['removed, or not, against the count']);
+  assert.deepEqual(found({ ...change, ...over(1) }), ['hook state differs from the state table']);
 });
 
 test('a hook is told alone while it fails, to eight at once while it does not, and not later than its wait can be', () => {
-  const wrong = 'removed, or not, against the count';
+  const wrong = 'hook state differs from the state table';
   const retried = failing(1, 12);
   const beside = [retried, told(1, 100, { answeredAt: 130 }), told(2, 110, { answeredAt: 131 })];
   assert.deepEqual(found({ arrivals: beside }), [wrong, wrong], 'two while it fails, and the second is another one');
@@ -271,7 +272,7 @@ test('a hook is told alone while it fails, to eight at once while it does not, a
 });
 
 test('while it is in doubt whether a failure counted, an attempt has to fit one of both cases', () => {
-  const wrong = 'removed, or not, against the count';
+  const wrong = 'hook state differs from the state table';
   const ids = [0, 1, 2, 3, 4, 5, 6, 7];
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
@@ -298,7 +299,8 @@ test('while it is in doubt whether a failure counted, an attempt has to fit one 
 test('a failure that began before one that may have been none may count itself', () => {
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
-  // It came back with its hook, or is what was asked for; what began after it is heard of before what began beside it.
+  // The doubtful failure is a scheduled attempt of the restored hook, or the redelivery. An attempt that
+  // started after it finishes before one that was in flight with it.
   const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
   const heard = told(1, 36, { answeredAt: 38 });
   const beside = told(2, 29, { answer: 500, answeredAt: 40 });
@@ -314,7 +316,7 @@ test('a failure that began before one that may have been none may count itself',
         occurrences: ids.map(fact),
       },
     });
-  const wrong = ['removed, or not, against the count'];
+  const wrong = ['hook state differs from the state table'];
   for (const fate of [0, 1] as const) assert.deepEqual(standsAt(fate, doubtful, heard, beside), []);
   assert.deepEqual(standsAt(2, doubtful, heard, beside), wrong, 'never both');
   assert.deepEqual(standsAt(1, doubtful, heard), wrong, 'what was heard since has reset it');
@@ -322,7 +324,7 @@ test('a failure that began before one that may have been none may count itself',
 });
 
 test('a restored hook begins anew, and what comes late from before changes nothing', () => {
-  const wrong = 'removed, or not, against the count';
+  const wrong = 'hook state differs from the state table';
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
   const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
   const calls = [...agreed.calls, ended, again];
@@ -335,7 +337,7 @@ test('a restored hook begins anew, and what comes late from before changes nothi
   const long = { ...again, askedAt: 100, answeredAt: 101 } as Call;
   assert.deepEqual(
     found({ calls: [...agreed.calls, ended, long], arrivals: [told(1, 12), told(2, 19), told(2, 120)] }),
-    ['told again for no reason'],
+    ['unexplained duplicate'],
     'what was told so long before is not pending any more',
   );
   const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
@@ -350,7 +352,7 @@ test('what a late 200 from before the end has told is not tried again, whatever 
   const calls = [...agreed.calls, ended, again];
   assert.deepEqual(found({ calls, arrivals: twice }), []);
   const failed = [told(1, 15, { answer: 500, answeredAt: 30 }), ...twice.slice(1), told(1, 210)];
-  assert.deepEqual(found({ calls, arrivals: failed }), ['removed, or not, against the count'], 'it was not told');
+  assert.deepEqual(found({ calls, arrivals: failed }), ['hook state differs from the state table'], 'it was not told');
 });
 
 test('what somebody asked for counts no failure and waits for none, and nobody is told of a test unasked', () => {
@@ -360,11 +362,11 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const test = told(9, 32, { answer: 500, body: JSON.stringify({ resource_url: own }) });
   const arrivals = [failing(1, 12), test, told(1, 100), told(2, 102)];
   assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals }), []);
-  assert.ok(found({ database, arrivals }).includes('told to somebody else'));
+  assert.ok(found({ database, arrivals }).includes('delivered to the wrong hook'));
   const pending = { calls: [...agreed.calls, asked], arrivals, crashes: [crash(31, ['1', '9'], 1)] };
   const ended = { ...database, hooks: database.hooks.map((one) => ({ ...one, endedReason: 'three_failures' })) };
   assert.deepEqual(found({ ...pending, database }), []);
-  const wrong = 'removed, or not, against the count';
+  const wrong = 'hook state differs from the state table';
   assert.deepEqual(found({ ...pending, database: ended }), [wrong], 'a test stays a test over a crash');
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
   const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
@@ -372,23 +374,23 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
   assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
   assert.deepEqual(found(refused), [wrong], 'a 401 to a manual attempt ends the hook');
-  const again = 'told again for no reason';
+  const again = 'unexplained duplicate';
   assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
   assert.deepEqual(found(cut), [], 'and is made again when a crash has cut it off');
   const seenLate = { ...crash(200, []), killedAt: 35.5 };
   assert.deepEqual(found({ ...cut, crashes: [seenLate] }), [], 'however late that was seen');
   assert.deepEqual(found({ ...cut, crashes: [{ ...seenLate, killedAt: 199 }] }), [again], 'and not long after');
-  assert.deepEqual(found({ calls: [...agreed.calls, once] }), ['asked for and not told']);
+  assert.deepEqual(found({ calls: [...agreed.calls, once] }), ['requested and not delivered']);
   const tests = [...arrivals.slice(0, 2), { ...test, at: 50, answeredAt: 51 }, ...arrivals.slice(2)];
   assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals: tests }), [again], 'a failed test');
   const heard = { ...asked, deliveryId: '9' } as Call;
   assert.deepEqual(found({ database, calls: [...agreed.calls, heard], arrivals }), []);
-  assert.deepEqual(found({ database, calls: [...agreed.calls, heard] }), ['asked for and not told']);
+  assert.deepEqual(found({ database, calls: [...agreed.calls, heard] }), ['requested and not delivered']);
 });
 
 test('whatever is there was asked for, once, and in these words', () => {
-  const stray = 'there for no reason';
+  const stray = 'without a request';
   const { database } = agreed;
   const more = (id: number, word: string) => ({
     records: new Map([...database.records, [at(id), word]]),
@@ -437,17 +439,17 @@ test('a subtask that is completed with its task was completed by whoever did tha
     },
   });
   assert.deepEqual(found(plus(own('completed_subtask', subtask))), []);
-  assert.deepEqual(found(plus(own('completed_subtask', subtask, '2'))), ['told to somebody else']);
+  assert.deepEqual(found(plus(own('completed_subtask', subtask, '2'))), ['delivered to the wrong hook']);
   const alone = plus(own('completed_subtask', subtask));
   assert.deepEqual(
     found({ ...alone, calls: calls.slice(0, 2) }),
-    ['there for no reason', 'there for no reason'],
+    ['without a request', 'without a request'],
     'nobody completed either',
   );
 });
 
 test('a hook is there for whoever asked, and lives or has ended as they were answered', () => {
-  const wrong = 'a hook otherwise than asked';
+  const wrong = 'hook differs from its requests';
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 30, answeredAt: 31 };
   const gone: Call = { ...ended, withUser: true };
   const back: Call = { did: 'restore', path: '/a', askedAt: 40, answeredAt: 41 };
@@ -478,5 +480,5 @@ test('a hook is there for whoever asked, and lives or has ended as they were ans
 
 test('what occurred once is one delivery to a hook', () => {
   const anew = told(2, 50, { deliveryId: '7' });
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, anew] }), ['told again for no reason']);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, anew] }), ['unexplained duplicate']);
 });

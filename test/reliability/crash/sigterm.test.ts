@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import type { Unanswered } from '../workload/observers.ts';
-import { stops, wasNeverAccepted, wasTooLate, wrongAnswers, wrongWith } from './sigterm.ts';
+import { exitFaults, stops, unansweredFaults, wasNeverAccepted, wasTooLate } from './sigterm.ts';
 
-quick(stops);
+smokeTest(stops);
 
-const sent = (askedAt: number, onKept = true): Unanswered => ({
+const sent = (askedAt: number, onReusedConnection = true): Unanswered => ({
   why: 'read ECONNRESET',
-  onKept,
+  onReusedConnection,
   at: 'http://carillon',
   call: { did: 'occur', kind: 'new_event', userId: '1', record: undefined, word: 'w1', askedAt, answeredAt: undefined },
 });
@@ -16,13 +16,13 @@ const after = { stoppedAt: [1_000], newcomerAt: new Map(), database: { records: 
 const done = { ...after, database: { records: new Map([['/v2/events/1', 'w1']]) } };
 
 test('a stop that is slow, or says that it went wrong, and a request that nobody answered are named', () => {
-  assert.deepEqual(wrongWith(0, 10_000), []);
-  assert.deepEqual(wrongWith(1, 10_001), ['exit code 1', 'a stop took 10001 ms']);
-  assert.deepEqual(wrongWith(null, 0), ['exit code null']);
+  assert.deepEqual(exitFaults(0, 10_000), []);
+  assert.deepEqual(exitFaults(1, 10_001), ['exit code 1', 'a stop took 10001 ms']);
+  assert.deepEqual(exitFaults(null, 0), ['exit code null']);
   const well = { acknowledged: 9, unanswered: [], refused: 0, others: [] };
   const unanswered = [sent(900)];
-  assert.deepEqual(wrongAnswers(well), []);
-  assert.equal(wrongAnswers({ ...well, unanswered, refused: 1, others: ['500 {}'] }).length, 3);
+  assert.deepEqual(unansweredFaults(well), []);
+  assert.equal(unansweredFaults({ ...well, unanswered, refused: 1, others: ['500 {}'] }).length, 3);
 });
 
 test('only what was sent as an idle connection was closed, and came to nothing, was never taken', () => {

@@ -1,7 +1,10 @@
 import { requestText } from '../../kit/conversation.ts';
 import { chanceFrom } from '../../kit/random.ts';
 
-/** What is sent over a connection of its own, and the statuses that are answered, in order; then it is ended. */
+/**
+ * Bytes sent over their own connection, and the expected statuses in order, after which the service closes
+ * the connection.
+ */
 export type Case = { readonly what: string; readonly bytes: string; readonly statuses: readonly number[] };
 
 const REFUSED = [400];
@@ -12,14 +15,14 @@ const CHUNKS = chunksOf(SIZE);
 const LENGTH = `content-length: ${JSON_BODY.length}`;
 const CHUNKED = 'transfer-encoding: chunked';
 
-/** Every sign that is shown by its number. */
+/** All characters with these codes. */
 const signs = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => String.fromCharCode(from + index));
 const shown = (text: string) => JSON.stringify(text);
 
 /**
- * Requests that no honest client sends, that two readers of HTTP might read in two ways, or that are only unusual. Behind
- * those that must be refused hides another one, which would delete something if it were read as one.
+ * Requests that are malformed, ambiguous (request smuggling), or only unusual. A rejected one is followed by
+ * a DELETE, which would take effect if it were read as a request.
  */
 export function corpus(credentials: readonly string[], seed: number): readonly Case[] {
   const hidden = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
@@ -220,7 +223,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   const random = chanceFrom(seed);
   const noise = Array.from({ length: 60 }, (_, index): Case => {
     const bytes = Array.from({ length: 1 + random.below(200) }, () => String.fromCharCode(random.below(256))).join('');
-    // It begins with no letter, so that no chance makes a method of it.
+    // The first byte is no letter, so that no random bytes form a method.
     return refused(`noise ${index}`, `\x00${bytes}\r\n\r\n`);
   });
   return [
@@ -233,7 +236,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   ];
 }
 
-/** Transfer codings that are none, or none that is read here. */
+/** Invalid transfer codings, and valid ones that the service does not support. */
 const TRANSFERS: readonly string[] = [
   ...[
     'xchunked',
@@ -399,7 +402,7 @@ const REFUSED_LINES: readonly string[] = [
   ],
 ];
 
-/** Paths that lead nowhere, and must not lead elsewhere. */
+/** Unknown paths, which must not lead to another route. */
 const UNKNOWN_PATHS: readonly string[] = [
   ...[
     '/v2/clients/%00',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { operationsIn } from './document.ts';
 import { fuzz } from './fuzz.ts';
 import { faultIn } from './malformed.ts';
@@ -8,7 +8,7 @@ import type { Reply } from './raw-client.ts';
 import type { Draft } from './requests.ts';
 import { judgeOf } from './response-checks.ts';
 
-quick(fuzz);
+smokeTest(fuzz);
 
 const problem = {
   type: 'object',

@@ -3,30 +3,30 @@ import type { SeededChance } from '../../kit/random.ts';
 import type { Operation } from './document.ts';
 import { type Known, valid, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
 
-/** A request while it is put together, in parts that can go wrong one by one. */
+/** A request under construction, in parts that can be corrupted one by one. */
 export type Draft = {
   readonly operation: Operation;
   method: string;
-  /** What stands in each brace of its path. */
+  /** Values of the path parameters. */
   ids: string[];
-  /** What is written behind its path. */
+  /** Suffix appended to the path. */
   behind: string;
   query: [name: string, written: string][];
   headers: [name: string, value: string][];
-  /** The fields of its body, each with its JSON; undefined where it has none. */
+  /** Fields of the body with their JSON; undefined without a body. */
   fields: [name: string, json: string][] | undefined;
-  /** Its body, where it is none of fields. */
+  /** The whole body, if it does not consist of fields. */
   raw: Buffer | undefined;
-  /** What went wrong with it, in order; nothing where it is as the document asks. */
+  /** Names of the corruptions applied, in order; empty for a valid request. */
   readonly faults: string[];
 };
 
 export type Caller = Readonly<Record<string, string>>;
 
-/** Nobody's id, and a number all the same. */
+/** A valid id that was never issued. */
 const NOBODYS = '9007199254740990';
 
-/** Every field that a creation must be given, and some of the others. */
+/** All required fields, and a random selection of the others. */
 function fieldsOf({ body }: Operation, known: Known, random: SeededChance): Draft['fields'] {
   if (body === undefined) return undefined;
   const required: readonly string[] = body.required ?? [];
@@ -40,7 +40,7 @@ function fieldsOf({ body }: Operation, known: Known, random: SeededChance): Draf
   return fields;
 }
 
-/** A request as the document asks for it. */
+/** A valid request according to the document. */
 export function asked(operation: Operation, caller: Caller, known: Known, random: SeededChance): Draft {
   const query: [string, string][] = [];
   for (const { name, schema } of operation.query) {
@@ -139,7 +139,7 @@ const BEHIND = [
   '%',
 ];
 
-/** What can go wrong with a request, by what it is called. */
+/** Corruptions by name. */
 const faults: Readonly<Record<string, Fault>> = {
   'a strange id': (draft, random) => {
     draft.ids = draft.ids.map((id) => (random.below(3) > 0 ? random.one(WRONG_IDS) : id));
@@ -231,7 +231,7 @@ const faults: Readonly<Record<string, Fault>> = {
 
 export const faultNames = Object.keys(faults);
 
-/** Makes one thing wrong with a request. */
+/** Applies one corruption to a request. */
 export function spoil(draft: Draft, name: string, random: SeededChance, seen: { tags: readonly string[] }): void {
   faults[name]?.(draft, random, seen);
   draft.faults.push(name);
@@ -241,25 +241,25 @@ function bodyText({ fields }: Pick<Draft, 'fields'>): string | undefined {
   return fields === undefined ? undefined : `{${fields.map(([name, json]) => `"${name}":${json}`).join()}}`;
 }
 
-/** The body as it is sent. */
+/** The body as sent. */
 export function bodyOf(draft: Draft): Buffer | undefined {
   if (draft.raw !== undefined) return draft.raw;
   const text = bodyText(draft);
   return text === undefined ? undefined : Buffer.from(text);
 }
 
-/** Its path and query, as they are sent. */
+/** Path and query as sent. */
 export function addressOf({ operation, ids, behind, query }: Draft): string {
   let at = 0;
   const path = operation.path.replace(/\{\w+\}/g, () => ids[at++] ?? '');
   const pairs = query.map(([name, written]) => `${name}=${written}`).join('&');
-  // What HTTP does not allow in a request line belongs to another corpus.
+  // Characters that HTTP does not allow in a request line are tested by the corpus of malformed requests.
   return encodeControls(`${path}${behind}${pairs === '' ? '' : `?${pairs}`}`);
 }
 
 const encodeControls = (text: string) => text.replace(/[^\x21-\x7e]/gu, (sign) => encodeURIComponent(sign));
 
-/** The request as bytes, framed as HTTP asks: what is wrong with it is what it says. */
+/** The request with correct HTTP framing: only its content is corrupted. */
 export function bytesOf(draft: Draft): Buffer {
   const body = bodyOf(draft);
   const lines = [

@@ -2,21 +2,21 @@ import type { Json } from '../../kit/service.ts';
 import type { Operation } from './document.ts';
 import type { Draft } from './requests.ts';
 
-/** Texts that some database refuses, and another changes or keeps; as they are written in JSON. */
+/** Characters that one of the databases rejects and another one changes or stores, as JSON escapes. */
 const SIGNS = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
 
-/** As an address can say them: NUL, and what would be a lone surrogate if it were UTF-8. */
+/** The same in a URL: NUL, and the UTF-8 bytes of a lone surrogate. */
 const ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
 
 const HEADERS = ['idempotency-key', 'if-match', 'if-none-match', 'last-event-id', 'accept', 'key', 'domain'] as const;
 
-/** The JSON of a text, behind it or before it such a sign; a value that is no text becomes one. */
+/** A JSON text with such a character after or before it; other values become texts. */
 function withSign(json: string, sign: string): readonly string[] {
   const text = json.startsWith('"') ? json.slice(1, -1) : json.replaceAll('"', '');
   return [`"${text}${sign}"`, `"${sign}${text}"`];
 }
 
-/** Cursors whose texts hold such a sign: each is JSON in base64, and whoever has one can write another. */
+/** Cursors that contain such a character: a cursor is JSON in base64, so a client can forge one. */
 function cursorsLike(cursor: string): readonly string[] {
   const place = jsonIn(Buffer.from(cursor, 'base64url').toString());
   if (!Array.isArray(place)) return [];
@@ -28,13 +28,14 @@ function cursorsLike(cursor: string): readonly string[] {
   );
 }
 
-/** A request as the document asks for it, and how it is put together anew. */
+/** Builds a new valid request. */
 type Asked = () => Draft;
 
 /**
- * An operation with such a sign in each place that takes a text: every field, every parameter, every id, and the headers.
+ * Requests of an operation with such a character in each place that takes a text: fields, parameters, ids,
+ * headers.
  *
- * @param cursors where pages of this list end, with the rest of the query that they are of
+ * @param cursors cursors of this list, with the rest of the query that they belong to
  */
 export function draftsWithSigns(
   operation: Operation,
@@ -86,7 +87,7 @@ export function draftsWithSigns(
   return [...inBody, ...inQuery, ...inCursors, ...inIds, ...inHeaders];
 }
 
-/** Where a known field or parameter holds a text that no database keeps; undefined where none does. */
+/** The first known field or parameter that contains such a character; undefined if none does. */
 export function unkeepableIn(operation: Operation, query: readonly [string, string][], body: string | undefined) {
   const inQuery = operation.query.find(({ name }) =>
     query.some(([one, written]) => one === name && holdsSign(decoded(written))),
@@ -97,7 +98,7 @@ export function unkeepableIn(operation: Operation, query: readonly [string, stri
   return Object.entries(Object(sent)).find(([name, value]) => Object.hasOwn(properties, name) && holdsSign(value))?.[0];
 }
 
-/** Whether a value holds such a sign, also inside of a cursor. */
+/** Whether a value contains such a character, also inside a cursor. */
 function holdsSign(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(holdsSign);
   if (typeof value !== 'string') return false;
@@ -106,7 +107,7 @@ function holdsSign(value: unknown): boolean {
   return Array.isArray(inside) && inside.some((one) => typeof one === 'string' && holdsSign(one));
 }
 
-/** What is no UTF-8 holds such a sign. */
+/** Text that is not valid UTF-8 counts as containing one. */
 function decoded(written: string): string {
   try {
     return decodeURIComponent(written.replaceAll('+', ' '));

@@ -6,7 +6,7 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 
 const MIB = 2 ** 20;
 
-/** What the process holds on to, in MiB, after everything was let go that can be. */
+/** Memory of the process after garbage collection, in MiB. */
 export type Held = { readonly liveMiB: number; readonly residentMiB: number };
 
 setFlagsFromString('--expose-gc');
@@ -19,7 +19,7 @@ export function held(): Held {
   return { liveMiB: (heapUsed + external) / MIB, residentMiB: rss / MIB };
 }
 
-/** The most that is resident at any time from here on. */
+/** Samples the peak resident memory from now on, in MiB. */
 export function watchPeak(context: Cleanup): () => number {
   let peak = 0;
   const look = () => {
@@ -30,7 +30,7 @@ export function watchPeak(context: Cleanup): () => number {
   return () => peak;
 }
 
-/** How many connections of ours to these ports are open. */
+/** Counts the open connections of this process to these ports. */
 export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () => number {
   const open = new Set<Socket>();
   const meet = (message: unknown) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { behaviourBySlug, behaviours } from '../../../packages/chaos-receiver/src/behaviours.ts';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { hostile, judge, judgeHealthy, judgeMemory, judgeVisit } from './hostile-receivers.ts';
 
-quick(hostile);
+smokeTest(hostile);
 
 const hang = behaviourBySlug('hang') ?? assert.fail();
 const last = behaviourBySlug('401') ?? assert.fail();

@@ -5,60 +5,66 @@ import { type Behaviour, outcomeOf } from '../../../packages/chaos-receiver/src/
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { Person } from '../../kit/service.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type Healthy, startHealthy } from './healthy.ts';
 import { type Held, held, timers, watchPeak, watchSockets } from './held.ts';
 import { type Hostile, startHostile, type Visit } from './receivers.ts';
 
-/** Long enough for a busy machine to begin all of them in time, which come at once. */
+/** Long enough for a busy machine to start all attempts in time, although they start together. */
 const DEADLINE_MS = 4_000;
 const GRACE_MS = 1_000;
 const BODY_TIMEOUT_MS = 1_000;
 /**
- * For the healthy target at p95, or so many times what that was before, where the machine is busy anyway; within one round,
- * in which all of them begin at once, at the median.
+ * Maximum delay of the healthy target at p95, or 10 times its delay without hostile targets, whichever is
+ * longer. In a single round all attempts start together, so the median counts.
  */
 const AT_ONCE_MS = 250;
 const TIMES_SLOWER = 10;
-/** What has not come by now never will: all of them begin at once, and on a slow machine that takes a while. */
+/**
+ * A notification that has not arrived by now counts as lost. All attempts start together, which takes a while
+ * on a slow machine.
+ */
 const NEVER_MS = 40_000;
-/** Told to the healthy target before: what has never told anybody anything compiles first. */
+/** Notifications to the healthy target before the hostile ones: they warm up the code. */
 const CALM = 30;
-/** Noise of one process: what is compiled, pooled and cached. */
+/** Tolerated growth of memory: compiled code, pools, caches. */
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
-/** One left by every attempt would be hundreds a round; each idle connection to PostgreSQL has one of its own. */
+/** A leak of one timer for each attempt would be hundreds a round; each idle PostgreSQL connection has one timer. */
 const NOISE_TIMERS = 64;
-/** What the buffers of two systems hold, and a sender that stops reading leaves in them. */
+/** Maximum bytes that a receiver can send before the service stops reading: the socket buffers of both sides. */
 const MAX_WRITTEN_BYTES = 16 * 2 ** 20;
-/** While it goes on, beyond what is held before. */
+/** Maximum resident memory during the rounds, above that before. */
 const MAX_RESIDENT_MIB = 256;
 
-/** Rounds before memory is measured: code is compiled, pools are filled. In fewer rounds that is noise as well. */
+/**
+ * Rounds before memory is measured, for compiled code and pools. Shorter runs include the warm-up, so the
+ * tolerance is tripled.
+ */
 const WARM_UP = 3;
 const TIMES_NOISIER = 3;
 
-/** Rounds of the quick form. */
+/** Rounds of the smoke run. */
 const QUICK = 1;
 
-export const hostile: Proof = {
+export const hostile: ReliabilityTest = {
   id: 'R9',
   name: 'hostile',
   title: 'receivers that hang, drip, flood, reset and lie',
   promise: 'every attempt ends within a second of its deadline, memory stays flat, a healthy target is not delayed',
   unit: 'rounds',
-  quick: QUICK,
-  long: 60,
-  prove,
+  smoke: QUICK,
+  full: 60,
+  execute,
 };
 
 /** One attempt, as the service logs it. */
 export type Attempted = { readonly outcome: string; readonly result: string; readonly ms: number };
 
-/** The result that the log names for what it has to come to at a first attempt. */
+/** The `result` in the log for each outcome of a first attempt. */
 const RESULTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
 
-/** What is wrong with an attempt at a behaviour. */
+/** Faults of one attempt at a behavior. */
 export function judge(behaviour: Behaviour, attempted: Attempted): readonly string[] {
   const { outcome, result, ms } = attempted;
   const due = RESULTS[outcomeOf(behaviour)];
@@ -70,8 +76,8 @@ export function judge(behaviour: Behaviour, attempted: Attempted): readonly stri
 }
 
 /**
- * What is wrong with a connection, as the receiver has seen it: behind an answer in time, its body is let in for a second. One
- * that reads nothing notices its end late.
+ * Faults of a connection, as the receiver saw it. After a response in time the service reads the body for one
+ * more second. A receiver that never reads notices the end late.
  */
 export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
   const { request, ms, bytesWritten } = visit;
@@ -87,7 +93,7 @@ export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[]
   ];
 }
 
-/** What is wrong with the memory: what is held at the end of each round, in order. */
+/** Faults of the memory measured at the end of each round, in order. */
 export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly string[] {
   const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 2)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
@@ -102,18 +108,18 @@ export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly 
   ];
 }
 
-type Scene = {
+type Fixture = {
   readonly all: readonly Hostile[];
   readonly owner: Person;
   readonly attempts: Map<string, Attempted>;
   readonly healthy: Healthy;
-  /** From the request to the arrival at the healthy target, before and meanwhile. */
+  /** Milliseconds from request to arrival at the healthy target, before and during the rounds. */
   readonly calmMs: readonly number[];
   readonly lateMs: number[];
 };
 
-async function prove(run: Run): Promise<Figure> {
-  const { context, count, say, seed } = run;
+async function execute(run: Run): Promise<RunResult> {
+  const { context, count, log, seed } = run;
   const broken: string[] = [];
   const bySlug = new Map<string, Hostile>();
   let visits = 0;
@@ -126,17 +132,17 @@ async function prove(run: Run): Promise<Figure> {
   const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
   for (const one of all) bySlug.set(one.slug, one);
   trust(run, certificate);
-  const scenes = await Promise.all(run.stores.slice(0, count).map((store) => sceneOn(run, store, all)));
+  const fixtures = await Promise.all(run.stores.slice(0, count).map((store) => setUp(run, store, all)));
   const openSockets = watchSockets(context, new Set(all.map(({ port }) => port)));
   const peak = watchPeak(context);
   const timersBefore = timers();
   const memory: Held[] = [held()];
   for (let round = 0; round < count; round += 1) {
-    const scene = scenes[round % scenes.length];
-    if (scene === undefined) throw new Error('no store to prove it on');
-    broken.push(...(await playRound(scene, round)));
+    const fixture = fixtures[round % fixtures.length];
+    if (fixture === undefined) throw new Error('there is no database to run on');
+    broken.push(...(await playRound(fixture, round)));
     memory.push(held());
-    if (round % 10 === 9) say(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
+    if (round % 10 === 9) log(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
   }
   await eventually(
     () => [visits, openSockets()],
@@ -147,13 +153,13 @@ async function prove(run: Run): Promise<Figure> {
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
   broken.push(...judgeMemory(memory, peak()));
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
-  const lateMs = sorted(scenes.flatMap((scene) => scene.lateMs));
-  const calmMs = sorted(scenes.flatMap((scene) => scene.calmMs));
+  const lateMs = sorted(fixtures.flatMap((fixture) => fixture.lateMs));
+  const calmMs = sorted(fixtures.flatMap((fixture) => fixture.calmMs));
   broken.push(...judgeHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
   return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), calmMs, lateMs) }, broken };
 }
 
-/** What is wrong with what the healthy target was told, of which that share has to be told at once; both sorted. */
+/** Faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists are sorted. */
 export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
   if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target was not told'];
   const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.95));
@@ -161,7 +167,7 @@ export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[
   return ms <= most ? [] : [`the healthy target was told after ${ms} ms at p${share * 100}, not ${most}`];
 }
 
-/** In whole milliseconds; of sorted ones. */
+/** Quantile of sorted values, in whole milliseconds. */
 const at = (sorted: readonly number[], share: number): number =>
   Math.round(sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.POSITIVE_INFINITY);
 
@@ -174,25 +180,25 @@ function figures(memory: readonly Held[], peakMiB: number, calmMs: readonly numb
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
-    'resident, first, last and at most (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
-    'told to the healthy target before, request to arrival, median and p95 (ms)': [0.5, 0.95]
+    'resident memory, first, last and peak (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
+    'healthy target without hostile ones, request to arrival, median and p95 (ms)': [0.5, 0.95]
       .map((share) => at(calmMs, share))
       .join(', '),
-    'told to it meanwhile': lateMs.length,
-    'of these, request to arrival, median, p95 and longest (ms)': [0.5, 0.95, 1]
+    'notifications to the healthy target': lateMs.length,
+    'healthy target, request to arrival, median, p95 and maximum (ms)': [0.5, 0.95, 1]
       .map((share) => at(lateMs, share))
       .join(', '),
   };
 }
 
-/** Their authority is trusted beside the usual ones, while this lasts: only so is a good handshake one. */
+/** Trusts the certificate authority of the receivers during the run, so that their TLS handshakes can succeed. */
 function trust({ context }: Run, certificate: string): void {
   const usual = getCACertificates('default');
   setDefaultCACertificates([...usual, certificate]);
   atEnd(context, () => setDefaultCACertificates(usual));
 }
 
-async function sceneOn({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Scene> {
+async function setUp({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Fixture> {
   const attempts = new Map<string, Attempted>();
   const write = (line: string) => {
     const { event, kind, hook_id, outcome, result, ms } = JSON.parse(line);
@@ -209,7 +215,7 @@ async function sceneOn({ context }: Run, store: Run['stores'][number], all: read
   return { all, owner, attempts, healthy, calmMs, lateMs: [] };
 }
 
-/** Milliseconds from the request to the arrival of what it is told; infinite when that does not come. */
+/** Milliseconds from the request to the arrival of the notification; infinite if it does not arrive. */
 async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
   const arriving = healthy.next();
   const askedAt = performance.now();
@@ -218,8 +224,11 @@ async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<numb
   return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
-/** Each of them is told of one event, once; meanwhile the healthy one is told of clients, one after the other. */
-async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round: number): Promise<readonly string[]> {
+/** Delivers one event to every hostile target; meanwhile the healthy target receives one client after the other. */
+async function playRound(
+  { all, owner, attempts, healthy, lateMs }: Fixture,
+  round: number,
+): Promise<readonly string[]> {
   const { hooks, events } = owner.carillon;
   const subscribed = await Promise.all(
     all.map(async (behaviour) => {
@@ -234,7 +243,7 @@ async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round
   while (!isOver()) {
     const tookMs = await tellHealthy(owner, healthy);
     lateMs.push(tookMs);
-    // One that has failed is not told again as soon as this.
+    // A lost notification would be retried only after an hour.
     if (tookMs === Number.POSITIVE_INFINITY) break;
   }
   while (!isOver()) await wait(20);

@@ -8,7 +8,7 @@ import { type Condition, isRecord, plannedChange, plannedCreate, plannedDelete, 
 import type { NewIds } from './recurring.ts';
 import { type Real, type Refused, refusal } from './system.ts';
 
-/** Something that is done to the world and to the service alike; what the service answers is held against the world. */
+/** A command that runs against the model and the service; the response is compared with the model. */
 class Step implements fc.AsyncCommand<World, Real> {
   readonly #says: string;
   readonly #work: (world: World, real: Real) => Promise<void>;
@@ -30,7 +30,7 @@ class Step implements fc.AsyncCommand<World, Real> {
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** A command of its arguments, which it is shown by. */
+/** A command with arguments, which is printed with them. */
 function step<A extends Args>(
   name: string,
   args: { [K in keyof A]: fc.Arbitrary<A[K]> },
@@ -44,7 +44,10 @@ function step<A extends Args>(
   });
 }
 
-/** Mostly the owner and the admin of the first account; also a member, a narrowed key, and the other account's owner. */
+/**
+ * Mostly the owner of the first account; also its admin, a member, a key with few permissions, and the owner
+ * of the other account.
+ */
 const callers = fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3, 4);
 
 function keyOf(world: World, who: number): Key {
@@ -66,7 +69,7 @@ const conditions = fc.constantFrom<Condition>(
   'any',
 );
 
-/** The headers of a condition on a record, and whether it does not hold. */
+/** Headers of a precondition on a record, and whether it is stale. */
 function conditioned(
   world: World,
   real: Real,
@@ -109,7 +112,7 @@ async function createOne(
   const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
   const kept = name === undefined || away !== undefined ? undefined : world.keptAnswer(name);
   if (kept !== undefined) {
-    // X4: the same call is answered again, another one under the same word is not made.
+    // X4: the same request gets the stored response; another request with the same key is rejected.
     if (kept.call !== `${path} ${JSON.stringify(body)}`)
       return real.refused(answer, refusal(422, 'idempotency_mismatch'));
     assert.deepEqual([answer.status, answer.json], [201, kept.json]);
@@ -126,7 +129,7 @@ async function createOne(
   if (name !== undefined) world.keep(name, { call: `${path} ${JSON.stringify(body)}`, json: answer.json });
 }
 
-/** X4: a call that was made before, once more: word for word, or otherwise. */
+/** X4: repeats an earlier request with its Idempotency-Key, unchanged or modified. */
 const again = step('again', { pick: picks, same: fc.boolean() }, async (world, real, { pick, same }, _key) => {
   const names = world.keptNames();
   const name = names[pick % Math.max(1, names.length)] ?? '';
@@ -175,7 +178,7 @@ function change(resourceType: ResourceType, entries = entriesOf(resourceType, 'c
   });
 }
 
-/** The ids of tasks and subtasks that the world does not know: those of what a completion has created (C41). */
+/** Ids of tasks and subtasks that the model does not know: a completion has created them (C41). */
 async function newIdsOf(world: World, real: Real, key: Key): Promise<NewIds> {
   const unknown = new Map<ResourceType, string[]>();
   for (const resourceType of ['task', 'subtask'] as const) {
@@ -252,7 +255,7 @@ function listRefusal(
   return apart.length > 0 ? refusal(400, 'invalid_input', apart) : undefined;
 }
 
-/** Whoever has a hook to restore, if anybody has. */
+/** The first caller who has an ended hook. */
 function whoseHookEnded(world: World, key: Key): Key {
   const hasOne = (one: Key) => one.account.hooks.some((hook) => hook.userId === one.userId && hook.ended !== undefined);
   return world.keys.find(hasOne) ?? key;
@@ -263,7 +266,7 @@ const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) 
 );
 
 const targetPicks = fc.nat(7);
-/** Time passes; it stops at whatever falls due on the way. */
+/** Lets time pass, with a stop at each retry that falls due. */
 const wait = step(
   'wait',
   { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
@@ -304,7 +307,10 @@ async function readFeed_(
 const records: readonly ResourceType[] = ['client', 'project', 'task', 'subtask', 'event'];
 const twice = <T>(all: readonly T[]) => [...all, ...all];
 
-/** What every world begins with: records of each noun in its first account, at several times, and hooks of its owner. */
+/**
+ * Initial state of every world: records of each type in the first account, at several dates, and hooks of its
+ * owner.
+ */
 export async function begin(world: World, real: Real): Promise<void> {
   const key = keyOf(world, 0);
   for (const [index, resourceType] of (
@@ -320,7 +326,7 @@ export async function begin(world: World, real: Real): Promise<void> {
   for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
 }
 
-/** Everything that can be done. What stands here more than once is done more often. */
+/** All commands; repeated entries are more likely. */
 export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
   ...twice(twice(records)).map(create),
   ...twice(records).map((resourceType) => change(resourceType)),

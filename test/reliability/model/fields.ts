@@ -1,32 +1,32 @@
 import { fc } from '../../kit/fast-check.ts';
 
 /**
- * A value as a caller writes it, and as it is shown then: a text, the pick of a record it refers to, or several users.
- * `bad` is refused.
+ * A value as sent, and as displayed: a text, a reference to a record, or several users. `bad` values are
+ * rejected.
  */
 export type Written =
   | {
       readonly as: 'text';
       readonly sent: unknown;
       readonly shown: string;
-      /** What it also sets: another field, and what is shown there. */
+      /** Another field that the value also sets, and its displayed value. */
       readonly implies?: readonly [field: string, shown: string];
     }
   | { readonly as: 'reference'; readonly resourceType: ResourceType; readonly pick: number; readonly needed: boolean }
   | { readonly as: 'users'; readonly picks: readonly number[] }
   | { readonly as: 'bad'; readonly sent: unknown };
 
-/** What a creation or a change gives: fields in turn, the last one of a name counts. */
+/** Fields of a creation or change, in order; the last value of a field counts. */
 export type Entries = readonly (readonly [field: string, written: Written])[];
 
 type Spec = {
-  /** What is shown where a creation leaves it out; undefined where it must not. */
+  /** Displayed value if a creation leaves the field out; undefined for a required field. */
   readonly initial: string | undefined;
   readonly good: fc.Arbitrary<Written>;
   readonly bad: fc.Arbitrary<unknown>;
 };
 
-/** The nouns of the contract with records of their own. */
+/** Resource types of the contract that the model covers. */
 export const resourceTypes = ['client', 'project', 'task', 'subtask', 'event', 'user'] as const;
 export type ResourceType = (typeof resourceTypes)[number];
 
@@ -68,7 +68,7 @@ const decimal: Spec = {
   good: texts([0, '0'], [12.5, '12.5'], ['12.5', '12.5'], ['80', '80'], [999999999, '999999999'], ['0.0001', '0.0001']),
   bad: fc.constantFrom<unknown>(-1, 'much', '1.00001', 1e9, null),
 };
-/** A flag, or the amount that it stands for: that goes to another field (C42). */
+/** A flag, or an amount that sets the flag and the field `price` (C42). */
 const fixedPrice: Spec = {
   ...flag,
   good: fc.oneof(
@@ -135,7 +135,7 @@ const role: Spec = {
   bad: fc.constantFrom<unknown>('king', 1, null),
 };
 
-/** What callers write of each noun (C26 to C35), and how. */
+/** Writable fields of each resource type (C26 to C35), with their values. */
 export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>>>> = {
   client: {
     client_name: name,
@@ -179,7 +179,7 @@ export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>
   },
 };
 
-/** What a change takes beside that: to where something moves, and that it is open again (C33). */
+/** Additional fields of a change: moving a record, and reopening it (C33). */
 const movable: Readonly<Partial<Record<ResourceType, Readonly<Record<string, Spec>>>>> = {
   task: { project_id: refersTo('project', true), resume: flag },
   subtask: { task_id: refersTo('task', true), resume: flag },
@@ -195,7 +195,7 @@ const written = ([field, { good, bad }]: [string, Spec]) =>
     good,
   ).map((value) => [field, value] as const);
 
-/** What is given of a noun: a few fields of it, mostly good. */
+/** Random fields of a resource type, mostly valid. */
 export function entriesOf(resourceType: ResourceType, doing: 'create' | 'change'): fc.Arbitrary<Entries> {
   const specs = { ...fields[resourceType], ...(doing === 'change' ? movable[resourceType] : {}) };
   const few = fc.array(fc.oneof(...Object.entries(specs).map(written)), { maxLength: 5 });

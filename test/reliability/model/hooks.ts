@@ -14,7 +14,7 @@ import {
 import { turnedAway } from './records.ts';
 import { type Real, refusal } from './system.ts';
 
-/** What a hook is shown as (X1). */
+/** A hook as the API displays it (X1). */
 function presented(hook: Hook): Record<string, string> {
   const alive = hook.failures > 0 ? 'failing' : 'live';
   return {
@@ -26,7 +26,7 @@ function presented(hook: Hook): Record<string, string> {
   };
 }
 
-/** A hook by a number: mostly one of those that are looked for, else another one of the account, of the other one, or none. */
+/** A random hook: mostly one that matches, else another one of the account, one of the other account, or none. */
 function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
   const { hooks } = key.account;
   const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
@@ -36,7 +36,7 @@ function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => 
   return { id, hook: hooks.find((one) => one.id === id) };
 }
 
-/** C11, C12. */
+/** C11, C12: creates a hook. */
 export async function subscribe(
   world: World,
   real: Real,
@@ -60,7 +60,7 @@ export async function subscribe(
   });
 }
 
-/** C13. */
+/** C13: deletes a hook. */
 export async function unsubscribe(world: World, real: Real, key: Key, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended }) => ended === undefined);
   const answer = await real.call(key, 'DELETE', `/hooks/${id}`);
@@ -73,7 +73,7 @@ export async function unsubscribe(world: World, real: Real, key: Key, pick: numb
   world.end(key.account, hook, 'deleted');
 }
 
-/** X1. */
+/** X1: restores a hook. */
 export async function restore(world: World, real: Real, key: Key, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended, userId }) => ended !== undefined && userId === key.userId);
   const answer = await real.call(key, 'POST', `/hooks/${id}/restore`);
@@ -88,7 +88,7 @@ export async function restore(world: World, real: Real, key: Key, pick: number):
   assert.deepEqual(answer.json, { data: presented(hook) });
 }
 
-/** X1: a caller's hooks, or for admins another user's; whole. */
+/** X1: compares the whole list of the caller's hooks or, for admins, of another user. */
 export async function listHooks(world: World, real: Real, key: Key, pick: number): Promise<void> {
   const userId = pick === 0 ? key.userId : world.pick(key.account, 'user', pick);
   const answer = await real.call(key, 'GET', `/hooks${pick === 0 ? '' : `?user_id=${userId}`}`);
@@ -100,7 +100,7 @@ export async function listHooks(world: World, real: Real, key: Key, pick: number
   assert.equal(answer.json.paging.total_records, own.length);
 }
 
-/** X3: what was and is pending for a caller's hooks, each in its state. */
+/** X3: compares the deliveries of the caller's hooks, with their states. */
 export async function listDeliveries(world: World, real: Real, key: Key): Promise<void> {
   const answer = await real.call(key, 'GET', '/deliveries');
   const away = turnedAway(world, key, 'hooks:read');
@@ -123,7 +123,7 @@ export async function listDeliveries(world: World, real: Real, key: Key): Promis
 export const addressOf = (real: Real, { resourceType, id }: Pick<Happened, 'resourceType' | 'id'>) =>
   `${real.base}/${collectionOf(resourceType)}/${id}`;
 
-/** X2: the feed, from a cursor that was answered before or from its beginning, page by page. */
+/** X2: reads the feed page by page and compares it. */
 export async function readFeed(
   world: World,
   real: Real,
@@ -172,7 +172,7 @@ function lineOf(real: Real, one: Happened): string {
   return `${one.kind} ${addressOf(real, one)} ${one.at} ${one.userId}`;
 }
 
-/** What happened in one transaction has no order that is promised: each stretch of it is sorted. */
+/** The order of occurrences within one transaction is undefined, so each group is sorted. */
 function inTurns(lines: readonly string[], happened: readonly Happened[]): string[] {
   return [...Map.groupBy(lines.keys(), (index) => happened[index]?.turn).values()].flatMap((group) =>
     group.map((index) => lines[index] ?? '').sort(),

@@ -2,7 +2,7 @@ import { fc } from '../../kit/fast-check.ts';
 import { dayOf, NONE, type ResourceType } from './fields.ts';
 import type { Account, Recorded, World } from './model.ts';
 
-/** One filter as it is written, and what of a list it leaves. */
+/** A filter: its value in the query, and the records that it keeps. */
 type Filter = (
   world: World,
   account: Account,
@@ -12,7 +12,7 @@ type Filter = (
 const day = (pick: number) => dayOf(1 + (pick % 6));
 const written = (text: string) => text.replaceAll('-', '');
 
-/** A start or due date by whole days; what has none is in no stretch of days. */
+/** Filters a start or due date by whole days; records without a date never match. */
 const from =
   (field: string): Filter =>
   (_world, _account, pick) => [
@@ -26,7 +26,7 @@ const to =
     ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') <= `${day(pick)} 23:59:59`,
   ];
 
-/** The day on which the world began, or one beside it. */
+/** The current day, or the one before or after it. */
 const around = (world: World, pick: number) =>
   new Date(world.now + ((pick % 3) - 1) * 86_400_000).toISOString().slice(0, 10);
 const since =
@@ -76,7 +76,7 @@ const due = { due_from: from('due_date'), due_to: to('due_date') };
 const created = { created_from: since('date_created'), created_to: until('date_created') };
 const completed = { completed_from: since('date_completed'), completed_to: until('date_completed') };
 
-/** C25, C29 to C32. */
+/** C25, C29 to C32: filters by resource type. */
 export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filter>>>> = {
   client: { client_name: part },
   project: {
@@ -138,7 +138,7 @@ const twins = [
   ['due_to', 'due_date_to'],
 ] as const;
 
-/** C25: two spellings of one filter with different values are refused, by both their names. */
+/** C25: two aliases of one filter with different values are rejected, naming both. */
 export function contradictions(query: Readonly<Record<string, string>>): string[] {
   const apart = twins.filter(([one, other]) => one in query && other in query && query[one] !== query[other]);
   return apart.flat();
@@ -174,17 +174,17 @@ const latest = turned(
 );
 const dueDate = by(({ shown }) => shown.due_date ?? '');
 
-/** C30, and what the other lists can be ordered by. Else every list is by id, and events by their start (C7). */
+/** C30: orders by resource type. The default order is by id, for events by start date (C7). */
 export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order>>>> = {
   client: { clientname: then(name('client_name'), id), latest },
-  // Nothing has any time here.
+  // The model has no time entries.
   project: {
     ...{ projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
     billablehours: turned(id),
   },
   task: {
     taskname: then(name('task_name'), id),
-    // What is not due comes last.
+    // Tasks without a due date come last.
     duedate: then(
       by(({ shown }) => Number(shown.due_date === NONE)),
       dueDate,
@@ -202,7 +202,7 @@ const usual = (resourceType: ResourceType) =>
       )
     : id;
 
-/** What is asked of a list: filters with what they pick, an order, a page. */
+/** Parameters of a list: filters with their picks, order, page. */
 export type Asked = {
   readonly filters: readonly (readonly [name: string, pick: number])[];
   readonly order: string | undefined;
@@ -222,7 +222,7 @@ export function askedOf(resourceType: ResourceType): fc.Arbitrary<Asked> {
   });
 }
 
-/** The list as it must be answered: the query, every record that it leaves in its order. */
+/** The expected list: its query, and all matching records in order. */
 export function listed(world: World, account: Account, resourceType: ResourceType, { filters: wanted, order }: Asked) {
   const query: Record<string, string> = {};
   const kept: ((record: Recorded) => boolean)[] = [];

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from '../../kit/service.ts';
 import { sqlite, type TestStore } from '../../kit/stores.ts';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { model } from './model-test.ts';
 
-quick(model);
+smokeTest(model);
 
-/** A store whose services do not say what is so. */
+/** A store whose service falsifies responses. */
 const lying = (falsify: (answer: Answer, path: string) => Answer): TestStore => ({
   ...sqlite,
   async testService(context, setup) {
@@ -29,8 +29,8 @@ const lies: Record<string, (answer: Answer, path: string) => Answer> = {
 
 for (const [says, falsify] of Object.entries(lies)) {
   test(`the model notices ${says}, and says after which calls and how to see it again`, async (t) => {
-    const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, say: () => undefined };
-    const { broken } = await model.prove(run);
+    const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, log: () => undefined };
+    const { broken } = await model.execute(run);
     assert.equal(broken.length, 1);
     assert.match(broken[0] ?? '', /\nafter [\s\S]+\nagain: RUN=[\d:]+ REPLAY=\S+ npm run prove -- model --seed 1$/);
   });

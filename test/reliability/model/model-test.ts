@@ -4,7 +4,7 @@ import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { Person } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { begin, everyCommand } from './commands.ts';
 import { resourceTypes } from './fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
@@ -12,24 +12,27 @@ import { type Asked, listed, orders } from './lists.ts';
 import { type Account, collectionOf, World } from './model.ts';
 import { Real, Targets } from './system.ts';
 
-/** Random calls of several users of two accounts, each answer held against a model of the contract in plain memory. */
-export const model: Proof = {
+/**
+ * M1: random calls of several users of two accounts; each response is compared with a model of the contract
+ * in memory.
+ */
+export const model: ReliabilityTest = {
   id: 'M1',
   name: 'model',
   title: 'C7 C8 C14 C25 C27 C33 C34 C41 random calls, compared with a model of the contract',
   promise: 'every response, and every notification, is the one that the model predicts',
   unit: 'runs of up to 60 calls',
-  quick: 25,
-  long: 2_000,
-  prove,
+  smoke: 25,
+  full: 2_000,
+  execute,
 };
 
 const MAX_RUN_LENGTH = 60;
 
-/** So many calls has a run on average, at the very least. */
+/** Minimum average number of calls in a run. */
 const MIN_RUN_LENGTH = 5;
 
-async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   let [runs, calls, told] = [0, 0, 0];
   for (const store of stores) {
@@ -47,23 +50,23 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     runs += found.numRuns;
     calls += place.calls;
     told += place.told;
-    say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
+    log(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
     else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
       broken.push(`${store.name}: only ${place.calls} calls`);
   }
   return {
     counts: {
-      'runs, on all stores together': runs,
+      'runs on all databases': runs,
       calls,
-      'notifications told': told,
-      'answers that differ': broken.length,
+      notifications: told,
+      mismatches: broken.length,
     },
     broken,
   };
 }
 
-/** What went wrong, after which calls, and how to do it again. */
+/** The mismatch, the calls before it, and the command that repeats them. */
 function faultOf({
   counterexample,
   counterexamplePath,
@@ -78,7 +81,7 @@ function faultOf({
 
 const everything: Asked = { filters: [], order: undefined, limit: undefined, offset: undefined };
 
-/** What the narrowed key may do. */
+/** Permissions of the restricted key. */
 const NARROW = [
   'events:read',
   'events:write',
@@ -89,7 +92,7 @@ const NARROW = [
   'hooks:write',
 ] as const;
 
-/** One service, on which one world after the other has accounts of its own. */
+/** One service, on which each world has its own accounts. */
 class Place {
   calls = 0;
   told = 0;
@@ -119,7 +122,8 @@ class Place {
 
   async #newWorld(): Promise<World> {
     const { carillon, clock } = this.#real;
-    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never renews.
+    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never
+    // renews.
     await clock.advance(1_000);
     this.#worlds += 1;
     const world = new World(`world-${this.#worlds}-`, clock.now());
@@ -141,7 +145,7 @@ class Place {
       for (const { user_id, user_name: _, ...shown } of json.data)
         world.add(key.account, 'user', user_id, shown, [], '');
     }
-    // The keys as they are called by, the other owner last.
+    // Callers are addressed by index; the owner of the other account is last.
     world.keys.sort((a, b) => world.accounts.indexOf(a.account) - world.accounts.indexOf(b.account));
     return world;
   }
@@ -150,7 +154,10 @@ class Place {
     world.keys.push({ account, userId, headers, permissions: new Set(permissions) });
   }
 
-  /** In the end: every list, the feed, the hooks, what is pending, and what each target was told. */
+  /**
+   * Final comparison: every list, the feed, the hooks, the pending deliveries, and the notifications of each
+   * target.
+   */
   async #holdsWhole(world: World): Promise<void> {
     const real = this.#real;
     await real.quiet();

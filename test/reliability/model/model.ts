@@ -1,15 +1,15 @@
 import { MAX_FAILURES, nextStatus } from '../checker/delivery-checker.ts';
 import { type Entries, fields, NONE, type ResourceType, type Written } from './fields.ts';
 
-/** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
+/** State by the contract, in memory: only ids are taken from the service. */
 export type Recorded = {
   readonly id: string;
   readonly resourceType: ResourceType;
-  /** Every text that is shown of the record itself; what is shown of others is looked up. */
+  /** Displayed texts of the record itself; those of related records are looked up. */
   readonly shown: Record<string, string>;
-  /** Who is assigned. */
+  /** Ids of the assigned users. */
   users: readonly string[];
-  /** What it belongs to: the project of a task, the task of a subtask. */
+  /** Id of its parent: the project of a task, the task of a subtask. */
   parent: string;
 };
 
@@ -19,7 +19,7 @@ export type Happened = {
   readonly id: string;
   readonly userId: string;
   readonly at: string;
-  /** What happened in one transaction, in no order that is promised. */
+  /** Number of the transaction. The order of its occurrences is undefined. */
   readonly turn: number;
 };
 
@@ -40,7 +40,7 @@ export type Hook = {
 export type Account = {
   readonly domain: string;
   readonly records: Map<string, Recorded>;
-  /** Ids of records that were deleted, by noun. */
+  /** Deleted records. */
   readonly gone: Recorded[];
   readonly feed: Happened[];
   readonly hooks: Hook[];
@@ -70,18 +70,18 @@ export const collectionOf = (resourceType: ResourceType) => `${resourceType}s`;
 
 export const moment = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
-/** A call that was answered with success, and what it was answered. */
+/** A successful request with an Idempotency-Key, and its response. */
 type Kept = { readonly call: string; readonly json: unknown; readonly at: number };
 
 const KEPT_MS = 24 * 3_600_000;
 
-/** What a target does with what it is told. */
+/** Status with which a target responds. */
 export type Manner = 200 | 401 | 500;
 
 export class World {
   readonly accounts: Account[] = [];
   readonly keys: Key[] = [];
-  /** What every target of this world has in its address. */
+  /** Part of the URL of every target of this world. */
   readonly mark: string;
   readonly #manners = new Map<string, Manner>();
   readonly waitsMs: readonly number[] = [60_000, 7_200_000];
@@ -94,7 +94,7 @@ export class World {
     this.now = now;
   }
 
-  /** From now on a target does as it is told here; until then it takes everything. */
+  /** Sets the status with which a target responds; the default is 200. */
   behave(target: string, manner: Manner): void {
     this.#manners.set(target, manner);
   }
@@ -107,7 +107,7 @@ export class World {
     return moment(this.now);
   }
 
-  // ——— who may what (C2)
+  // ——— permissions (C2)
 
   roleOf({ account, userId }: Pick<Key, 'account' | 'userId'>): string {
     return account.records.get(`user ${userId}`)?.shown.role ?? 'nobody';
@@ -133,7 +133,7 @@ export class World {
     return account.records.get(`${resourceType} ${id}`);
   }
 
-  /** An id by a number: mostly of a record that is there, else one that is gone, another account's, or of nobody. */
+  /** A random id: mostly of an existing record, else of a deleted one, of another account, or one never issued. */
   pick(account: Account, resourceType: ResourceType, pick: number): string {
     const foreign = this.accounts.find((one) => one !== account);
     const others = [
@@ -145,7 +145,7 @@ export class World {
     return ids[pick % ids.length] ?? '';
   }
 
-  /** Everything that is shown of a record (C24 to C35). */
+  /** A record as the API displays it (C24 to C35). */
   present(account: Account, record: Recorded): Record<string, unknown> {
     const { resourceType, id, shown } = record;
     const named = (of: ResourceType, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
@@ -158,7 +158,7 @@ export class World {
       .filter((user) => user !== undefined)
       .sort((a, b) => Number(a.id) - Number(b.id))
       .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
-    // It has no teams and no time.
+    // The model has no teams and no time entries.
     const assigned = { users, teams: [] };
     if (resourceType === 'project') {
       const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
@@ -201,7 +201,7 @@ export class World {
     );
   }
 
-  // ——— calls that were made under an Idempotency-Key (X4), by key and word
+  // ——— Idempotency-Keys (X4), by caller and key
 
   keep(name: string, kept: Omit<Kept, 'at'>): void {
     this.#kept.set(name, { ...kept, at: this.now });
@@ -216,7 +216,7 @@ export class World {
     return [...this.#kept.keys()].filter((name) => this.keptAnswer(name) !== undefined);
   }
 
-  // ——— what happens, and who is told (C14, C20)
+  // ——— occurrences and deliveries (C14, C20)
 
   happen(account: Account, facts: readonly (readonly [kind: string, record: Recorded, userId: string])[]): void {
     this.#turn += 1;
@@ -241,13 +241,16 @@ export class World {
     return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
   }
 
-  /** When something falls due by itself next, if that is before the end. */
+  /** Time of the next retry; `end` if none is earlier. */
   nextDue(end: number): number {
     const due = this.accounts.flatMap(({ hooks }) => hooks.map(({ dueAt }) => dueAt ?? end));
     return Math.min(end, ...due);
   }
 
-  /** What targets make of what is due at this moment (C17, C18): all of a burst is one failure. Says whether any was. */
+  /**
+   * C17, C18: delivers everything that is due now; all deliveries of a burst are one failure. Returns whether
+   * any was due.
+   */
   settle(): boolean {
     let told = false;
     for (const account of this.accounts) {
@@ -278,18 +281,18 @@ const concerns = (hook: Hook, one: Happened) => hook.kind === one.kind && hook.u
 
 const nameOf = ({ shown }: Recorded) => `${shown.first_name} ${shown.last_name}`.trim();
 
-/** What is sent, and what would be shown of it. */
+/** A request body, and what the API displays of it. */
 export type Given = {
   readonly body: Readonly<Record<string, unknown>>;
   readonly shown: Record<string, string>;
   readonly users: readonly string[] | undefined;
-  /** Fields that are refused for what they are. */
+  /** Fields with invalid values. */
   readonly bad: readonly string[];
-  /** What is referred to. */
+  /** Records that the body refers to. */
   readonly refers: readonly (readonly [noun: ResourceType, id: string])[];
 };
 
-/** Writes entries down as a caller of this account would. */
+/** Builds a body from random entries, for a caller of this account. */
 export function given(world: World, account: Account, entries: Entries): Given {
   const all = new Map(entries);
   const body: Record<string, unknown> = {};
@@ -305,7 +308,7 @@ export function given(world: World, account: Account, entries: Entries): Given {
     } else if (written.as === 'users') {
       const named = written.picks.map((pick) => world.pick(account, 'user', pick));
       body[field] = named.map((id, index) => (index % 2 === 0 ? id : Number(id)));
-      // Whoever is named twice is assigned once.
+      // Duplicate users are assigned once.
       users = [...new Set(named)];
       refers.push(...users.map((id) => ['user', id] as const));
     } else {
@@ -313,7 +316,7 @@ export function given(world: World, account: Account, entries: Entries): Given {
       body[field] = sent;
       shown[field] = text;
       if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
-      // C14: whoever names a creator is judged apart.
+      // C14: `user_id` is checked separately.
       if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.resourceType, text]);
     }
   }
@@ -331,7 +334,7 @@ function referred(
   return [pick % 2 === 0 ? id : Number(id), id];
 }
 
-/** What is shown of a record where nothing was given. */
+/** Displayed values of a record that was created without optional fields. */
 export function initial(resourceType: ResourceType): Record<string, string> {
   const rows = Object.entries(fields[resourceType]).filter(([field]) => field !== 'users');
   const shown = Object.fromEntries(rows.map(([field, spec]) => [field, spec.initial ?? '']));
@@ -339,7 +342,7 @@ export function initial(resourceType: ResourceType): Record<string, string> {
   return { ...shown, ...completed };
 }
 
-/** C26: due on an earlier day than it starts, or on the same day at an earlier time that was given. */
+/** C26: the due date is before the start date, by days, or by time on the same day if a time is given. */
 export function isOutOfOrder({ start_date = NONE, due_date = NONE }: Readonly<Record<string, string>>): boolean {
   if (start_date === NONE || due_date === NONE) return false;
   const [startDay, dueDay] = [start_date.slice(0, 10), due_date.slice(0, 10)];

@@ -15,7 +15,7 @@ import {
 import { type NewIds, repeat } from './recurring.ts';
 import { type Real, type Refused, refusal } from './system.ts';
 
-/** A request with what must come of it: a refusal, or what is done when it succeeds. */
+/** A request with its expected result: a rejection, or the change of the model. */
 type Planned = {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>> | undefined;
@@ -29,27 +29,27 @@ const ranks = ['nobody', 'member', 'admin', 'owner'];
 
 const isSpan = (resourceType: ResourceType) => 'start_date' in fields[resourceType];
 
-/** Why a caller gets no further than the door; undefined where they do (C1, C2). */
+/** Why a caller is rejected before the request is looked at; undefined if it is not (C1, C2). */
 export function turnedAway(world: World, key: Key, permission: string | undefined): Refused | undefined {
   if (world.find(key.account, 'user', key.userId) === undefined) return refusal(401, 'unauthorized');
   if (permission !== undefined && !world.may(key, permission)) return refusal(401, 'not_permitted');
   return undefined;
 }
 
-/** C14: whose it is to be, or why not. */
+/** C14: the creator of a record, or the rejection. */
 function creator(world: World, key: Key, wanted: string | undefined, present: string): string | Refused {
   if (wanted === undefined || wanted === '0' || wanted === present) return present;
   if (!world.isAdmin(key)) return refusal(401, 'not_permitted');
   return world.find(key.account, 'user', wanted) === undefined ? refusal(404, 'not_found') : wanted;
 }
 
-/** What is wrong with references, after all else (C26, C34). */
+/** Rejection of unknown references, which are checked last (C26, C34). */
 function unknownOf(world: World, key: Key, { refers }: Given): Refused | undefined {
   const isThere = refers.every(([resourceType, id]) => world.find(key.account, resourceType, id) !== undefined);
   return isThere ? undefined : refusal(404, 'not_found');
 }
 
-/** X7: a role above the caller's is not theirs to give or to change; an address stands once in an account. */
+/** X7: nobody can give or change a role above their own; an e-mail address is unique in an account. */
 function userFault(world: World, key: Key, { shown }: Given, before: Recorded | undefined): Refused | undefined {
   const outranks = (role: string | undefined) => ranks.indexOf(role ?? '') > ranks.indexOf(world.roleOf(key));
   if (outranks(before?.shown.role) || outranks(shown.role)) return refusal(401, 'not_permitted');
@@ -63,7 +63,7 @@ function userFault(world: World, key: Key, { shown }: Given, before: Recorded | 
   return shown.email !== undefined && isTaken ? refusal(409, 'email_taken') : undefined;
 }
 
-/** POST of a record. `done` hears its id. */
+/** Plans a POST. On success `comes` takes the new id. */
 export function plannedCreate(
   world: World,
   key: Key,
@@ -104,7 +104,7 @@ export function plannedCreate(
   }
 }
 
-/** C27, C33: PUT of a record. */
+/** C27, C33: plans a PUT. */
 export function plannedChange(
   world: World,
   key: Key,
@@ -120,7 +120,7 @@ export function plannedChange(
   function comes(): Refused | ((newIds: NewIds) => void) {
     const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
-    // X5: a condition is about the record, and looked at before the body.
+    // X5: preconditions are checked before the body.
     if (condition !== 'none' && record === undefined) return refusal(404, 'not_found');
     if (condition === 'stale') return refusal(412, 'precondition_failed');
     if (written.bad.length > 0) return refusal(400, 'invalid_input', written.bad);
@@ -147,7 +147,7 @@ export function plannedChange(
   }
 }
 
-/** C33, C41: what a change says of completion, and what it is an occurrence of. */
+/** C33, C41: applies completion or reopening, and records the occurrences. */
 function finish(
   world: World,
   key: Key,
@@ -174,7 +174,7 @@ function finish(
   ]);
 }
 
-/** C28, C34, C23: DELETE of a record, and what goes with it. */
+/** C28, C34, C23: plans a DELETE, with everything that it deletes or changes. */
 export function plannedDelete(
   world: World,
   key: Key,
@@ -228,7 +228,7 @@ function remove(world: World, { account, userId }: Key, record: Recorded): void 
     if (hook.userId === id && hook.ended === undefined) world.end(account, hook, 'user_deleted');
 }
 
-/** Holds an answer against a record: whole, with its tag. */
+/** Compares a response with a record, including its ETag. */
 export function isRecord(world: World, real: Real, key: Key, record: Recorded, answer: Answer): void {
   const shown = world.present(key.account, record);
   assert.deepEqual(answer.json, { data: shown });

@@ -5,19 +5,19 @@ import { eventually } from '../../kit/eventually.ts';
 import type { Answer, TestService } from '../../kit/service.ts';
 import type { Key, World } from './model.ts';
 
-/** A refusal: its status, its code, and the fields it names. */
+/** A rejection: its status, its code, and the fields it names. */
 export type Refused = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
 
 export const refusal = (status: number, code: string, fields?: readonly string[]): Refused =>
   fields === undefined ? { status, code } : { status, code, fields };
 
-/** Targets that do as the world says, at once, and what each was told with success. */
+/** Targets that respond immediately as the model says, and record what they accepted. */
 export class Targets {
   world: World | undefined;
   readonly told = new Map<string, string[]>();
 
   readonly attempt: Attempt = async ({ target, body }) => {
-    // What an earlier world has left behind ends here.
+    // Ends the hooks of earlier worlds.
     const status = this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.mannerOf(target);
     if (status === 200) {
       const told = this.told.get(target) ?? [];
@@ -27,12 +27,12 @@ export class Targets {
   };
 }
 
-/** The service, as callers come to it. */
+/** The service under test. */
 export class Real {
   readonly carillon: TestService;
   readonly clock: TestClock;
   readonly targets: Targets;
-  /** Each tag that was seen, by path, and what it was the tag of. */
+  /** Known ETags by path, with the representation of each. */
   readonly #tags = new Map<string, Map<string, string>>();
 
   constructor(carillon: TestService, clock: TestClock, targets: Targets) {
@@ -49,7 +49,7 @@ export class Real {
     return this.carillon.call(key, method, `/v2${path}`, body, headers);
   }
 
-  /** C6: a refusal, whole. */
+  /** C6: checks a problem response completely. */
   refused({ status, json, headers }: Answer, { status: wanted, code, fields }: Refused): void {
     assert.deepEqual([status, json?.code], [wanted, code], `${JSON.stringify(json)} instead of ${wanted} ${code}`);
     assert.match(String(headers.get('content-type')), /^application\/problem\+json/);
@@ -61,7 +61,7 @@ export class Real {
     if (fields !== undefined) assert.deepEqual(named.sort(), [...fields].sort());
   }
 
-  /** X5: a tag is the tag of one representation, and of no other one. */
+  /** X5: each representation has exactly one ETag, and vice versa. */
   tagged(path: string, { headers }: Answer, shown: unknown): void {
     const tag = headers.get('etag') ?? '';
     assert.match(tag, /^"[^"]+"$/, `${path} has no tag`);
@@ -75,13 +75,13 @@ export class Real {
     known.set(tag, text);
   }
 
-  /** A tag of a record: of what is shown of it now, or of something else. Undefined where none was seen yet. */
+  /** An ETag of a record: of its current representation, or of another one. Undefined if none is known. */
   tagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
     const text = canonical(shown);
     return [...(this.#tags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
   }
 
-  /** Nothing is pending any more to a hook that does not wait, and nothing was asked for. */
+  /** Waits until nothing is pending for any live hook that is not in backoff. */
   async quiet(): Promise<void> {
     const { read } = this.carillon.store;
     await eventually(
@@ -98,7 +98,7 @@ export class Real {
   }
 }
 
-/** A representation as a text that does not depend on the order of its fields. */
+/** A representation as text, independent of the order of its fields. */
 function canonical(shown: unknown): string {
   return JSON.stringify(shown, (_, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

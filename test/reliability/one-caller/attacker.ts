@@ -1,10 +1,13 @@
 import { type Attacking, attacks } from './attacks.ts';
 import { nothingSeen } from './sockets.ts';
 
-/** The attack that this process is to run. */
+/** The attack that this process runs. */
 export type Orders = Omit<Attacking, 'seen'> & { readonly attack: string };
 
-/** An attack in a process of its own, so that attacking takes no time from measuring. Sends what it has seen, and exits. */
+/**
+ * Runs an attack in its own process, so that it takes no time from the measurement. Sends its counters, and
+ * exits.
+ */
 if (import.meta.main) {
   process.once('message', async ({ attack, ...orders }: Orders) => {
     const found = attacks.find(({ name }) => name === attack);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { judge, oneCaller, type Seen } from './one-caller.ts';
 
-quick(oneCaller);
+smokeTest(oneCaller);
 
 const kept: Seen = {
   honest: {

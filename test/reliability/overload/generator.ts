@@ -1,42 +1,45 @@
 import { connect, type Socket } from 'node:net';
 
-/** What is asked, how fast, and for how long. */
+/** Parameters of a load. */
 export type Order = {
   readonly origin: string;
-  /** Whole requests, written out; one after the other. */
+  /** Raw requests, sent in rotation. */
   readonly requests: readonly string[];
-  /** How many a second, whatever the answers are; undefined: each connection asks again once it is answered. */
+  /**
+   * Requests per second, independent of the responses (open loop); undefined: each connection sends the next
+   * request after the response (closed loop).
+   */
   readonly rate?: number;
-  readonly forMs: number;
-  /** The most connections. */
+  readonly durationMs: number;
+  /** Number of connections. */
   readonly connections: number;
 };
 
-/** What came of it. */
+/** Result of a load. */
 export type Answered = {
   readonly byStatus: Readonly<Record<string, number>>;
-  /** 503 and 429 that did not say when to come again. */
+  /** 503 and 429 responses without Retry-After. */
   readonly withoutRetryAfter: number;
-  /** Where what was made is: the `Location` of each 201. */
+  /** `Location` of each 201. */
   readonly made: readonly string[];
-  /** Requests that had no answer: connections that were refused, or broke. */
+  /** Requests without a response: refused or broken connections. */
   readonly unanswered: number;
-  /** Requests that were due while every connection waited for an answer: not even sent. */
+  /** Requests that were due while every connection was busy, so were not sent. */
   readonly unsent: number;
-  /** How long each 2xx took, in milliseconds, and what is the middle of it, and the end. */
+  /** Latency of each 2xx in milliseconds, sorted, with its p50 and p99. */
   readonly times: readonly number[];
   readonly p50: number;
   readonly p99: number;
-  /** 2xx a second. */
+  /** 2xx per second. */
   readonly perSecond: number;
 };
 
-/** How often it looks which requests are due. */
+/** Interval at which due requests are sent. */
 const TICK_MS = 2;
 
 /**
- * How long all connections may take to open, and the last answers to come: the service answers whatever it let in within
- * 30 s, and says 503 then. Who stops waiting before that counts as unanswered what would have been answered.
+ * Maximum time to open all connections, and to receive the last responses: the service answers everything it
+ * accepted within 30 s, if only with 503. A shorter limit would count such requests as unanswered.
  */
 const LAST_MS = 35_000;
 
@@ -45,7 +48,7 @@ type Heard = {
   readonly lost: (wasAsked: boolean) => void;
 };
 
-/** One connection that asks one thing at a time. Raw, since whatever asks must not be slower than what answers. */
+/** One connection with one request at a time. It is raw TCP, since the generator must be faster than the service. */
 class Line {
   readonly #open: () => Socket;
   readonly #heard: Heard;
@@ -93,7 +96,7 @@ class Line {
     this.#text = '';
     const ms = performance.now() - this.#askedAt;
     this.#askedAt = undefined;
-    // The service ends this connection: the next request has one of its own.
+    // The service closes this connection: the next request opens a new one.
     if (/\r\nconnection: close/i.test(head)) {
       this.end();
       this.#socket = undefined;
@@ -103,12 +106,12 @@ class Line {
 }
 
 /**
- * Asks as it is told, and counts.
+ * Generates a load and counts the responses.
  *
- * @param ready called when every connection is open: what is measured begins here
+ * @param ready called when every connection is open: the measurement begins here
  */
 export async function generate(order: Order, ready: () => void = () => undefined): Promise<Answered> {
-  const { origin, requests, rate, forMs, connections } = order;
+  const { origin, requests, rate, durationMs, connections } = order;
   const { hostname, port } = new URL(origin);
   const byStatus: Record<string, number> = {};
   const made: string[] = [];
@@ -117,7 +120,7 @@ export async function generate(order: Order, ready: () => void = () => undefined
   let begun: number | undefined;
   const lines: Line[] = [];
   const idle: Line[] = [];
-  const isOn = () => begun !== undefined && performance.now() - begun < forMs;
+  const isOn = () => begun !== undefined && performance.now() - begun < durationMs;
   const next = () => requests[asked++ % requests.length] ?? '';
   const free = (line: Line) => {
     if (rate === undefined && isOn()) line.ask(next());
@@ -171,7 +174,7 @@ export async function generate(order: Order, ready: () => void = () => undefined
   return { byStatus, withoutRetryAfter, made, unanswered, unsent, times, p50, p99, perSecond };
 }
 
-/** Below which a share of these times lies, to a tenth of a millisecond; 0 of none. */
+/** Quantile of sorted times, rounded to a tenth of a millisecond; 0 without any. */
 export function shareOf(sorted: readonly number[], share: number): number {
   return Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 10) / 10;
 }

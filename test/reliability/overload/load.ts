@@ -10,10 +10,10 @@ import { type Answered, type Order, shareOf } from './generator.ts';
 const refuser = fileURLToPath(new URL('baseline.ts', import.meta.url));
 const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
 
-/** What came of an order, and how long the service had a processor meanwhile. */
+/** Result of a load, and the CPU time of the service during it. */
 export type Ran = { readonly answered: Answered; readonly processorMs: number };
 
-/** Lets a process of its own ask, so that whoever asks takes no time from whoever answers. */
+/** Runs the generator in its own process, so that it does not share an event loop with the service. */
 export async function runGenerator(
   context: Cleanup,
   order: Order,
@@ -31,8 +31,8 @@ export async function runGenerator(
 }
 
 /**
- * What it costs at the least to refuse a request, in microseconds of a processor: by one who does nothing else, asked as
- * often over as many connections.
+ * CPU time in microseconds that a minimal server needs to reject a request, at the same rate and over as many
+ * connections.
  */
 export async function costOfRefusing(context: Cleanup, bare: Bare, order: Omit<Order, 'origin'>): Promise<number> {
   const child = fork(refuser);
@@ -44,7 +44,7 @@ export async function costOfRefusing(context: Cleanup, bare: Bare, order: Omit<O
   return (processorMs * 1_000) / (answered.byStatus[503] ?? 0);
 }
 
-/** What came of several orders, one after the other, as if they had been one. */
+/** Merges the results of several consecutive loads. */
 export function together(all: readonly Ran[]): Ran {
   const sum = (of: (ran: Ran) => number) => all.reduce((total, ran) => total + of(ran), 0);
   const byStatus: Record<string, number> = {};
@@ -75,14 +75,14 @@ async function heard(child: ChildProcess): Promise<unknown> {
   return message;
 }
 
-/** A hundredth of a second, in which Linux counts. */
+/** Linux counts CPU time in hundredths of a second. */
 const TICK_MS = 10;
 
-/** How long a process has had a processor; where the system does not say, how long the clock has run. */
+/** CPU time of a process in milliseconds; elapsed time on systems without `/proc`. */
 function processorMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return performance.now();
-  // Behind the name, which may hold anything: `utime` and `stime` are the 12th and 13th.
+  // The fields after the process name, which may contain anything: `utime` and `stime` are the 12th and 13th.
   const [, rest = ''] = /\) (.*)$/s.exec(readFileSync(file, 'utf8')) ?? [];
   const fields = rest.split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;

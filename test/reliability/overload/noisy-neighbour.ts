@@ -9,29 +9,32 @@ import { requestsOf } from './requests.ts';
 
 const operating = new URL('../../../docs/operating.md', import.meta.url);
 
-/** The noisy one asks with so many connections, each again as soon as it is answered, whatever it is answered. */
+/** Connections of the noisy account, each of which sends the next request after any response. */
 const NOISY_CONNECTIONS = 32;
 
-/** So many others ask so often each, whatever happens, and within their own limits. */
+/** Number of other accounts, and the rate of each, within its own limits. */
 const OTHERS = 8;
 const OTHER_CALLS_PER_SECOND = 15;
 
-/** By how much the slowest calls of others may be slower beside a noisy account. */
+/** Maximum p99 of the other accounts with the noisy one, relative to that without it. */
 const MAX_NOISE = 1.2;
 
-/** How many calls a hundredth of is a figure. */
+/** Minimum number of calls for a meaningful p99. */
 const MIN_CALLS = 5_000;
 
-/** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
+/**
+ * Duration of the noise before the others are measured: by then the burst allowance of the noisy account is
+ * used up.
+ */
 const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
 
-/** Alone and beside in turn, so that what drifts on the machine is in both. */
+/** Rounds with and without noise alternate, so that drift of the machine affects both. */
 const ROUNDS = 10;
 
-/** What came of the calls of the others: how many, and the middle of what the rounds came to at p99, milliseconds. */
+/** Calls of the other accounts: their number, and the median of the p99 of all rounds in milliseconds. */
 type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
 
-/** What came of the calls of the noisy one, a second. */
+/** Responses to the noisy account, per second. */
 type Made = { readonly answered: number; readonly refused: number };
 
 export type Noise = {
@@ -41,8 +44,8 @@ export type Noise = {
   readonly limits: string;
 };
 
-/** How long the slowest hundredth of the calls of others takes, without a noisy account and beside it. */
-export async function besideNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
+/** Measures the p99 of the other accounts, with and without a noisy one. */
+export async function measureNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
   const limits = recommendedRates();
   const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
@@ -52,14 +55,14 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   };
   const quiet: Record<string, string>[] = [];
   for (let one = 1; one <= OTHERS; one += 1) quiet.push(await account(`quiet-${one}.test`));
-  const forMs = (seconds * 1_000) / ROUNDS / 2;
+  const durationMs = (seconds * 1_000) / ROUNDS / 2;
   const origin = service.baseUrl;
   const others = {
     origin,
     requests: quiet.flatMap((headers) => requestsOf({ headers })),
     connections: 2 * OTHERS,
     rate: OTHERS * OTHER_CALLS_PER_SECOND,
-    forMs,
+    durationMs,
   };
   const noisy = {
     origin,
@@ -68,12 +71,12 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   };
   const heard: Record<'alone' | 'beside' | 'noisy', Answered[]> = { alone: [], beside: [], noisy: [] };
   let noisyMs = 0;
-  await runGenerator(context, { ...others, forMs: 1_000 }, service);
+  await runGenerator(context, { ...others, durationMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
     heard.alone.push((await runGenerator(context, others, service)).answered);
     const beforeMs = round === 0 ? NOISY_BEFORE_MS.first : NOISY_BEFORE_MS.later;
-    const noiseMs = beforeMs + forMs + 1_000;
-    const noise = runGenerator(context, { ...noisy, forMs: noiseMs }, service);
+    const noiseMs = beforeMs + durationMs + 1_000;
+    const noise = runGenerator(context, { ...noisy, durationMs: noiseMs }, service);
     await wait(beforeMs);
     heard.beside.push((await runGenerator(context, others, service)).answered);
     heard.noisy.push((await noise).answered);
@@ -88,7 +91,7 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   };
 }
 
-/** The rates that the guide for operators recommends, where accounts belong to strangers. */
+/** The rate limits that the operating guide recommends for accounts that do not trust each other. */
 function recommendedRates(): Record<string, string> {
   const found = [...readFileSync(operating, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
   if (found.length === 0) throw new Error(`${operating.pathname} recommends no rates`);
@@ -115,7 +118,7 @@ export function heardOf(all: readonly Answered[]): Heard {
   return { calls, p99: p99s[p99s.length >> 1] ?? Number.NaN, wrong };
 }
 
-/** What does not hold of how the others fared. */
+/** Violations, one per line. */
 export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
   for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the others`);

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import type { Answered } from './generator.ts';
 import { costOfRefusing } from './load.ts';
 import { heardOf, judgeNoise } from './noisy-neighbour.ts';
 import { costOfRefusal, isAsBefore, judge, overload, overloaded, type Seen } from './overload.ts';
 import { requestsOf } from './requests.ts';
 
-quick(overload);
+smokeTest(overload);
 
 const answered: Answered = {
   byStatus: { 200: 500, 201: 500 },
@@ -71,7 +71,7 @@ test('R12 what a refusal costs is what is used beyond what the rest takes at its
 test('R12 bare refusers refuse whatever they are asked, and cost something', async (t) => {
   const requests = requestsOf({ headers: { key: 'k' } });
   for (const bare of ['node:http', 'socket'] as const) {
-    const cost = await costOfRefusing(t, bare, { requests, connections: 8, forMs: 500 });
+    const cost = await costOfRefusing(t, bare, { requests, connections: 8, durationMs: 500 });
     assert.ok(cost > 0 && cost < Number.POSITIVE_INFINITY, `${bare}: ${cost}`);
   }
 });

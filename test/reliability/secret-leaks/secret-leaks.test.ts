@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { canary } from './secret-leaks.ts';
 import { scan } from './secrets.ts';
 
-quick(canary);
+smokeTest(canary);
 
 test('R15 a secret is found however it is written, and a scan that sees nothing is named', () => {
   const secret = { what: 'a key', text: 'aB3/+ünd?so~weiter', standsIn: [] };

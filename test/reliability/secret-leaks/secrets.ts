@@ -1,14 +1,14 @@
-/** Where something was written: the bytes of it, and what it is called. */
+/** Something that was printed or written, with its name. */
 export type Place = { readonly name: string; readonly bytes: Buffer };
 
-/** A secret, by what it is, and the places that are meant to hold it. */
+/** A secret, with the places that may contain it. */
 export type Canary = { readonly what: string; readonly text: string; readonly standsIn: readonly string[] };
 
-/** Of a long one, a part gives as much away. */
+/** Of a long secret, 20 characters in a row count as a leak. */
 const LONG = 40;
 const PART = 20;
 
-/** The ways in which a secret could stand somewhere: as it is, in part, and as what handles text would write it. */
+/** Forms in which a secret may appear: as it is, in part, or encoded. */
 function formsOf(text: string): string[] {
   const hex = Buffer.from(text).toString('hex');
   const parts = text.length < LONG ? [] : [text.slice(0, PART), text.slice(-PART)];
@@ -16,7 +16,10 @@ function formsOf(text: string): string[] {
   return [...new Set([text, ...parts, ...written, ...inBase64(text, 'base64'), ...inBase64(text, 'base64url')])];
 }
 
-/** Three bytes become four signs, so that it depends on what stands before how a text is written; edges are left out. */
+/**
+ * Base64 encodes three bytes as four characters, so the result depends on the offset of the secret: one form
+ * for each offset, without the characters shared with neighboring bytes.
+ */
 function inBase64(text: string, encoding: 'base64' | 'base64url'): string[] {
   return [0, 1, 2].map((before) => {
     const whole = Buffer.from(' '.repeat(before) + text);
@@ -25,7 +28,7 @@ function inBase64(text: string, encoding: 'base64' | 'base64url'): string[] {
   });
 }
 
-/** Every secret found where it is not meant to be, a line each; and those that are not found where they are. */
+/** Reports every secret found in a place that must not contain it, and every one not found in a place that must. */
 export function scan(canaries: readonly Canary[], places: readonly Place[]): string[] {
   const broken: string[] = [];
   for (const { what, text, standsIn } of canaries) {

@@ -1,17 +1,17 @@
-/** A way to write IPv4 inside of IPv6. */
+/** A way to embed an IPv4 address in an IPv6 address. */
 export type Embedding = {
   readonly name: string;
-  /** The law: what is written so is allowed exactly when its IPv4 is, or, where our rule is stricter, never. */
+  /** Expected result: that of the embedded IPv4 address, or always forbidden where the guard is stricter. */
   readonly allowed: 'as its IPv4' | 'never';
-  /** @param chaff 128 bits of any kind, for those that the embedding leaves open */
+  /** @param chaff random 128 bits for the parts that the embedding leaves open */
   readonly write: (ipv4: bigint, chaff: bigint) => bigint;
 };
 
 const ALL = 0xffffffffn;
-/** A public IPv4, where an embedding has room for two. */
+/** A public IPv4 address, for embeddings that contain two. */
 const PUBLIC = 0x08080808n;
 const bitsOf = (chaff: bigint, count: bigint) => chaff & ((1n << count) - 1n);
-/** What no chaff may make by chance: an interface identifier of ISATAP, which carries one more IPv4. */
+/** Clears bits so that random parts never form an ISATAP identifier, which would embed another IPv4 address. */
 const plain = (lower: bigint) => lower & ~(0xfffen << 32n);
 
 export const embeddings: readonly Embedding[] = [
@@ -51,7 +51,7 @@ export const embeddings: readonly Embedding[] = [
     write: (ipv4, chaff) => (0x64ff9b0001n << 80n) | (bitsOf(chaff, 48n) << 32n) | ipv4,
   },
   {
-    // RFC 6052, 2.2: sixteen bits, eight that are zero, sixteen bits.
+    // RFC 6052, 2.2: 16 bits of the address, 8 zero bits, 16 bits of the address.
     name: 'NAT64 of the site, 48 bits of prefix',
     allowed: 'never',
     write: (ipv4, chaff) =>

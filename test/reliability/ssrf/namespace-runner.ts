@@ -14,9 +14,9 @@ import { dial, type Everywhere, listenEverywhere } from './listeners.ts';
 import { bits, isDeaf, reached } from './oracle.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './url-forms.ts';
 
-/** Where the service listens, which is loopback; its base URL is not, so that loopback is no target. */
+/** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
 const PORT = '7070';
-/** How often each name that turns is told of something. */
+/** Deliveries to each rebinding name. */
 const TURNS = 20;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
@@ -25,11 +25,11 @@ const counts: Record<string, number> = {};
 const broken: string[] = [];
 const endings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => void endings.push(close) };
-const say = (line: string) => void process.stderr.write(`${line}\n`);
-// Whoever started this has ended: so does the namespace, with all that is in it.
+const log = (line: string) => void process.stderr.write(`${line}\n`);
+// The parent process has exited: exit too, which ends the namespace.
 process.stdin.on('end', () => process.exit(1)).resume();
 
-// What is in the hosts file or can be said by a name server; the rest only a resolver in a test says.
+// Only names that a hosts file or a DNS record can express.
 const forms = forbiddenForms.filter((form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isSayable));
 const folder = process.env.FOLDER ?? '';
 const everyPort = new Map([...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const));
@@ -58,7 +58,7 @@ const store = await openStore({
 });
 context.after(() => store.close());
 
-say('subscribing');
+log('subscribing');
 await refusedAtSubscribing(service);
 const past = await writeHooks(store, forms);
 const open = await subscribed(service, publicForms.map(marked), 'new_event');
@@ -69,7 +69,7 @@ const turning = await subscribed(
   'new_client',
 );
 
-say('telling');
+log('telling');
 await service.carillon.events.create({ event_name: 'A bell', start_date: '20270301', due_date: '20270301' });
 await untilQuiet();
 const asked = names.asked.length;
@@ -79,14 +79,14 @@ for (let turn = 0; turn < TURNS && broken.length === 0; turn += 1) {
 }
 
 const outcomes = await outcomesOf(store);
-counts['hooks written past that check'] = past.length;
-counts['deliveries of theirs that the guard refused'] = allAre(past, ['forbidden'], 3);
-counts['redirects that were not followed'] = allAre(redirected, REDIRECTS.map(String), 3);
+counts['hooks inserted without that check'] = past.length;
+counts['their deliveries that the guard rejected'] = allAre(past, ['forbidden'], 3);
+counts['redirects not followed'] = allAre(redirected, REDIRECTS.map(String), 3);
 counts['public forms'] = publicForms.length;
 allAre(open, ['200'], 1);
 counts['public forms delivered'] = publicForms.filter(isDelivered).length;
-counts['names that turn'] = turning.length;
-counts['lookups of them'] = names.asked.length - asked;
+counts['rebinding names'] = turning.length;
+counts['lookups of rebinding names by the service'] = names.asked.length - asked;
 allAre(turning, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
   if (!turning.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no name that turns was ever ${word}`);
@@ -98,7 +98,10 @@ for (const address of new Set(hits)) broken.push(`${address} was connected to`);
 for (const close of endings.reverse()) await close();
 process.stdout.write(JSON.stringify({ counts, broken }), () => process.exit(0));
 
-/** The control: dialled past the guard, every address of the forms is heard, so that a hit could not have been missed. */
+/**
+ * Control: connects to every address without the guard. If all are reached, no forbidden connection can go
+ * unnoticed.
+ */
 async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
   const places = new Map(
     forms.flatMap((form) => addressesOf(form).map((address) => [`${address} ${portOf(form)}`, { address, form }])),
@@ -116,13 +119,13 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
     () => everywhere.connections.length,
     (count) => count >= heard,
   );
-  counts['places that a listener hears at, dialled by the rig'] = heard;
-  counts['places that no connection can be made to: multicast, broadcast'] = deaf;
+  counts['reachable addresses and ports, verified by dialing'] = heard;
+  counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
   if (everywhere.hits().length === 0) broken.push('the rig heard no hit when it made one');
   everywhere.forget();
 }
 
-/** C11: 400 for all of them. */
+/** C11: every forbidden form is rejected with 400. */
 async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promise<void> {
   let refused = 0;
   for (const target_url of forms) {
@@ -137,7 +140,7 @@ async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promi
     if (answer.status === 400 && text.includes(word)) refused += 1;
     else broken.push(`subscribing ${JSON.stringify(target_url)} answered ${answer.status} ${text}`);
   }
-  counts['forms refused at subscribing'] = refused;
+  counts['forms rejected when subscribing'] = refused;
 }
 
 async function subscribed({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
@@ -150,7 +153,7 @@ async function subscribed({ carillon }: ServiceProcess, targets: readonly string
   return made;
 }
 
-/** A form that says which one it is when it arrives. */
+/** Adds the index of the form to its query, so that its arrival can be identified. */
 function marked(form: string, at: number): string {
   const [place = '', fragment] = form.split('#');
   return `${place}${place.includes('?') ? '&' : '?'}form=${at}${fragment === undefined ? '' : `#${fragment}`}`;
@@ -177,7 +180,10 @@ async function untilQuiet(): Promise<void> {
   if (left > 0) broken.push(`${left} deliveries came to no end`);
 }
 
-/** How many attempts these hooks had; each must have had so many at least, and no outcome but these. */
+/**
+ * Checks that each of these hooks had at least `least` attempts, all with one of these outcomes. Returns the
+ * number of attempts.
+ */
 function allAre(hooks: readonly number[], words: readonly string[], least: number): number {
   for (const hook of hooks) {
     const had = outcomes.get(hook) ?? [];

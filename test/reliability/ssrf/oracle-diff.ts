@@ -1,14 +1,14 @@
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './embeddings.ts';
 import { type Bits, reachable, specialBlocks, spelled } from './oracle.ts';
 
-/** Whether a target may be at this address. */
+/** Whether a target at this address is allowed. */
 export type Judge = (address: string) => Promise<boolean>;
 
-/** The guard, asked of an address that is written out, and of a name that leads to it. */
+/** Asks the guard about a literal address, and about a name that resolves to it. */
 export const guardSays = {
   'written out': (address: string) => judged(`http://${address.includes(':') ? `[${address}]` : address}/`, address),
   'behind a name': (address: string) => judged('http://target.example/', address),
@@ -20,12 +20,15 @@ async function judged(target: string, address: string): Promise<boolean> {
   return 'allowed' in verdict && verdict.allowed;
 }
 
-/** Compares judges with the oracle: at the edges of every block, in every embedding of them, and anywhere. */
+/**
+ * Compares the guard with the oracle: at the edges of every block, in every embedding of these, and at random
+ * addresses.
+ */
 export async function agree(
   judges: Readonly<Record<string, Judge>>,
   random: SeededChance,
   many: number,
-): Promise<Figure> {
+): Promise<RunResult> {
   const broken: string[] = [];
   const addresses = [...edges(), ...anywhere(random, many)];
   for (const address of addresses) {
@@ -39,8 +42,8 @@ export async function agree(
   return { counts: { 'addresses compared with the oracle': addresses.length }, broken };
 }
 
-/** The embedding law as a property: it shrinks what breaks it. */
-export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number): Promise<Figure> {
+/** Checks the embeddings as a property, so that a counterexample is shrunk. */
+export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number): Promise<RunResult> {
   const [ipv4Edges, any] = [edges().filter(({ family }) => family === 4), { min: 0n, max: 2n ** 32n - 1n }];
   const ipv4s = fc.oneof(fc.bigInt(any), fc.constantFrom(...ipv4Edges.map(({ value }) => value)));
   const chaffs = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
@@ -53,14 +56,14 @@ export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number
   });
   const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: many });
   return {
-    counts: { 'embeddings judged': numRuns },
+    counts: { 'embeddings checked': numRuns },
     broken: failed ? [`embedding law: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`] : [],
   };
 }
 
 const END = { 4: 1n << 32n, 6: 1n << 128n } as const;
 
-/** The first and the last of every block, and their neighbours on both sides; those of IPv4 in every embedding, too. */
+/** The first and last address of every block and their neighbors; those of IPv4 also in every embedding. */
 function edges(): Bits[] {
   const plain = specialBlocks.flatMap(({ family, first, last }) =>
     [first - 1n, first, first + 1n, last - 1n, last, last + 1n]
@@ -74,7 +77,7 @@ function edges(): Bits[] {
   return [...plain, ...written];
 }
 
-/** By chance: IPv4, global unicast, anything of IPv6, what lies in a special block, and what carries IPv4. */
+/** Random addresses: IPv4, global unicast, any IPv6, in a special block, or with an embedded IPv4 address. */
 function anywhere(random: SeededChance, many: number): Bits[] {
   const bits = (count: number): bigint =>
     count <= 32 ? BigInt(random.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);

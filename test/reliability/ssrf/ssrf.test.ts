@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { chanceFrom } from '../../kit/random.ts';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
 import { bits, reachable } from './oracle.ts';
 import { agree, guardSays, keepsEmbeddingLaw } from './oracle-diff.ts';
 import { ssrf } from './ssrf.ts';
 import { corpusGuard, forbiddenForms, judgeForms, publicForms } from './url-forms.ts';
 
-quick(ssrf);
+smokeTest(ssrf);
 
 test('R8 the corpus is as large as promised: 400 forbidden forms and 60 public ones, none of them twice', () => {
   assert.ok(forbiddenForms.length >= 400 && publicForms.length >= 60);
@@ -67,7 +67,7 @@ test('R8 a guard that overlooks a block, or an embedding, is told of', async () 
   assert.equal(await brokenBy(keepsEmbeddingLaw(translated, 1, 500)), 1);
 });
 
-/** Lets what it is asked about through as it stands. */
+/** A guard that allows everything. */
 const open: SsrfGuard = {
   check: async ({ hostname }) => ({
     allowed: true,

@@ -5,37 +5,40 @@ import type { Answer, Person, SignedIn, TestService } from '../../kit/service.ts
 import type { Target } from '../../kit/target.ts';
 import { doors, placesOf, properties, type Request } from './operations.ts';
 
-/** An account with at least one record of everything, made by the rows themselves; every text of it has its mark. */
-export type House = {
+/**
+ * An account with at least one record of every resource, created through the routes. Every text in it
+ * contains its mark.
+ */
+export type Tenant = {
   readonly mark: string;
   readonly owner: Person;
   readonly session: SignedIn;
-  /** Ids by the name of their place, the usual one first; then what is deleted, ended, revoked. */
+  /** Ids by parameter name: first an existing record, then deleted, ended or revoked ones. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
-  /** What was asked with an Idempotency-Key, by row, and its word. */
+  /** Requests that were sent with an Idempotency-Key, by route. */
   readonly asked: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
-  /** The tag of each single record, by the path of its row. */
+  /** ETag of a record, by the path of its route. */
   readonly tags: ReadonlyMap<string, string>;
-  /** Addresses of its users, one for each operation that takes one. */
+  /** E-mail addresses of its users, one for each operation that takes one. */
   readonly emails: readonly string[];
-  /** Addresses of calendars: one that is read, one that was revoked. */
+  /** URLs of a live and of a revoked calendar. */
   readonly calendars: { readonly live: string; readonly revoked: string };
-  /** A request that a row takes, with ids of this house. */
+  /** A valid request of a route, with ids of this tenant. */
   requestFor(row: Route): Request;
 };
 
 const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
 
 /**
- * @param mark what stands in every text, and nowhere else
- * @param busy how many changes it has had beside that
- * @param first done while there is nothing yet but its owner
+ * @param mark part of every text of this tenant, and of no other
+ * @param busy additional changes, to advance its cursors
+ * @param first runs while the account has only its owner
  */
-export async function furnishHouse(
+export async function createTenant(
   carillon: TestService,
   target: Target,
   { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: Person) => Promise<void> },
-): Promise<House> {
+): Promise<Tenant> {
   const domain = `${mark}.test`;
   const owner = await carillon.account(domain);
   await first?.(owner);
@@ -148,7 +151,7 @@ export async function furnishHouse(
   };
 }
 
-/** The name that paths have for the id of a record of a collection. */
+/** Name of the path parameter for a record of a collection. */
 function keyOf(collection: string): string | undefined {
   const [single] = doors['/console/api'].filter(
     ({ method, path }) => method !== 'POST' && path.startsWith(`${collection}/{`) && path.endsWith('}'),
@@ -162,10 +165,10 @@ function neededBy(row: Route | undefined): string[] {
   return [...(row === undefined ? [] : idNames(row.path)), ...named];
 }
 
-/** By which name the ids of a place are known. */
+/** The key in `ids` for a parameter or field. */
 export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
 
-/** What a row takes where its schema does not say what would be good. */
+/** Valid values for fields whose schema is not specific enough. */
 const values: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
   target_url: (text, target) => target.at(`/${text()}`),
   event: () => 'new_event',
@@ -204,7 +207,7 @@ function valueFor(name: string, schema: JsonSchema, own: (name: string) => strin
   return pattern === undefined ? text() : `${text()}@example.test`;
 }
 
-/** Asks an operation. */
+/** Sends a request to an operation. */
 export function send(
   carillon: TestService,
   { door, method, row }: { door: string; method: string; row: Route },

@@ -1,8 +1,8 @@
-import { type House, idName } from './fixture.ts';
+import { idName, type Tenant } from './fixture.ts';
 import { type Operation, type Place, placesOf, properties, type Request } from './operations.ts';
 import { hidden, type Judge, unheardOf } from './response-diff.ts';
 
-/** The same request twice: once with what is somebody else's, once with what nobody ever had. */
+/** The same request twice: with a value of another tenant, and with one that was never issued. */
 export type Pair = {
   readonly says: string;
   readonly judge: Judge;
@@ -10,12 +10,12 @@ export type Pair = {
   readonly nobodys: Request;
 };
 
-/** No id of any noun, and no cursor: none of them counts so far. */
+/** An id and cursor that was never issued. */
 export const NEVER_ISSUED = '9007199254740991';
 const NEVER_TAGGED = `"${'A'.repeat(22)}"`;
 
-/** Their ids in every place of an operation. */
-export function idPairs(operation: Operation, ours: House, theirs: House): Pair[] {
+/** Pairs with ids of the other tenant, for every place of an operation. */
+export function idPairs(operation: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   return placesOf(operation).flatMap((place) =>
     idsFor(operation, place, theirs).map((id) => {
       const request = ours.requestFor(operation.row);
@@ -25,14 +25,14 @@ export function idPairs(operation: Operation, ours: House, theirs: House): Pair[
   );
 }
 
-export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, house: House): readonly string[] {
-  const ids = house.ids[idName(place.name)];
+export function idsFor({ row }: Pick<Operation, 'row'>, place: Place, tenant: Tenant): readonly string[] {
+  const ids = tenant.ids[idName(place.name)];
   if (ids === undefined) throw new Error(`${row.method} ${row.path}: nobody knows a ${place.name} to put there`);
   return ids;
 }
 
-/** Conditions (X5): on their record, and their tag on a record of ours. */
-export function conditionPairs({ row, method }: Operation, ours: House, theirs: House): Pair[] {
+/** X5: preconditions on a record of the other tenant, and its ETag on an own record. */
+export function conditionPairs({ row, method }: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   const tag = theirs.tags.get(row.path);
   if (!row.conditional || tag === undefined) return [];
   const under = (request: Request, header: string, value: string) => ({ ...request, headers: { [header]: value } });
@@ -62,15 +62,15 @@ export function conditionPairs({ row, method }: Operation, ours: House, theirs: 
   return method === 'HEAD' ? [onOurs] : [onOurs, ...onTheirs];
 }
 
-/** C12: that a target is in use anywhere is the specification's choice; not where, and not whose. */
+/** C12: the specification lets a response reveal that a target is in use, but not where or by whom. */
 const isTaken: Judge = ({ status, json }) =>
   json?.code === 'target_taken' || json?.data?.verdict === 'taken'
     ? undefined
     : `is answered ${status} ${JSON.stringify(json)}, not that it is taken`;
 
-/** How what records are looked up by is written, so that it is theirs without their mark. */
-const words: Readonly<Record<string, (written: string, theirs: House, operation: Operation) => string>> = {
-  // What one operation has taken, another one cannot take any more.
+/** Changes a value so that it belongs to the other tenant, but does not contain its mark. */
+const words: Readonly<Record<string, (written: string, theirs: Tenant, operation: Operation) => string>> = {
+  // Each operation needs its own address, since the first one takes it.
   email: (_written, { emails }, { door, method }) =>
     (emails[(door === '/v2' ? 0 : 2) + (method === 'POST' ? 0 : 1)] ?? '').toUpperCase(),
   ics: (written, theirs, { door }) => {
@@ -80,18 +80,18 @@ const words: Readonly<Record<string, (written: string, theirs: House, operation:
   target_url: (_written, theirs) => asked(theirs, 'target_url') ?? '',
 };
 
-function asked({ asked: all }: House, name: string): string | undefined {
+function asked({ asked: all }: Tenant, name: string): string | undefined {
   const bodies = [...all.values()].map(({ request }) => request.body ?? {});
   const found = bodies.map((body) => body[name] ?? body[`${name}s`]).find((value) => typeof value === 'string');
   return found === undefined ? undefined : String(found);
 }
 
-/** What records are looked up by beside ids: texts that are searched for, and what must be there once. */
-export function wordPairs(operation: Operation, ours: House, theirs: House): Pair[] {
+/** Pairs with texts of the other tenant that the service looks up: filters, and values that must be unique. */
+export function wordPairs(operation: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   const { row, method } = operation;
   const searched = Object.entries(row.parameters)
     .filter(([, { schema }]) => schema.type === 'string' && schema.pattern === undefined && schema.enum === undefined)
-    // Where a page begins looks nothing up: it is a place among what the caller may see, whoever wrote it.
+    // `after` looks nothing up: it is a position among the records that the caller may see.
     .filter(([name]) => name !== 'after')
     .map(([name]): Pair => {
       const word = asked(theirs, name);
@@ -105,7 +105,7 @@ export function wordPairs(operation: Operation, ours: House, theirs: House): Pai
       };
     });
   if (method === 'HEAD') return searched.filter(({ judge }) => judge === hidden);
-  // A client may have the address of anybody; only a user's is looked up.
+  // Only addresses of users must be unique; clients may have any.
   const names = properties(row).filter(
     ([name]) => name in words && (name !== 'email' || row.path.startsWith('/users')),
   );
@@ -122,8 +122,11 @@ export function wordPairs(operation: Operation, ours: House, theirs: House): Pai
   return [...searched, ...once];
 }
 
-/** X4: an Idempotency-Key is a key's own. Under theirs, a request of ours, and the very one that they have made. */
-export function oncePairs({ row }: Operation, ours: House, theirs: House): Pair[] {
+/**
+ * X4: an Idempotency-Key belongs to one API key. The other tenant's key is used with an own request, and with
+ * the request it was used for.
+ */
+export function oncePairs({ row }: Operation, ours: Tenant, theirs: Tenant): Pair[] {
   const made = theirs.asked.get(row);
   if (made === undefined) throw new Error(`POST ${row.path}: nobody has asked it with an Idempotency-Key`);
   const under = (request: Request, word: string) => ({ ...request, headers: { 'idempotency-key': word } });
@@ -134,7 +137,7 @@ export function oncePairs({ row }: Operation, ours: House, theirs: House): Pair[
     theirs: under(ours.requestFor(row), made.word),
     nobodys: under(ours.requestFor(row), `${never}.own`),
   };
-  // Without an id of theirs in it, it is a request of ours.
+  // A request without ids is the same for both tenants.
   if (placesOf({ row }).length === 0) return [own];
   const very: Pair = {
     says: 'their very request under their Idempotency-Key',
@@ -142,6 +145,6 @@ export function oncePairs({ row }: Operation, ours: House, theirs: House): Pair[
     theirs: under(made.request, made.word),
     nobodys: under(made.request, `${never}.theirs`),
   };
-  // Theirs first: with ours, the word becomes one of ours; and so it does where theirs is allowed.
+  // The other tenant's request comes first: afterwards the Idempotency-Key is in use here, too.
   return ours === theirs ? [very] : [very, own];
 }

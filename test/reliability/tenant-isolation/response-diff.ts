@@ -1,18 +1,21 @@
 import type { Answer } from '../../kit/service.ts';
 
-/** What differs from one answer to the next by itself. */
+/** Headers that differ between any two responses. */
 const passing = ['date', 'x-request-id'];
 
-/** Everything that a caller can compare two answers by. */
+/** Everything that a caller can compare of two responses. */
 export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'headers' | 'text'>): string {
   const told = [...headers].filter(([name]) => !passing.includes(name)).sort();
   return JSON.stringify([status, told, text]);
 }
 
-/** What is the same in two answers to the same request, of whatever is new in each: the code, and what came of a file. */
+/**
+ * Members of a body that must have equal values in both responses: the problem code, and the counters of an
+ * import.
+ */
 const told = ['code', 'created', 'changed', 'unchanged', 'deleted'];
 
-/** An answer without what is new each time: its status, its headers by name, the names in its body, and what is told. */
+/** Structure of a response without new values: status, header names, member names, and the values of `told`. */
 export function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }
@@ -24,33 +27,33 @@ function outline(value: unknown, name: string): unknown {
   return told.includes(name) ? value : typeof value;
 }
 
-/** What is wrong with an answer by which somebody asks for what is not theirs; undefined when nothing is. */
+/** Returns what a response reveals; undefined if nothing. */
 export type Judge = (theirs: Answer, nobodys: Answer) => string | undefined;
 
 const said = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
 
-/** As for what was never issued, byte for byte. */
+/** The response must equal that for an id that was never issued, byte for byte. */
 export const hidden: Judge = (theirs, nobodys) =>
   bytesOf(theirs) === bytesOf(nobodys)
     ? undefined
     : `is answered ${said(theirs)}, and one never issued ${said(nobodys)}`;
 
-/** As if nobody had ever used it: what is answered is new, in the same form. */
+/** The response must have the same structure as for a value that was never used. */
 export const unheardOf: Judge = (theirs, nobodys) =>
   outlineOf(theirs) === outlineOf(nobodys)
     ? undefined
     : `is answered ${said(theirs)}, and one never used ${said(nobodys)}`;
 
-/** C13, C14: it belongs to another user of the account, and that is said. */
+/** C13, C14: the response is 401 not_permitted, since the record belongs to another user of the account. */
 export const refused: Judge = (theirs) =>
   theirs.status === 401 && (theirs.text === '' || theirs.json.code === 'not_permitted')
     ? undefined
     : `is answered ${said(theirs)}, not 401 not_permitted`;
 
-/** C2: what the account has in common, every user of it reads. */
+/** C2: every user of the account can read the record. */
 export const shared: Judge = (theirs) => (theirs.status === 200 ? undefined : `is answered ${said(theirs)}, not 200`);
 
-/** A mark of somebody else in what was answered, other than where it was said by the caller. */
+/** Whether a response contains the mark of another tenant. */
 export function markIn(mark: string, { headers, text }: Pick<Answer, 'headers' | 'text'>): boolean {
   return text.includes(mark) || [...headers].some(([, value]) => value.includes(mark));
 }

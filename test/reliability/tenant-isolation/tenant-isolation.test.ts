@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { key, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
 import { create, list } from '../../../src/http/routes/route.ts';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { passedOver, placesOf, sorted } from './operations.ts';
 import { ofAnother } from './ownership.ts';
 import { bytesOf, hidden, markIn, refused, unheardOf } from './response-diff.ts';
 import { changes } from './snapshot.ts';
 import { tenants } from './tenant-isolation.ts';
 
-quick(tenants);
+smokeTest(tenants);
 
 const answer = (status: number, json: unknown, headers: Record<string, string> = {}) => ({
   status,

@@ -3,53 +3,53 @@ import { judgeBy } from '../../kit/openapi.ts';
 import type { Answer, Json, Person, TestService } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import { startTarget, type Target } from '../../kit/target.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { type Caller, narrowed, strangersTo } from './callers.ts';
-import { furnishHouse, type House, send } from './fixture.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { type Caller, narrowed, unauthenticatedCallers } from './callers.ts';
+import { createTenant, send, type Tenant } from './fixture.ts';
 import { conditionPairs, idPairs, idsFor, NEVER_ISSUED, oncePairs, type Pair, wordPairs } from './id-probes.ts';
-import { bystander, seenBy, toldOf } from './list-endpoints.ts';
+import { bystander, foreignNotifications, seenBy } from './list-endpoints.ts';
 import { mountedBy, nameOf, type Operation, passedOver, placesOf, type Request, sorted } from './operations.ts';
 import { ofAnother } from './ownership.ts';
 import { openCells } from './public-endpoints.ts';
 import { hidden, markIn, refused, shared } from './response-diff.ts';
 import { changes, missing, rowsOf } from './snapshot.ts';
 
-/** Every operation, every place of it that an id can stand in, every kind of caller whose it is not. */
-export const tenants: Proof = {
+/** R10: every operation, every place for an id, every kind of caller who may not use it. */
+export const tenants: ReliabilityTest = {
   id: 'R10',
   name: 'tenants',
   title: 'C1 C2 C3 C13 every place for an id in every operation, requested by every caller who may not',
   promise: 'the response is byte for byte that for an unknown id; nothing is read, changed or delivered',
   unit: 'matrix on each database',
-  quick: 1,
-  long: 1,
-  prove,
+  smoke: 1,
+  full: 1,
+  execute,
 };
 
-async function prove({ count, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   const counts: Record<string, number> = {};
   for (let turn = 0; turn < count; turn += 1) {
-    // Begun one after the other, since each hears what is mounted meanwhile.
+    // Sequential start, since each records all routes mounted meanwhile.
     const matrices: (readonly [TestStore, Matrix])[] = [];
     for (const store of stores) matrices.push([store, await Matrix.of(store, context)]);
     await Promise.all(matrices.map(([, matrix]) => matrix.fill()));
     for (const [{ name }, matrix] of matrices) {
       broken.push(...matrix.broken.map((line) => `${name}: ${line}`));
       for (const [what, number] of matrix.counted) counts[what] = (counts[what] ?? 0) + number;
-      say(`${name}: ${matrix.counted.get('cells')} cells`);
+      log(`${name}: ${matrix.counted.get('cells')} cells`);
     }
   }
   return { counts: { ...counts, leaks: broken.length }, broken };
 }
 
-/** What does not answer within this time is a stream that was opened. */
+/** A response that does not end within this time is an event stream. */
 const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** How much further the cursors of the others are than ours: none of them is one of ours. */
+/** Additional feed entries of the other tenant, so that its cursors are unknown to ours. */
 const CURSORS_AHEAD = 40;
 
-/** What belongs to one user of an account, and not to all. */
+/** Tables whose rows belong to one user of an account. */
 const owned = ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'finalized_deliveries', 'attempts'];
 
 class Matrix {
@@ -80,20 +80,20 @@ class Matrix {
 
   async fill(): Promise<void> {
     const carillon = this.#carillon;
-    const furnish = (mark: string, more: Omit<Parameters<typeof furnishHouse>[2], 'mark'> = {}) =>
-      furnishHouse(carillon, this.#target, { mark, ...more });
+    const furnish = (mark: string, more: Omit<Parameters<typeof createTenant>[2], 'mark'> = {}) =>
+      createTenant(carillon, this.#target, { mark, ...more });
     const bystanders = [await bystander(carillon, await carillon.account('zqalone.test'), true)];
     const addMember = async (owner: Person) =>
       void bystanders.push(await bystander(carillon, await carillon.user(owner, 'member'), false));
     const theirs = await furnish('zqtheirs', { busy: CURSORS_AHEAD });
     const [ours, common] = [await furnish('zqours'), await furnish('zqcommon', { first: addMember })];
-    const strangers = await strangersTo(carillon, theirs, ours);
+    const unauthenticated = await unauthenticatedCallers(carillon, theirs, ours);
     const narrow = await narrowed(carillon, theirs);
 
     await this.#unchanged(theirs, [], () => this.#otherAccount(ours, theirs));
-    // What an account's own keys were refused, and links that were replaced, its audit log has to say.
+    // The audit log records rejected keys of the account and replaced links.
     await this.#unchanged(theirs, ['audit', 'invitations'], async () => {
-      await this.#strangers(strangers, theirs);
+      await this.#unauthenticated(unauthenticated, theirs);
       for (const operation of this.#operations.filter(({ door }) => door === '/v2')) {
         const key = operation.row.permission && narrow.get(operation.row.permission);
         if (key) await this.#narrowed(operation, { says: 'a narrowed key', headers: key.headers }, theirs);
@@ -104,11 +104,11 @@ class Matrix {
     this.#judgeWhole(theirs);
     for (const different of bystanders) this.broken.push(...(await different()));
     this.broken.push(...(await seenBy(carillon, ours, theirs.mark)));
-    this.broken.push(...(await toldOf([theirs, ours, common], this.#target.received)));
+    this.broken.push(...(await foreignNotifications([theirs, ours, common], this.#target.received)));
   }
 
-  /** With a good key and a good session of another account. */
-  async #otherAccount(ours: House, theirs: House): Promise<void> {
+  /** Calls with a valid key and session of another account. */
+  async #otherAccount(ours: Tenant, theirs: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const pairs = [
         ...idPairs(operation, ours, theirs),
@@ -117,21 +117,22 @@ class Matrix {
       ];
       for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
     }
-    // Last, since it makes something new.
+    // Last, because these requests create records.
     for (const operation of this.#operations.filter(isOnce))
       for (const pair of oncePairs(operation, ours, theirs))
         await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
   }
 
-  /** With what opens no door, or not any more. */
-  async #strangers(strangers: Readonly<Record<string, readonly Caller[]>>, theirs: House): Promise<void> {
+  /** Calls without valid credentials. */
+  async #unauthenticated(unauthenticated: Readonly<Record<string, readonly Caller[]>>, theirs: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const method = operation.method === 'HEAD' ? 'HEAD' : 'GET';
-      const callers = strangers[operation.door] ?? [];
+      const callers = unauthenticated[operation.door] ?? [];
       const wanted = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
       const request = theirs.requestFor(operation.row);
       const places = placesOf(operation);
-      // What stands in it anyway is theirs; then what was never issued, in every place at once.
+      // A normal request of the tenant; one with an id of the tenant in each place; one with unknown ids in
+      // all places.
       const asked: (readonly [string, Request])[] = [['what stands in it', request]];
       for (const place of places.filter(({ where, says }) => where !== 'path' && !says.endsWith(': [id]')))
         asked.push([place.says, place.put(request, idsFor(operation, place, theirs)[0] ?? '')]);
@@ -145,8 +146,8 @@ class Matrix {
     }
   }
 
-  /** With a key of the account that lacks the permission of the row: one answer, whatever it names. */
-  async #narrowed(operation: Operation, caller: Caller, theirs: House): Promise<void> {
+  /** Calls with a key that lacks the permission of the route: the response is the same for every id. */
+  async #narrowed(operation: Operation, caller: Caller, theirs: Tenant): Promise<void> {
     const request = theirs.requestFor(operation.row);
     const wanted = await this.#ask(operation, caller, request);
     this.#judge(operation, caller, 'nothing', refused(wanted, wanted));
@@ -157,39 +158,39 @@ class Matrix {
       }
   }
 
-  /** As a member of the account, about what is its owner's. */
-  async #otherUser(house: House): Promise<void> {
-    const member = await this.#carillon.user(house.owner, 'member');
+  /** Calls as a member, about records of the owner. */
+  async #otherUser(tenant: Tenant): Promise<void> {
+    const member = await this.#carillon.user(tenant.owner, 'member');
     const session = await this.#carillon.signIn(member);
-    const before = await this.#owned(house);
+    const before = await this.#owned(tenant);
     const as = { owner: member, session };
-    for (const operation of this.#operations) await this.#asMember(operation, as, house);
+    for (const operation of this.#operations) await this.#asMember(operation, as, tenant);
     for (const operation of this.#operations.filter(isOnce))
-      for (const pair of oncePairs(operation, house, house))
+      for (const pair of oncePairs(operation, tenant, tenant))
         await this.#pair(operation, { ...callerAt(operation, as), says: 'another user' }, pair, undefined);
-    const after = await this.#owned(house);
+    const after = await this.#owned(tenant);
     for (const line of missing(before, after)) this.broken.push(`something of the owner changed: ${line}`);
   }
 
-  async #owned({ owner }: House): Promise<Set<string>> {
+  async #owned({ owner }: Tenant): Promise<Set<string>> {
     const rows = await rowsOf(this.#carillon, owner.domain);
     return new Set([...rows].filter((line) => owned.includes(line.split(' ', 1)[0] ?? '')));
   }
 
-  async #asMember(operation: Operation, member: Pick<House, 'owner' | 'session'>, house: House): Promise<void> {
+  async #asMember(operation: Operation, member: Pick<Tenant, 'owner' | 'session'>, tenant: Tenant): Promise<void> {
     const { row, method } = operation;
     const isRead = method === 'GET' || method === 'HEAD';
     const mayNot = row.permission !== undefined && !permissionsOf('member').includes(row.permission);
     for (const place of placesOf(operation)) {
       const rule = mayNot ? 'refused' : ofAnother(row, place);
       if (rule === undefined) this.broken.push(`${nameOf(operation)}: nobody has said whose ${place.says} may be`);
-      // C2: with the permission, every user changes every record of the account; a stream of it goes on.
+      // C2: with the permission, every user may change every shared record. Streams do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;
       const judge = { hidden, refused, shared }[rule];
       const caller = { ...callerAt(operation, member), says: 'another user' };
-      const request = house.requestFor(row);
-      const [usual = '', ...others] = idsFor(operation, place, house);
-      // What is gone is not there for anybody; to name whose it is already changes nothing.
+      const request = tenant.requestFor(row);
+      const [usual = '', ...others] = idsFor(operation, place, tenant);
+      // Deleted records are hidden from all; setting the present user changes nothing.
       const ids = rule === 'shared' ? [usual] : place.says === 'user_id in the body' ? others : [usual, ...others];
       for (const id of ids) {
         const pair = {
@@ -198,13 +199,13 @@ class Matrix {
           theirs: place.put(request, id),
           nobodys: place.put(request, NEVER_ISSUED),
         };
-        await this.#pair(operation, caller, pair, rule === 'shared' ? undefined : house.mark);
+        await this.#pair(operation, caller, pair, rule === 'shared' ? undefined : tenant.mark);
       }
     }
   }
 
-  /** At the addresses that are no row. */
-  async #open(theirs: House): Promise<void> {
+  /** Calls the public routes. */
+  async #open(theirs: Tenant): Promise<void> {
     const { cells, unknown } = await openCells(this.#carillon, theirs, this.#others);
     for (const name of unknown) this.broken.push(`${name} is mounted, and the matrix has no cell for it`);
     for (const { says, judged } of cells) {
@@ -222,7 +223,7 @@ class Matrix {
   }
 
   async #ask(operation: Operation, caller: Caller, request: Request): Promise<Answer> {
-    this.#count('answers', 1);
+    this.#count('responses', 1);
     const answered = send(this.#carillon, operation, caller, request);
     if (request.headers.accept === undefined) return this.#held(operation, await answered);
     const late = Promise.withResolvers<Answer>();
@@ -231,7 +232,7 @@ class Matrix {
     return Promise.race([answered, late.promise]).finally(() => clearTimeout(giveUp));
   }
 
-  /** Every answer of the first door is as the document says. */
+  /** Checks responses of the API group against the OpenAPI document. */
   #held({ door, method, row }: Operation, answer: Answer): Answer {
     const { status, headers, json: body } = answer;
     const contentType = headers.get('content-type');
@@ -249,8 +250,8 @@ class Matrix {
     if (fault !== undefined) this.broken.push(`${nameOf(operation)}, ${says}, with ${who}: ${fault}`);
   }
 
-  /** Nothing of an account is another one after than before, and nobody of it was told anything. */
-  async #unchanged({ owner, mark }: House, but: readonly string[], work: () => Promise<void>): Promise<void> {
+  /** Checks that `work` changes no row of the account and delivers nothing to its hooks. */
+  async #unchanged({ owner, mark }: Tenant, but: readonly string[], work: () => Promise<void>): Promise<void> {
     const told = () => this.#target.received.filter(({ path }) => path.startsWith(`/${mark}-`)).length;
     const [before, toldBefore] = [await rowsOf(this.#carillon, owner.domain, but), told()];
     await work();
@@ -260,7 +261,7 @@ class Matrix {
     this.#count('rows compared', before.size);
   }
 
-  #judgeWhole(theirs: House): void {
+  #judgeWhole(theirs: Tenant): void {
     for (const row of new Set(this.#operations.map((one) => one.row)))
       for (const name of passedOver(row)) this.broken.push(`${row.method} ${row.path}: ${name} looks like an id`);
     for (const operation of this.#operations)
@@ -276,10 +277,10 @@ class Matrix {
   }
 }
 
-/** X4: the word is a key's own. */
+/** X4: Idempotency-Keys apply to POST with an API key. */
 const isOnce = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
 
-/** The owner of a house, as they come to the door of an operation. */
-function callerAt({ door }: Operation, { owner, session }: Pick<House, 'owner' | 'session'>): Caller {
+/** The owner of a tenant, with the credentials of the route group. */
+function callerAt({ door }: Operation, { owner, session }: Pick<Tenant, 'owner' | 'session'>): Caller {
   return { says: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
 }
