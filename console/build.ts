@@ -10,7 +10,8 @@ const tools = await import('vite').catch((error: unknown) => {
 if (tools !== undefined) {
   const configFile = fileURLToPath(new URL('vite.config.ts', import.meta.url));
   const built = await tools.build({ configFile, logLevel: 'warn' });
-  // Stale files are deleted after the build, not before: a server that starts during the build finds a whole console.
+  // Stale files are deleted after the build, not before: a server that starts during the build finds a whole
+  // console.
   const outputs = [built].flat().flatMap((one) => ('output' in one ? one.output : []));
   const inThisFolder = (name: string) => fileURLToPath(new URL(name, import.meta.url));
   const folder = inThisFolder('dist');

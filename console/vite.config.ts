@@ -1,14 +1,23 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
-/** Patch 1: the calendar renders events as `<article role="button">`, which ARIA forbids. A `<div>` may be a button. */
+/**
+ * Patch 1: the calendar renders events as `<article role="button">`, which ARIA forbids. A `<div>` may be a
+ * button.
+ */
 const ARTICLE = '<article><!></article>';
 
-/** Patch 2: resizing reads the snap duration of the hour grid, undefined in the month view, and throws. Use one day. */
+/**
+ * Patch 2: resizing reads the snap duration of the hour grid, undefined in the month view, and throws. Use one
+ * day.
+ */
 const SNAP_DURATION = /(\w+=\w+\?\.duration);/g;
 const ONE_DAY = '{years:0,months:0,days:1,seconds:0}';
 
-/** Turns the calendar's script, which sets a global, into a module that can be imported lazily; applies the patches. */
+/**
+ * Turns the calendar's script, which sets a global, into a module that can be imported lazily; applies the
+ * patches.
+ */
 const calendarAsModule: Plugin = {
   name: 'calendar-as-module',
   transform(code, id) {

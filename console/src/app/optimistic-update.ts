@@ -16,8 +16,8 @@ export class Overtaken<T> extends Error {
 }
 
 /**
- * Optimistic concurrency per field: sends only the changed fields, so that concurrent edits of other fields are kept.
- * Sends nothing when one of these fields no longer has the expected value.
+ * Optimistic concurrency per field: sends only the changed fields, so that concurrent edits of other fields are
+ * kept. Sends nothing when one of these fields no longer has the expected value.
  *
  * @param expected the record as displayed when the user began to edit
  * @throws Overtaken with the current record

@@ -8,10 +8,14 @@ import { client } from './client.ts';
 /** The signed-in user and their account. */
 export type Session = { readonly user: User; readonly company: Company };
 
-/** localStorage key of the signed-in user's id. All tabs share one cookie, so they must learn of each other's sign-in. */
+/**
+ * localStorage key of the signed-in user's id. All tabs share one cookie, so they must learn of each other's
+ * sign-in.
+ */
 const USER_STORAGE_KEY = 'carillon.user';
 
-// Another tab has signed in as a different user, or signed out: reload, because this tab shows the wrong user's data.
+// Another tab has signed in as a different user, or signed out: reload, because this tab shows the wrong user's
+// data.
 addEventListener('storage', ({ key, newValue }) => {
   const { value } = session;
   if (key === USER_STORAGE_KEY && value !== 'unknown' && value?.user.user_id !== (newValue ?? undefined))

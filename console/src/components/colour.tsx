@@ -1,8 +1,8 @@
 const COLOUR = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
 
 /**
- * Validates the color of a record; undefined when it is none. Records come from API clients: any other text in a style
- * attribute would be CSS injection.
+ * Validates the color of a record; undefined when it is none. Records come from API clients: any other text in
+ * a style attribute would be CSS injection.
  */
 export function colourOf(text: string): string | undefined {
   return COLOUR.test(text) && CSS.supports('color', text) ? text : undefined;

@@ -11,7 +11,10 @@ type DialogProps = {
   readonly children: ComponentChildren;
 };
 
-/** Modal dialog. Escape and a click on the backdrop close it; the focus returns to the previously focused element. */
+/**
+ * Modal dialog. Escape and a click on the backdrop close it; the focus returns to the previously focused
+ * element.
+ */
 export function Dialog({ title, onClose, isWide = false, isFirm = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();

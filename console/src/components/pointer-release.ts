@@ -23,8 +23,9 @@ addEventListener(
 );
 
 /**
- * Resolves when no pointer is pressed and the click of the last press has been dispatched. If the layout moved between
- * press and release, the pointer would be over another element, and the browser would not fire a click at all.
+ * Resolves when no pointer is pressed and the click of the last press has been dispatched. If the layout moved
+ * between press and release, the pointer would be over another element, and the browser would not fire a click
+ * at all.
  */
 export async function letGo(): Promise<void> {
   await press;

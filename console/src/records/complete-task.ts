@@ -17,8 +17,9 @@ const withSubtasks = (count: number) =>
   count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
 
 /**
- * Completes a task and its open subtasks (C33) as an optimistic update. Undo reopens the task and only the subtasks that
- * this completed. A recurring task has no Undo: the next task that the service has created would remain (C41).
+ * Completes a task and its open subtasks (C33) as an optimistic update. Undo reopens the task and only the
+ * subtasks that this completed. A recurring task has no Undo: the next task that the service has created would
+ * remain (C41).
  */
 export async function completeTask(task: Task, shows: Shows): Promise<void> {
   shows.task({ ...task, completed: '1' });

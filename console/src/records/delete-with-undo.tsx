@@ -59,8 +59,8 @@ export function useDelete<T>(
 }
 
 /**
- * Input that creates a deleted record again; the API ignores read-only fields. The creator is left out, so it becomes the
- * current user: the original one may have been deleted.
+ * Input that creates a deleted record again; the API ignores read-only fields. The creator is left out, so it
+ * becomes the current user: the original one may have been deleted.
  */
 export function inputOf<T extends WithAssignees>(record: T) {
   const { user_id: _, users = [], teams = [], ...rest } = record;

@@ -99,8 +99,8 @@ type FactFieldProps<T, C> = {
 };
 
 /**
- * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field meanwhile, it
- * shows both values instead of overwriting theirs; Enter then overwrites it.
+ * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field
+ * meanwhile, it shows both values instead of overwriting theirs; Enter then overwrites it.
  */
 export function FactField<T extends object, C extends object>(props: FactFieldProps<T, C>) {
   const { kept, record, fact, href, onChange, children } = props;

@@ -39,7 +39,10 @@ export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' 
     : 'never';
 }
 
-/** Updates entries with loaded deliveries. Unchanged entries keep their identity, so that their rows are not rendered. */
+/**
+ * Updates entries with loaded deliveries. Unchanged entries keep their identity, so that their rows are not
+ * rendered.
+ */
 export function merged(entries: readonly Entry[], found: readonly Occurrence[]): readonly Entry[] {
   const byCursor = new Map(found.map((one) => [one.cursor, one]));
   let hasChanged = false;

@@ -61,7 +61,10 @@ export class Live {
   #arrived: Entry[] = [];
   /** More entries arrived than are kept: the displayed ones are not adjacent to the new ones and will be dropped. */
   #hasGap = false;
-  /** With a hook filter the feed is only a wake-up: it has no hook filter, so the matching entries must be loaded. */
+  /**
+   * With a hook filter the feed is only a wake-up: it has no hook filter, so the matching entries must be
+   * loaded.
+   */
   #mustLoadNew = false;
   #newestCursor: string | undefined;
   #olderCursor: string | undefined;
