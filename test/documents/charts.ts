@@ -34,7 +34,7 @@ export function bars(
   const largest = Math.max(...spec.bars.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const look = colours[theme];
   const grids = spec.panels.map((_, index) => ({ left: left + index * (width + gap), width, top: 62, bottom: 34 }));
-  return drawn(
+  return renderSvg(
     { theme, title: spec.title, height },
     {
       title: [
@@ -89,7 +89,7 @@ export function lines(
   theme: ThemeName,
 ): string {
   const look = colours[theme];
-  return drawn(
+  return renderSvg(
     { theme, title: spec.title, height: 360 },
     {
       title: titleOf(spec.title, look),
@@ -142,7 +142,7 @@ export function changes(
   theme: ThemeName,
 ): string {
   const look = colours[theme];
-  return drawn(
+  return renderSvg(
     { theme, title: spec.title, height: 108 + spec.changes.length * 40 },
     {
       title: titleOf(spec.title, look),
@@ -217,7 +217,7 @@ function valueAxis({ isLogarithmic }: Axis, look: Theme) {
 }
 
 /** Renders without a browser; the same option gives the same bytes. */
-function drawn(
+function renderSvg(
   { theme, title, height }: { readonly theme: ThemeName; readonly title: string; readonly height: number },
   option: EChartsOption,
 ): string {
@@ -229,7 +229,7 @@ function drawn(
   return `${withoutCounters(svg).replace('>\n', `>\n<title>${title}</title>\n`)}\n`;
 }
 
-/** Removes styles of hovering, which an image does not need, and counters of ECharts that run through the whole process. */
+/** Removes hover styles, and ECharts' process-wide counters, which would make the output non-deterministic. */
 function withoutCounters(svg: string): string {
   return svg
     .replaceAll(/<style >.*?<\/style>\n/gs, '')

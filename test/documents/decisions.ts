@@ -5,7 +5,7 @@ const folder = new URL('../../docs/decisions/', import.meta.url);
 
 export type Decision = { readonly file: string; readonly title: string; readonly text: string };
 
-/** Every page, in order. */
+/** All decisions in order. */
 export function decisions(): readonly Decision[] {
   const files = readdirSync(folder)
     .filter((file) => /^\d{4}-.+\.md$/.test(file))

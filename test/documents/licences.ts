@@ -1,16 +1,21 @@
 import { code, derivedFrom, document, table } from './markdown.ts';
 import { type Shipped, shipped } from './shipped.ts';
 
-const says: Readonly<Record<Shipped['part'], string>> = {
+const descriptions: Readonly<Record<Shipped['part'], string>> = {
   service: 'service',
   runtime: 'Node itself, for one platform; left out of container images',
   console: 'built into the pages of the console',
 };
 
-/** What is shipped, by whom it may be used. */
+/** docs/reference/licences.md: shipped packages and their licenses. */
 export function licencesDocument(): string {
   const all = shipped();
-  const rows = all.map(({ name, version, license, part }) => [code(name), version, license ?? 'none said', says[part]]);
+  const rows = all.map(({ name, version, license, part }) => [
+    code(name),
+    version,
+    license ?? 'none said',
+    descriptions[part],
+  ]);
   return document(
     derivedFrom('package-lock.json'),
     '# Packages and their licences',

@@ -6,7 +6,7 @@ import { permissions } from '../../src/permissions.ts';
 import { problems } from '../../src/problems.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** `carillon serve`: flags, variables, defaults. */
+/** docs/reference/options.md: flags, variables and defaults of `carillon serve`. */
 export function optionsDocument(): string {
   const rows = (Object.values(options) as Option<unknown>[]).map((row) => [
     code(`--${row.flag}`),
@@ -27,7 +27,7 @@ function initialOf({ initial }: Option<unknown>): string {
   return initial === undefined || initial === '' ? 'none' : code(initial);
 }
 
-/** Everything that the audit log tells of. */
+/** docs/reference/audit.md: actions of the audit log. */
 export function auditDocument(): string {
   const rows = Object.entries(auditActions).map(([action, says]) => [code(action), says]);
   return document(
@@ -38,7 +38,7 @@ export function auditDocument(): string {
   );
 }
 
-/** Every way in which a call can fail. */
+/** docs/reference/problems.md: error codes of the API. */
 export function problemsDocument(): string {
   const rows = Object.entries(problems).map(([name, { status, title, detail }]) => [
     code(name),
@@ -56,7 +56,7 @@ export function problemsDocument(): string {
   );
 }
 
-/** What can happen, who hears of it, and where the record is. */
+/** docs/reference/kinds.md: event kinds with record URL, permission and routes. */
 export function kindsDocument(routes: readonly Route[]): string {
   const names = Object.keys(kinds) as Kind[];
   const rowsOf = (hooks: boolean) =>

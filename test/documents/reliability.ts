@@ -7,7 +7,7 @@ const number = (value: number | string) => (typeof value === 'number' ? value.to
 
 const titleOf = ({ title }: ReliabilityTest) => title.replace(/^(?:[CX]\d+ )+/, '');
 
-/** The page: what is promised, how it is tried, how often, and the result of the last full run. */
+/** docs/reliability.md: each promise with its test, number of runs and the last full result. */
 export function reliabilityDocument(): string {
   const rows = proofs.map((proof) => ({ proof, result: resultOf(proof) }));
   return document(
@@ -50,7 +50,7 @@ function missed(rows: readonly Row[]): string[] {
   return lines.length === 0 ? [] : ['## What does not hold', lines.join('\n')];
 }
 
-/** All counters of the last full runs, which are not committed as a page. */
+/** build/reliability.md, not committed: all counters of the last full runs. */
 export function reliabilityReport(): string {
   return document('# Reliability report', ...proofs.map((proof) => ({ proof, result: resultOf(proof) })).map(section));
 }

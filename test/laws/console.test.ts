@@ -113,9 +113,9 @@ test('what the console shows of lists whose pages can end early is read as whole
     [...text.matchAll(listing)].map(([call, given = '']) => ({ path, call, given, text })),
   );
   assert.ok(found.length > 5);
-  // Of a page of one record, what counts is how many there are.
+  // A page of one record is requested only for its `total_records`.
   const isOne = (given: string, text: string) =>
-    given.includes('limit: 1 ') || (given === 'of' && /const of = \{[^}]*limit: 1 \}/.test(text));
+    given.includes('limit: 1 ') || (given === 'countOnly' && /const countOnly = \{[^}]*limit: 1 \}/.test(text));
   const wrong = found.filter(({ given, text }) => !isOne(given, text)).map(({ path, call }) => `${path}: ${call}`);
   assert.deepEqual(wrong, []);
 });

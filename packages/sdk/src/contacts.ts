@@ -4,7 +4,7 @@ import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A contact, as it is read. C36. */
+/** A contact as returned by the API. C36. */
 export type Contact = {
   /** Identifier of the contact. */
   readonly contact_id: string;
@@ -32,7 +32,7 @@ export type Contact = {
   readonly user_id: string;
 };
 
-/** What a contact is created from. C36. */
+/** Input to create a contact. C36. */
 export type ContactInput = {
   /** Name of the contact. */
   readonly contact_name: string;
@@ -55,20 +55,20 @@ export type ContactInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a contact. C36. */
+/** Fields of a contact that can be changed. C36. */
 export type ContactChanges = Optional<ContactInput>;
 
-/** What a list of contacts is narrowed by; all of it must hold. C36. */
+/** Filters of the list of contacts, combined with AND. C36. */
 export type ContactFilters = Window &
   Optional<{
     /** Of this client; 0 for those of none. */
     readonly client_id: Id;
   }>;
 
-/** Contacts. C36. */
+/** Methods for contacts. C36. */
 export type Contacts = Editable<Contact, ContactChanges, ContactFilters> & Creates<Contact, ContactInput>;
 
-/** Contacts at `/contacts`. */
+/** Methods for contacts at `/contacts`. */
 export function contacts(send: Send): Contacts {
   return {
     ...editable<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),

@@ -6,11 +6,16 @@ const json = (value: object) =>
     .map(([name, one]) => `${name}: '${one}'`)
     .join(', ')} }`;
 
-const list = (path: string, sdk: string, says: string, filters: Record<string, string>): ApiCall => {
-  return { says, method: 'GET', path: `${path}?${new URLSearchParams(filters)}`, sdk: `${sdk}.list(${json(filters)})` };
+const list = (path: string, sdk: string, description: string, filters: Record<string, string>): ApiCall => {
+  return {
+    says: description,
+    method: 'GET',
+    path: `${path}?${new URLSearchParams(filters)}`,
+    sdk: `${sdk}.list(${json(filters)})`,
+  };
 };
 
-/** What the calendar asks, and what it says when somebody changes it. */
+/** API calls of the calendar: its queries, and examples of its changes. */
 export function callsFor(
   { from, to }: Days,
   { cursor, eventId, hasTasks }: { cursor: Day; eventId: string; hasTasks: boolean },

@@ -12,7 +12,7 @@ const WAYS = [
 
 type ExchangeProps = { readonly projects: readonly Project[]; readonly onClose: () => void };
 
-/** With the calendar that somebody has already: out to it, and in from it. */
+/** Dialog to subscribe to the calendar from another program, and to import .ics files. */
 export default function Exchange({ projects, onClose }: ExchangeProps) {
   const [way, setWay] = useState<(typeof WAYS)[number]['value']>('subscribe');
   const [isSecretShown, setSecretShown] = useState(false);
