@@ -85,11 +85,11 @@ export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[]
   const isExpected =
     request === null || path === '' || (request.method === 'POST' && path.startsWith(`/${slug}?round=`));
   return [
-    ...(isExpected ? [] : [`${slug}: asked for ${request?.method} ${path}`]),
+    ...(isExpected ? [] : [`${slug}: requested ${request?.method} ${path}`]),
     ...(ms <= DEADLINE_MS + BODY_TIMEOUT_MS + GRACE_MS || slug === 'hang-unread'
       ? []
       : [`${slug}: the connection was open for ${ms} ms`]),
-    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were taken`]),
+    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were read`]),
   ];
 }
 
@@ -104,7 +104,7 @@ export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly 
   return [
     ...(grown <= times * NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
     ...(resident <= times * NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
-    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
+    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB of additional resident memory`]),
   ];
 }
 
@@ -126,7 +126,7 @@ async function execute(run: Run): Promise<RunResult> {
   const visited = (visit: Visit) => {
     visits += 1;
     const behaviour = bySlug.get(visit.behaviour ?? '');
-    if (behaviour === undefined) broken.push(`nobody was asked for ${visit.request?.path}`);
+    if (behaviour === undefined) broken.push(`a connection requested ${visit.request?.path}`);
     else broken.push(...judgeVisit(behaviour, visit));
   };
   const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
@@ -149,7 +149,7 @@ async function execute(run: Run): Promise<RunResult> {
     ([seen = 0, open]) => seen >= count * all.length && open === 0,
     5 * DEADLINE_MS,
   ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
-  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
+  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers are left`);
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
   broken.push(...judgeMemory(memory, peak()));
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
@@ -161,10 +161,10 @@ async function execute(run: Run): Promise<RunResult> {
 
 /** Faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists are sorted. */
 export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
-  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target was not told'];
+  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target received nothing'];
   const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.95));
   const ms = at(lateMs, share);
-  return ms <= most ? [] : [`the healthy target was told after ${ms} ms at p${share * 100}, not ${most}`];
+  return ms <= most ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${most}`];
 }
 
 /** Quantile of sorted values, in whole milliseconds. */

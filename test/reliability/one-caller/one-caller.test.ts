@@ -23,7 +23,7 @@ const kept: Seen = {
   residentMiB: 300,
 };
 
-test('R16 honest calls that fail or are slow, events that are not delivered, and memory that grows do not pass', () => {
+test('R16 failed or slow honest calls, undelivered events and growing memory are reported', () => {
   const honest = (changed: Partial<Seen['honest']>): Seen => ({ ...kept, honest: { ...kept.honest, ...changed } });
   const wrong: Record<string, Seen> = {
     '98 % of the honest calls succeeded': honest({ byStatus: { 200: 2_920, 201: 1_000, 503: 80 } }),

@@ -68,7 +68,7 @@ export function together(all: readonly Ran[]): Ran {
 
 async function heard(child: ChildProcess): Promise<unknown> {
   const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the load generator ended with ${code}`);
+    throw new Error(`the load generator exited with ${code}`);
   });
   ended.catch(() => undefined);
   const [message] = (await Promise.race([once(child, 'message'), ended])) as [unknown];

@@ -111,8 +111,8 @@ export function heardOf(all: readonly Answered[]): Heard {
   const wrong = all.flatMap(({ byStatus, unanswered, unsent }) => [
     ...Object.entries(byStatus)
       .filter(([status]) => !['200', '201'].includes(status))
-      .map(([status, count]) => `${count} calls of the others were answered ${status}`),
-    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the others had no answer`] : []),
+      .map(([status, count]) => `${count} calls of the other accounts got ${status}`),
+    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the other accounts had no response`] : []),
   ]);
   const calls = all.reduce((sum, { times }) => sum + times.length, 0);
   return { calls, p99: p99s[p99s.length >> 1] ?? Number.NaN, wrong };
@@ -121,10 +121,10 @@ export function heardOf(all: readonly Answered[]): Heard {
 /** Violations, one per line. */
 export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
-  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the others`);
-  if (noisy.refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
+  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);
+  if (noisy.refused === 0) broken.push('no request of the noisy account was rejected');
   if (!(beside.p99 <= MAX_NOISE * alone.p99)) {
-    broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
+    broken.push(`p99 of the other accounts is ${beside.p99} ms beside a noisy account, and ${alone.p99} ms without it`);
   }
   return broken;
 }

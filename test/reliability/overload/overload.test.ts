@@ -31,23 +31,23 @@ const over = (changed: Partial<Answered>, used = 1_000): Seen => ({
   over: { asked: 4_000, processorMs: used, answered: { ...kept.over.answered, ...changed } },
 });
 
-test('R12 a service that gives in, keeps silent, loses or stays slow does not pass', () => {
+test('R12 low goodput, missing responses, lost records and slow recovery are reported', () => {
   assert.deepEqual(judge(kept), []);
   const wrong: Record<string, Seen> = {
-    '77 % of the best goes on': over({}, 1_300),
-    '59 % of the best by the clock': over({ perSecond: 590 }),
-    'nothing was refused': over({ byStatus: { 200: 500, 201: 500 } }),
-    'answered 500': over({ byStatus: { ...kept.over.answered.byStatus, 500: 1 } }),
-    '7 refusals without Retry-After': over({ withoutRetryAfter: 7 }),
-    '2 requests without an answer': over({ unanswered: 2 }),
-    'only 75 % of four times as much was asked': over({ unsent: 1_000 }),
-    'as before only after 6000 ms': { ...kept, recoveredMs: 6_000 },
+    '77 % of the peak goodput per CPU second': over({}, 1_300),
+    '59 % of the peak goodput per elapsed second': over({ perSecond: 590 }),
+    'no request was rejected': over({ byStatus: { 200: 500, 201: 500 } }),
+    'unexpected status 500': over({ byStatus: { ...kept.over.answered.byStatus, 500: 1 } }),
+    '7 rejections without Retry-After': over({ withoutRetryAfter: 7 }),
+    '2 requests without a response': over({ unanswered: 2 }),
+    'only 75 % of the intended load was sent': over({ unsent: 1_000 }),
+    'recovered only after 6000 ms': { ...kept, recoveredMs: 6_000 },
     'acknowledged and lost: /v2/events/7': { ...kept, lost: ['/v2/events/7'] },
   };
   for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
 });
 
-test('R12 who answers four times its best was not at its best: it is asked four times that, and not for ever', async () => {
+test('R12 if everything is answered, the load is raised to four times the new throughput, at most four times', async () => {
   const serviceOf = (capacity: number) => async (rate: number) => {
     const good = Math.min(rate, capacity);
     const byStatus = { 201: good, ...(rate > good && { 503: rate - good }) };
@@ -58,17 +58,17 @@ test('R12 who answers four times its best was not at its best: it is asked four 
     return [...inFull.map(({ answered }) => answered.perSecond), `${over.answered.perSecond} of ${rate}`];
   };
   assert.deepEqual(await seen(400, 400), ['400 of 1600']);
-  assert.deepEqual(await seen(700, 150), [600, '700 of 2400'], 'others had the processors when it was at its best');
-  assert.deepEqual(await seen(Number.POSITIVE_INFINITY, 1), [4, 16, 64, '256 of 256'], 'one that refuses nothing');
+  assert.deepEqual(await seen(700, 150), [600, '700 of 2400'], 'the peak was measured while others used the CPUs');
+  assert.deepEqual(await seen(Number.POSITIVE_INFINITY, 1), [4, 16, 64, '256 of 256'], 'a service that rejects nothing');
 });
 
-test('R12 what a refusal costs is what is used beyond what the rest takes at its best', () => {
+test('R12 the cost of a rejection is the CPU time beyond that of the successful requests at the peak', () => {
   const used = kept.over.processorMs + 150;
   assert.equal(costOfRefusal(kept.peak, kept.over), 0);
   assert.equal(costOfRefusal(kept.peak, { ...kept.over, processorMs: used }), 50);
 });
 
-test('R12 bare refusers refuse whatever they are asked, and cost something', async (t) => {
+test('R12 minimal servers reject every request and use CPU time', async (t) => {
   const requests = requestsOf({ headers: { key: 'k' } });
   for (const bare of ['node:http', 'socket'] as const) {
     const cost = await costOfRefusing(t, bare, { requests, connections: 8, durationMs: 500 });
@@ -76,19 +76,19 @@ test('R12 bare refusers refuse whatever they are asked, and cost something', asy
   }
 });
 
-test('R12 all is as before where everything is answered again, as soon as it was, and nothing else', () => {
+test('R12 the service has recovered when everything succeeds and latency is at most doubled', () => {
   const none = { ...answered, byStatus: {}, perSecond: 0, p50: 0 };
   assert.ok(isAsBefore(answered, answered));
   assert.ok(isAsBefore({ ...answered, p50: 2 }, answered));
   assert.ok(!isAsBefore({ ...answered, p50: 2.1 }, answered));
-  assert.ok(!isAsBefore(none, answered), 'nobody is answered');
-  assert.ok(!isAsBefore({ ...none, byStatus: { 503: 900 } }, answered), 'everybody is refused');
+  assert.ok(!isAsBefore(none, answered), 'no responses');
+  assert.ok(!isAsBefore({ ...none, byStatus: { 503: 900 } }, answered), 'only rejections');
   assert.ok(!isAsBefore({ ...answered, byStatus: { ...answered.byStatus, 503: 1 } }, answered));
   assert.ok(!isAsBefore({ ...answered, unanswered: 1 }, answered));
   assert.ok(!isAsBefore(undefined, answered));
 });
 
-test('R12 a noisy account costs the others nothing, neither answers nor time, and is noisy', () => {
+test('R12 rejected or slow calls of other accounts are reported, and so is a noisy account that is never limited', () => {
   const calls = (ms: number) => ({
     ...answered,
     byStatus: { 200: 3_000, 201: 3_000 },
@@ -102,16 +102,16 @@ test('R12 a noisy account costs the others nothing, neither answers nor time, an
     limits: '',
   });
   assert.deepEqual(judgeNoise(noise(2.4)), []);
-  assert.deepEqual(judgeNoise(noise(2.5)), ['the others wait 2.5 ms at p99 beside a noisy account, and 2 ms alone']);
+  assert.deepEqual(judgeNoise(noise(2.5)), ['p99 of the other accounts is 2.5 ms beside a noisy account, and 2 ms without it']);
   assert.deepEqual(judgeNoise({ ...noise(2), noisy: { answered: 120, refused: 0 } }), [
-    'the noisy account was not noisy: nothing of it was refused',
+    'no request of the noisy account was rejected',
   ]);
   assert.deepEqual(judgeNoise(noise(2, { byStatus: { 200: 5_700, 429: 300 } })), [
-    '300 calls of the others were answered 429',
+    '300 calls of the other accounts got 429',
   ]);
-  assert.deepEqual(judgeNoise(noise(2, { unsent: 7 })), ['7 calls of the others had no answer']);
-  assert.deepEqual(judgeNoise(noise(2, { times: [], p99: 0 })), ['only 0 calls of the others']);
+  assert.deepEqual(judgeNoise(noise(2, { unsent: 7 })), ['7 calls of the other accounts had no response']);
+  assert.deepEqual(judgeNoise(noise(2, { times: [], p99: 0 })), ['only 0 calls of the other accounts']);
   const [calm, hurt] = [calls(2), calls(3)];
-  assert.equal(heardOf([hurt, calm, calm]).p99, 2, 'one bad round of the machine is not what is shown');
+  assert.equal(heardOf([hurt, calm, calm]).p99, 2, 'the median ignores one bad round');
   assert.equal(heardOf([hurt, calm, hurt]).p99, 3);
 });

@@ -50,7 +50,7 @@ export const overload: ReliabilityTest = {
   name: 'overload',
   title: 'four times more requests than the service can answer',
   promise:
-    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, other accounts pay at most a fifth of their p99',
+    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, the p99 of other accounts rises by at most a fifth',
   unit: 'seconds of overload',
   smoke: 10,
   full: 120,
@@ -194,14 +194,14 @@ export function judge({ peak, over, recoveredMs, lost }: Seen, bounds = BOUNDS.l
   const left = goodput(over) / goodput(peak);
   const byClock = over.answered.perSecond / peak.answered.perSecond;
   const broken: string[] = [];
-  if (!(left >= bounds.used)) broken.push(`${percent(left)} of the best goes on`);
-  if (!(byClock >= bounds.clock)) broken.push(`${percent(byClock)} of the best by the clock`);
-  if (!(asksAsMuch(over) >= 0.9)) broken.push(`only ${percent(asksAsMuch(over))} of four times as much was asked`);
-  if (!byStatus[503]) broken.push('nothing was refused');
-  if (others.length > 0) broken.push(`answered ${others.join(', ')}`);
-  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} refusals without Retry-After`);
-  if (unanswered > 0) broken.push(`${unanswered} requests without an answer`);
-  if (recoveredMs > bounds.recoveryMs) broken.push(`as before only after ${recoveredMs} ms`);
+  if (!(left >= bounds.used)) broken.push(`${percent(left)} of the peak goodput per CPU second`);
+  if (!(byClock >= bounds.clock)) broken.push(`${percent(byClock)} of the peak goodput per elapsed second`);
+  if (!(asksAsMuch(over) >= 0.9)) broken.push(`only ${percent(asksAsMuch(over))} of the intended load was sent`);
+  if (!byStatus[503]) broken.push('no request was rejected');
+  if (others.length > 0) broken.push(`unexpected status ${others.join(', ')}`);
+  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} rejections without Retry-After`);
+  if (unanswered > 0) broken.push(`${unanswered} requests without a response`);
+  if (recoveredMs > bounds.recoveryMs) broken.push(`recovered only after ${recoveredMs} ms`);
   if (peak.answered.made.length === 0) broken.push('nothing was acknowledged');
   for (const address of lost.slice(0, 20)) broken.push(`acknowledged and lost: ${address}`);
   return broken;

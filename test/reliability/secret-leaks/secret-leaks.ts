@@ -8,7 +8,7 @@ export const canary: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
   title: 'every kind of secret is used and then searched for in everything that was written',
-  promise: 'no key, token or password anywhere; no whole target in a log',
+  promise: 'no key, token or password anywhere; no complete target URL in a log',
   unit: 'run on every database',
   smoke: 1,
   full: 1,

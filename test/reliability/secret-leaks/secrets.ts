@@ -35,11 +35,11 @@ export function scan(canaries: readonly Canary[], places: readonly Place[]): str
     const found = new Set(
       places.filter(({ bytes }) => formsOf(text).some((form) => bytes.includes(form))).map(({ name }) => name),
     );
-    for (const name of found) if (!standsIn.includes(name)) broken.push(`${what} stands in ${name}`);
+    for (const name of found) if (!standsIn.includes(name)) broken.push(`${what} is in ${name}`);
     for (const name of standsIn) {
       const isThere = places.some((place) => place.name === name);
       if (isThere && !found.has(name))
-        broken.push(`${what} is not found in ${name}, where it stands: the scan is blind`);
+        broken.push(`${what} is not found in ${name}, which must contain it: the scan is blind`);
     }
   }
   return broken;

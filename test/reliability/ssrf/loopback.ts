@@ -63,7 +63,7 @@ export async function deliverToLoopback(
     const target = atPort(form, ear.port);
     const outcome = await deliver(guard, target);
     if (outcome.kind !== 'failed' || outcome.cause !== 'forbidden') {
-      broken.push(`${JSON.stringify(target)} is delivered to: ${JSON.stringify(outcome)}`);
+      broken.push(`${JSON.stringify(target)} was delivered to: ${JSON.stringify(outcome)}`);
     }
   }
   const hits = ear.hits('127.0.0.1') + ear.hits('::1');
@@ -106,12 +106,12 @@ export async function rebind(
       const { kind } = await deliver(guard, `http://turning-${name}.example:${ear.port}/`);
       const good = answered.every((address) => address === '127.0.0.1');
       if (good) due += 1;
-      if ((kind === 'answered') !== good) broken.push(`a name that led to ${answered} was ${kind}`);
+      if ((kind === 'answered') !== good) broken.push(`a name that resolved to ${answered} was ${kind}`);
     }
   }
   const delivered = ear.hits('127.0.0.1');
-  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a name that had turned`);
-  if (delivered !== due) broken.push(`${delivered} of ${due} deliveries to a name that was good at its lookup`);
+  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a rebound name`);
+  if (delivered !== due) broken.push(`${delivered} of ${due} deliveries to a name that was allowed at its lookup`);
   if (lookups !== count * TURNS) broken.push(`${lookups} lookups for ${count * TURNS} attempts`);
   return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
 }

@@ -89,7 +89,7 @@ counts['rebinding names'] = turning.length;
 counts['lookups of rebinding names by the service'] = names.asked.length - asked;
 allAre(turning, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
-  if (!turning.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no name that turns was ever ${word}`);
+  if (!turning.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no rebinding name was ever ${word}`);
 }
 const hits = listeners.hits();
 counts['hits on forbidden addresses'] = hits.length;
@@ -113,7 +113,7 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
     const fault = await dial(host, portOf(form));
     if (fault === undefined) heard += 1;
     else if (isDeaf(bits(address))) deaf += 1;
-    else broken.push(`the rig itself does not reach ${host}: ${fault}`);
+    else broken.push(`the control does not reach ${host}: ${fault}`);
   }
   await eventually(
     () => everywhere.connections.length,
@@ -121,7 +121,7 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
   );
   counts['reachable addresses and ports, verified by dialing'] = heard;
   counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
-  if (everywhere.hits().length === 0) broken.push('the rig heard no hit when it made one');
+  if (everywhere.hits().length === 0) broken.push('the control noticed no hit');
   everywhere.forget();
 }
 
@@ -177,7 +177,7 @@ function redirects(): string[] {
 
 async function untilQuiet(): Promise<void> {
   const left = await stillPending(store);
-  if (left > 0) broken.push(`${left} deliveries came to no end`);
+  if (left > 0) broken.push(`${left} deliveries were not finalized`);
 }
 
 /**
@@ -188,7 +188,7 @@ function allAre(hooks: readonly number[], words: readonly string[], least: numbe
   for (const hook of hooks) {
     const had = outcomes.get(hook) ?? [];
     if (had.length < least || !had.every((word) => words.includes(word))) {
-      broken.push(`hook ${hook} was to be ${words}, and was ${had.join(', ') || 'not tried'}`);
+      broken.push(`hook ${hook} should have been ${words}, and was ${had.join(', ') || 'not attempted'}`);
     }
   }
   return hooks.reduce((sum, hook) => sum + (outcomes.get(hook)?.length ?? 0), 0);

@@ -11,12 +11,12 @@ import { corpusGuard, forbiddenForms, judgeForms, publicForms } from './url-form
 
 smokeTest(ssrf);
 
-test('R8 the corpus is as large as promised: 400 forbidden forms and 60 public ones, none of them twice', () => {
+test('R8 the corpus has at least 400 forbidden and 60 public forms, without duplicates', () => {
   assert.ok(forbiddenForms.length >= 400 && publicForms.length >= 60);
   assert.equal(new Set([...forbiddenForms, ...publicForms]).size, forbiddenForms.length + publicForms.length);
 });
 
-test('R8 the oracle knows what the registries say, and reads what kernels write', () => {
+test('R8 the oracle follows the registries and parses addresses as kernels print them', () => {
   const forbidden = [
     '0.0.0.0',
     '10.255.255.255',
@@ -51,7 +51,7 @@ test('R8 the oracle knows what the registries say, and reads what kernels write'
 
 const brokenBy = async (figure: Promise<{ broken: readonly string[] }>) => (await figure).broken.length;
 
-test('R8 a guard that overlooks a block, or an embedding, is told of', async () => {
+test('R8 a guard that overlooks a block or an embedding is reported', async () => {
   const literally = guardSays['written out'];
   const wrong = {
     'shared address space': async (text: string) => text.startsWith('100.64.') || literally(text),
@@ -75,7 +75,7 @@ const open: SsrfGuard = {
   }),
 };
 
-test('R8 a guard that lets a form through is told of, by its word and by who was hit', async () => {
+test('R8 a guard that allows a forbidden form, or rejects a public one, is reported', async () => {
   const literal = 'http://127.0.0.1/';
   const shut: SsrfGuard = { check: async () => ({ allowed: false, word: 'forbidden', address: literal }) };
   assert.equal(await brokenBy(judgeForms(open, [literal])), 1);
@@ -83,7 +83,7 @@ test('R8 a guard that lets a form through is told of, by its word and by who was
   assert.equal(await brokenBy(judgeForms(corpusGuard, [literal])), 0);
 });
 
-test('R8 a delivery to loopback is told of, and so is a name that is looked up again to be dialled', async (t) => {
+test('R8 a delivery to loopback is reported, and so is a second lookup before the connection', async (t) => {
   const { counts, broken } = await deliverToLoopback(t, ['http://127.1/', 'http://localhost:6379/'], open);
   assert.deepEqual([counts['hits on loopback'], broken.length], [2, 3]);
   const twice: Parameters<typeof rebind>[3] = (resolve) => ({
