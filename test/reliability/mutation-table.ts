@@ -44,7 +44,7 @@ async function faultIn(mutation: Mutation, copy: ReturnType<typeof copySource>):
   const { says, caughtBy } = mutation;
   const unmutated = await runTest(caughtBy, copy.folder);
   if (unmutated.red.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
-    return `${says}: ${caughtBy.name} is not green without it: ${unmutated.output.slice(-1_000)}`;
+    return `${says}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
   const { red, output } = await runMutation(mutation, copy);
-  return red.includes(caughtBy.name) ? undefined : `${says}: ${caughtBy.name} stays green: ${output.slice(-1_000)}`;
+  return red.includes(caughtBy.name) ? undefined : `${says}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;
 }

@@ -65,7 +65,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/http/fields/ids.test.ts',
       name: 'C3 what another account has cannot be named: in a path, in a body or in a filter',
     },
-    planted: { proof: 'tenants', count: 1, seenAs: /with another account: is answered 200/ },
+    planted: { proof: 'tenants', count: 1, seenAs: /with another account: got 200/ },
   },
   {
     says: 'a commit to a database file that was removed is acknowledged',
@@ -149,7 +149,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/store/sqlite/group-commit.test.ts',
       name: 'C13 C20 the news of a commit are heard before its writes are answered, and after it is durable',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /is there 0 times, acknowledged|C20 acknowledged and lost/ },
+    planted: { proof: 'simulation', count: 20, seenAs: /exists 0 times, acknowledged|C20 acknowledged and lost/ },
   },
   {
     says: 'a commit is not flushed to the disk',
@@ -225,7 +225,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/delivery/transport/attempt-paused.test.ts',
       name: 'C19 an answer that has arrived while the process was paused counts, over TCP: the deadline fires after it was read',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C19 given up before its answer was read/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /C19 timed out before its response was read/ },
   },
   {
     says: 'a retry time stored while the clock was far ahead is honored',
@@ -235,7 +235,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/clock-set.test.ts',
       name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /pending deliveries are never delivered|C20 still pending at the end/ },
   },
   {
     says: 'retention trusts a clock that has jumped ahead',

@@ -71,8 +71,8 @@ async function execute(proof: ReliabilityTest): Promise<boolean> {
     return figure.broken.length === 0;
   } catch (error) {
     const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    log(`  BROKE OFF: ${said}`);
-    store({ counts: {}, broken: [`broke off: ${said.split('\n', 1)}`] });
+    log(`  ABORTED: ${said}`);
+    store({ counts: {}, broken: [`aborted: ${said.split('\n', 1)}`] });
     return false;
   } finally {
     for (const close of endings.reverse()) await close();

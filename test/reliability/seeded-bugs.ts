@@ -32,13 +32,13 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
       const again = [proof, '--count', String(times), '--seed', String(seed)];
       if (!passingWithout.has(again.join())) {
         const { faults, output } = await runReliabilityTest(copy, again);
-        if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} does not hold without: ${output}`);
+        if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} fails without the bug: ${output}`);
         passingWithout.add(again.join());
       }
       const { faults, output } = await withMutation(mutation, copy, () => runReliabilityTest(copy, again));
       const seen = faults.find((fault) => seenAs.test(fault));
       counts['seeded bugs'] = Number(counts['seeded bugs']) + 1;
-      if (seen === undefined) broken.push(`${says}: not caught by ${again.join(' ')}: ${output.slice(-2_000)}`);
+      if (seen === undefined) broken.push(`${says}: not found by ${again.join(' ')}: ${output.slice(-2_000)}`);
       else counts.caught = Number(counts.caught) + 1;
       counts[says] = seen === undefined ? 'not caught' : `${proof}: ${shortened(seen)}`;
       log(`${says}: ${counts[says]}`);
@@ -64,7 +64,7 @@ async function runReliabilityTest(
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const faults = [...output.matchAll(/^ *BROKEN: (.*)$/gm)]
     .map(([, fault = '']) => fault)
-    .filter((fault) => !/^(\w+: )?broke off/.test(fault));
+    .filter((fault) => !/^(\w+: )?aborted/.test(fault));
   return { faults, output: output + errors };
 }
 

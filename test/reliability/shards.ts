@@ -53,7 +53,7 @@ export async function runInShards(
 
 /** The result of a shard that threw. */
 export function abortedPart(error: unknown): PartialResult {
-  return { counts: {}, broken: [`broke off: ${error instanceof Error ? error.stack : error}`.replaceAll('\n', ' ')] };
+  return { counts: {}, broken: [`aborted: ${error instanceof Error ? error.stack : error}`.replaceAll('\n', ' ')] };
 }
 
 /** Waits for all, also if one fails: no work continues in the background after a failure. */

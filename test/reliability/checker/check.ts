@@ -75,7 +75,7 @@ function lost({ calls, database }: History): string[] {
     .map(({ kind, record }) => `${kind} ${record}`);
   return [
     ...missing,
-    ...again.map((record) => `${record}, which another one has`),
+    ...again.map((record) => `${record}, which was issued twice`),
     ...acknowledgedDeletions
       .filter((record) => database.records.has(record) || !ended.has(record))
       .map((record) => `the deletion of ${record}`),
@@ -210,9 +210,9 @@ function unexplainedDuplicates(history: History): string[] {
 function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arrival): string {
   const since = crashes.filter(({ at }) => earlier.at <= at && at <= later.at);
   const died = since.map(
-    ({ at, pending }) => `${at} ${pending.has(earlier.deliveryId) ? 'and left it pending' : 'and did not'}`,
+    ({ at, pending }) => `${at} ${pending.has(earlier.deliveryId) ? 'left it pending' : 'did not'}`,
   );
-  return `${later.path} ${later.deliveryId} at ${later.at}, answered ${later.answer}; before from ${earlier.at} to ${earlier.answeredAt}, answered ${earlier.answer}; died since: ${died.join(', ') || 'nothing'}`;
+  return `${later.path} ${later.deliveryId} at ${later.at}, response ${later.answer}; before from ${earlier.at} to ${earlier.answeredAt}, response ${earlier.answer}; crashes since: ${died.join(', ') || 'nothing'}`;
 }
 
 /** X1, X3: a requested test or redelivery is sent if its hook stays live. */

@@ -48,13 +48,13 @@ export function checkDuplicates(
         unwritten += 1;
         if (killedAt - answeredAt > LATE_COMMIT_MS) unwrittenLate += 1;
         if (killedAt > writtenBy({ settlesWithinMs: MAX_COMMIT_DELAY_MS, pauses }, one))
-          broken.push(`answered long before, and not written down: ${one.deliveryId}`);
+          broken.push(`answered long before, and not committed: ${one.deliveryId}`);
       } else continue;
       byHook.set(one.path, (byHook.get(one.path) ?? new Set()).add(one.deliveryId));
     }
     for (const [path, all] of byHook) {
       if (all.size > MAX_DUPLICATES)
-        broken.push(`more than can be in flight or not written down: ${path}, ${all.size}`);
+        broken.push(`more than can be in flight or uncommitted: ${path}, ${all.size}`);
     }
   }
   const byDelivery = Map.groupBy(
@@ -64,8 +64,8 @@ export function checkDuplicates(
   const again = [...byDelivery.values()].reduce((sum, all) => sum + all.length - 1, 0);
   const givenUp = arrivals.filter((one) => isGivenUp(pauses, one)).length;
   if (again > inFlight + unwritten + givenUp) {
-    const may = `${inFlight + unwritten} were in flight or not written down, and ${givenUp} given up after a pause`;
-    broken.push(`${again} were told twice; ${may}`);
+    const may = `${inFlight + unwritten} were in flight or uncommitted, and ${givenUp} timed out after a pause`;
+    broken.push(`${again} duplicates; ${may}`);
   }
   return { again, inFlight, unwritten, unwrittenLate, givenUp, broken: broken.map((line) => `C20 ${line}`) };
 }

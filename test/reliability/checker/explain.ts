@@ -28,7 +28,7 @@ export function unexplained(history: History): string[] {
     ...twice.map(([what]) => `${what} occurred twice`),
     ...known
       .filter((one) => (isEnd(one.kind) ? !deleted.has(one.record) : causeOf(one) === undefined))
-      .map(({ kind, record }) => `${kind} ${record} occurred, and nobody asked for it`),
+      .map(({ kind, record }) => `${kind} ${record} occurred, and nobody requested it`),
   ];
 }
 
@@ -42,8 +42,8 @@ function strayRecords({ calls, database }: History): string[] {
   const found: string[] = [];
   for (const [record, word] of database.records) {
     const call = answered.get(record) ?? unanswered.get(word)?.pop();
-    if (call === undefined || !isOfKind(record, call)) found.push(`${record} ${word}, which nobody asked for`);
-    else if (call.word !== word) found.push(`${record} says ${word}, and was to say ${call.word}`);
+    if (call === undefined || !isOfKind(record, call)) found.push(`${record} ${word}, which nobody requested`);
+    else if (call.word !== word) found.push(`${record} has the word ${word}, and should have ${call.word}`);
   }
   return found;
 }
@@ -67,8 +67,8 @@ export function hookDifferences({ calls, database }: History): string[] {
     const requests = requested.get(path) ?? [];
     const acknowledged = requests.filter(({ answeredAt }) => answeredAt !== undefined).length;
     if (hooks.length > requests.length)
-      found.push(`${path} is there ${hooks.length} times, asked for ${requests.length}`);
-    if (hooks.length < acknowledged) found.push(`${path} is there ${hooks.length} times, acknowledged ${acknowledged}`);
+      found.push(`${path} exists ${hooks.length} times, requested ${requests.length}`);
+    if (hooks.length < acknowledged) found.push(`${path} exists ${hooks.length} times, acknowledged ${acknowledged}`);
     for (const hook of hooks) {
       if (requests.length > 0 && !requests.some(({ kind, userId }) => kind === hook.kind && userId === hook.userId)) {
         found.push(`${path} is of ${hook.kind} and of ${hook.userId}`);
@@ -88,11 +88,11 @@ function endDifferences(calls: History['calls'], { path, endedReason }: StoredHo
   // An end that was answered before the last acknowledged restore was requested is undone by it.
   const isUnexplained = (withUser: boolean) =>
     !ends.some(({ answeredAt = never, ...end }) => (end.withUser === true) === withUser && answeredAt >= lastRestored);
-  if (endedReason === 'deleted' && isUnexplained(false)) return [`${path} is deleted, and nobody asked for that`];
-  if (endedReason === 'user_deleted' && isUnexplained(true)) return [`${path} is deleted with its user, who is not`];
+  if (endedReason === 'deleted' && isUnexplained(false)) return [`${path} is deleted, and nobody requested that`];
+  if (endedReason === 'user_deleted' && isUnexplained(true)) return [`${path} is deleted with its user, who still exists`];
   if (endedReason !== null) return [];
   const ended = ends.filter(({ answeredAt }) => answeredAt !== undefined);
   return ended
     .filter(({ askedAt }) => !restores.some(({ answeredAt = never }) => answeredAt >= askedAt))
-    .map(({ askedAt }) => `${path} lives, and its end was asked for at ${askedAt} and acknowledged`);
+    .map(({ askedAt }) => `${path} is live, and its end was requested at ${askedAt} and acknowledged`);
 }

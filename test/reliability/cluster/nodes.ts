@@ -210,9 +210,9 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
   );
   const broken = [
     ...faults.map(formatFault),
-    ...late.map((one) => `C20 begun by a node whose lane it was no more: ${one.path} ${one.deliveryId}`),
-    ...observers.tally.others.map((one) => `C20 a client was answered ${one}`),
-    ...(tookMs.length === kept.length ? [] : [`C20 ${kept.length - tookMs.length} lanes were not taken up`]),
+    ...late.map((one) => `C20 started by a node without the lease: ${one.path} ${one.deliveryId}`),
+    ...observers.tally.others.map((one) => `C20 a client got ${one}`),
+    ...(tookMs.length === kept.length ? [] : [`C20 ${kept.length - tookMs.length} hook queues were not taken over`]),
   ];
   const { acknowledged, unanswered } = observers.tally;
   const counts = {
@@ -272,9 +272,9 @@ const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
 function formatTakeover(loss: Loss, tookMs: readonly number[]): string {
-  if (LOSSES[loss].limitMs === undefined) return 'its lanes stayed its own';
-  if (tookMs.length === 0) return 'every lane waited after a failure';
-  return `lanes taken up after ${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
+  if (LOSSES[loss].limitMs === undefined) return 'its hook queues were kept';
+  if (tookMs.length === 0) return 'every hook was in backoff';
+  return `hook queues taken over after ${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
 }
 
 function summarize(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string, string> {
@@ -296,6 +296,6 @@ export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isMachineE
     );
     const { limitMs: exclusiveMs = 0 } = LOSSES[loss];
     const limitMs = isMachineExclusive ? exclusiveMs : Math.max(exclusiveMs, LIMIT_SHARED_MACHINE_MS);
-    return p99 <= limitMs ? [] : [`C20 ${loss}: lanes waited for ${p99} ms at p99`];
+    return p99 <= limitMs ? [] : [`C20 ${loss}: takeover took ${p99} ms at p99`];
   });
 }

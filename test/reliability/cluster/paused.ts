@@ -62,7 +62,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: Pau
   pair.calls.push(...observers.calls);
   const broken = [
     ...faults.map(formatFault),
-    ...observers.tally.others.map((one) => `C20 a client was answered ${one}`),
+    ...observers.tally.others.map((one) => `C20 a client got ${one}`),
   ];
   const { acknowledged, unanswered } = observers.tally;
   const counts = {

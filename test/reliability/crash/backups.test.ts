@@ -20,7 +20,7 @@ const made = (id: number, askedAt: number): Call => ({
 const fact = (kind: string, id: number) => ({ kind, userId: '1', record: at(id) });
 const records = new Map([[at(1), 'w1']]);
 
-test('a record without its occurrence, an occurrence without its record, and what was deleted and is there are named', () => {
+test('a record without its occurrence, an occurrence without its record, and a deleted record are reported', () => {
   assert.deepEqual(inconsistencies({ records, occurrences: [fact('new_event', 1)] }), []);
   assert.deepEqual(
     inconsistencies({ records: new Map(), occurrences: [fact('new_event', 1), fact('deleted_event', 1)] }),
@@ -31,7 +31,7 @@ test('a record without its occurrence, an occurrence without its record, and wha
   assert.equal(inconsistencies({ records, occurrences: [fact('new_event', 1), fact('deleted_event', 1)] }).length, 1);
 });
 
-test('what was acknowledged before a backup is in it, and what was asked for after it is not', () => {
+test('a backup contains what was acknowledged before it, and nothing that was requested after it', () => {
   const times = { beganAt: 100, endedAt: 200 };
   assert.deepEqual(missingOrUnexpected({ records }, [made(1, 10), made(2, 99.5), made(3, 150)], times), []);
   assert.equal(missingOrUnexpected({ records }, [made(1, 10), made(2, 20)], times).length, 1);

@@ -123,10 +123,10 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
   const broken = [
     ...failed,
     ...faults.map(formatFault),
-    ...tally.others.map((one) => `C20 a client was answered ${one}`),
+    ...tally.others.map((one) => `C20 a client got ${one}`),
     ...(code === 0 && tally.unanswered.length + tally.refused === 0
       ? []
-      : [`C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests not answered, beside a backup`]),
+      : [`C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests without a response, during a backup`]),
   ];
   const counts: Record<string, number> = {
     'backups restored': 0,
@@ -181,14 +181,14 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   const heardBefore = observers.arrivals.length;
   const service = await startProcess({ CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED });
   atEnd(context, () => service.process.kill('SIGKILL'));
-  if (service.key !== undefined) broken.push('an account was made anew');
+  if (service.key !== undefined) broken.push('a new account was created');
   await untilDelivered(address);
   const heard = observers.arrivals.slice(heardBefore).filter(({ answer }) => answer === 200);
   const told = new Set(heard.map(({ deliveryId }) => deliveryId));
   const undelivered = pending.filter((deliveryId) => !told.has(deliveryId));
-  broken.push(...undelivered.map((deliveryId) => `C20 pending in the backup and not told: ${deliveryId}`));
+  broken.push(...undelivered.map((deliveryId) => `C20 pending in the backup and not delivered: ${deliveryId}`));
   const unexpected = [...told].filter((deliveryId) => !pending.includes(deliveryId));
-  broken.push(...unexpected.map((deliveryId) => `C20 told and not pending in the backup: ${deliveryId}`));
+  broken.push(...unexpected.map((deliveryId) => `C20 delivered and not pending in the backup: ${deliveryId}`));
   const endpoint = { baseUrl: service.baseUrl, headers };
   // X2: the feed is empty after a restore, since positions from before are not issued again.
   const empty = await feedAt(endpoint);
@@ -197,10 +197,10 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
     feedAt(endpoint, `?after=${cursor}`),
     feedAt(endpoint, `?after=${empty.next}`),
   ]);
-  if (empty.data.length > 0) broken.push(`X2 the feed shows ${empty.data.length} entries from before the restore`);
-  if (old.status !== 410) broken.push(`X2 a cursor from before the restore is answered ${old.status}`);
+  if (empty.data.length > 0) broken.push(`X2 the feed contains ${empty.data.length} entries from before the restore`);
+  if (old.status !== 410) broken.push(`X2 a cursor from before the restore got ${old.status}`);
   if (since.data.length !== 1)
-    broken.push(`X2 the feed has ${since.data.length} entries of what was made since, not one`);
+    broken.push(`X2 the feed has ${since.data.length} entries since the restore, not one`);
   const code = await service.stop('SIGTERM');
   if (code !== 0) broken.push(`exit code ${code}`);
   const counts = {
@@ -237,10 +237,10 @@ async function createAfterRestore({
   await untilDelivered(address);
   const told = observers.arrivals.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
   const broken: string[] = [];
-  if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id that was given out before: ${eventId}`);
-  if (told.length === 0) broken.push(`C20 made after the restore and not told: ${eventId}`);
+  if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id was issued twice: ${eventId}`);
+  if (told.length === 0) broken.push(`C20 created after the restore and not delivered: ${eventId}`);
   if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries))
-    broken.push('C5 a Webhook-Id for the second time');
+    broken.push('C5 a Webhook-Id was issued twice');
   issued.push(Number(eventId));
   return broken;
 }

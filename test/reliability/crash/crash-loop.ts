@@ -140,11 +140,11 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
         await work();
         faults.push(...(await finish()));
       } catch (error) {
-        broken.push(`broke off: ${error}`);
+        broken.push(`aborted: ${error}`);
       }
       broken.push(...faults.map(formatFault), ...integrityFaults.map((line) => `the database: ${line}`));
       broken.push(...checkDuplicates(observers.arrivals, crashes).broken);
-      broken.push(...observers.tally.others.map((one) => `a client was answered ${one}`));
+      broken.push(...observers.tally.others.map((one) => `a client got ${one}`));
       return { counts: counted(faults, observers, { failedStarts, integrityFaults }), broken };
     },
   };

@@ -216,9 +216,9 @@ async function compare(fixture: Fixture, ends: Interruptions, counts: Counts): P
   const { acknowledged, unanswered, refused, others } = observers.tally;
   const broken = [
     ...faults.map(formatFault),
-    ...removed.map(({ path, endedReason }) => `C19 a hook is removed: ${path} ${endedReason}`),
+    ...removed.map(({ path, endedReason }) => `C19 a hook has ended: ${path} ${endedReason}`),
     ...duplicates.broken,
-    ...others.map((one) => `C20 a client was answered ${one}`),
+    ...others.map((one) => `C20 a client got ${one}`),
     ...(exitCode === 0 ? [] : [`exit code ${exitCode} after SIGTERM`]),
   ];
   const found = {

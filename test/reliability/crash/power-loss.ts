@@ -51,7 +51,7 @@ async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
       random,
     );
     counts[`${name}: acknowledged and lost in the control run, ${withoutFlush[name]}`] = lost;
-    if (lost === 0) broken.push(`${name}: ${withoutFlush[name]} loses nothing, so that nothing is shown`);
+    if (lost === 0) broken.push(`${name}: ${withoutFlush[name]} loses nothing, so the run proves nothing`);
   }
   counts['what a power cut loses'] =
     'all that ext4 had in memory, files and journal; nothing that a drive has in a cache of its own';

@@ -117,10 +117,10 @@ export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'n
   return [
     ...unanswered.map(
       ({ why, onReusedConnection }) =>
-        `C20 a request was taken and not answered: ${why}${onReusedConnection ? ', on a kept connection' : ''}`,
+        `C20 an accepted request got no response: ${why}${onReusedConnection ? ', on a kept-alive connection' : ''}`,
     ),
-    ...(refused === 0 ? [] : [`C20 ${refused} requests were answered 503`]),
-    ...others.map((one) => `C20 a client was answered ${one}`),
+    ...(refused === 0 ? [] : [`C20 ${refused} requests got 503`]),
+    ...others.map((one) => `C20 a client got ${one}`),
   ];
 }
 

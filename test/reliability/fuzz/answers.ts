@@ -69,7 +69,7 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
       taken += 1;
       if (draft.faults.length === 0) count2xx(draft);
     } catch (error) {
-      const died = child.exitCode === null ? '' : `; the service ended with ${child.exitCode}`;
+      const died = child.exitCode === null ? '' : `; the service exited with ${child.exitCode}`;
       broken.push(`${error instanceof Error ? error.message : error}${died}\n${shown(bytes)}`);
     }
   }
@@ -122,11 +122,11 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   for (const [name, { good, taken }] of tally) {
     // Lower bound with a tolerance of three standard deviations, at least one request.
     const least = Math.max(1, good * FLOOR - 3 * Math.sqrt(good * FLOOR));
-    if (good >= 20 && taken < least) broken.push(`${name} took ${taken} of ${good} good requests`);
+    if (good >= 20 && taken < least) broken.push(`${name} accepted ${taken} of ${good} valid requests`);
   }
-  if (child.exitCode !== null) broken.push(`the service ended with ${child.exitCode}`);
+  if (child.exitCode !== null) broken.push(`the service exited with ${child.exitCode}`);
   const ended = await service.stop('SIGTERM');
-  if (ended !== 0) broken.push(`the service ended with ${ended}: ${logged.text.slice(-2_000)}`);
+  if (ended !== 0) broken.push(`the service exited with ${ended}: ${logged.text.slice(-2_000)}`);
   for (const line of logged.text.split('\n')) {
     if (line.includes('"level":50') || line.includes('"level":60')) broken.push(`it logged ${line}`);
   }

@@ -64,7 +64,7 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
   return { status, headers: new Map(Object.entries({ 'content-type': type, ...headers })), body: Buffer.from(text) };
 }
 
-test('R11 an answer as the document has it is in order, and every other is named', () => {
+test('R11 a response that the document describes is accepted, and every other is reported', () => {
   const wrong = (faults: string, ...answer: Parameters<typeof reply>) => {
     assert.match(judge(draft(), reply(...answer)) ?? 'in order', new RegExp(faults));
   };
@@ -89,7 +89,7 @@ test('R11 an answer as the document has it is in order, and every other is named
   wrong('tells too much', 400, { ...named, code: 'SQLITE_CONSTRAINT: constraint failed' });
 });
 
-test('R11 what should not have been taken, and what leads elsewhere, is named', () => {
+test('R11 an accepted request that is invalid, and a response of an unknown operation, are reported', () => {
   const ok = reply(200, { id: '1' });
   assert.match(judge(draft({ fields: [['tone', '7']] }), ok) ?? '', /it was taken/);
   assert.match(judge(draft({ faults: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
@@ -100,12 +100,12 @@ test('R11 what should not have been taken, and what leads elsewhere, is named', 
   assert.equal(head(200), undefined);
 });
 
-test('R11 a case of the corpus that is answered more often, otherwise or without an end is named', () => {
+test('R11 additional, wrong and unterminated responses to a malformed request are reported', () => {
   const one = { what: 'x', bytes: '', statuses: [400] };
   const text = 'HTTP/1.1 400 x\r\ncontent-type: application/problem+json\r\n\r\n';
   assert.equal(faultIn(one, { text, statuses: [400], closed: true }), undefined);
   assert.equal(faultIn(one, { text, statuses: [400, 200], closed: true }), '400,200 instead of 400');
   assert.equal(faultIn(one, { text, statuses: [], closed: true }), 'nothing instead of 400');
-  assert.equal(faultIn(one, { text, statuses: [400], closed: false }), 'the connection goes on');
+  assert.equal(faultIn(one, { text, statuses: [400], closed: false }), 'the connection stays open');
   assert.match(faultIn(one, { text: 'HTTP/1.1 400 x\r\n\r\n', statuses: [400], closed: true }) ?? '', /no problem/);
 });

@@ -53,7 +53,7 @@ async function corpora(store: TestStore, { context, seed }: Run): Promise<Part &
       'requests with injection texts': injected.requests,
       'texts read back unchanged': injected.written,
     },
-    broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service ended with ${ended}`])],
+    broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service exited with ${ended}`])],
   };
 }
 

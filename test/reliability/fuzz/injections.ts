@@ -52,7 +52,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
       headers: { ...fixture.caller, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    for (const [name] of answer.headers) if (!HEADERS.test(name)) broken.push(`${method} ${path}: the header ${name}`);
+    for (const [name] of answer.headers) if (!HEADERS.test(name)) broken.push(`${method} ${path}: unexpected header ${name}`);
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, json: JSON.parse(text) as Json };
   }
@@ -79,7 +79,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
       const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
       if (shown !== wanted || read !== wanted)
         broken.push(
-          `${operation.name}: ${name} was ${JSON.stringify(wanted)}, and reads ${JSON.stringify([shown, read])}`,
+          `${operation.name}: ${name} was written as ${JSON.stringify(wanted)}, and reads ${JSON.stringify([shown, read])}`,
         );
     }
   }
@@ -107,7 +107,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
 
   await filtersReadThemAsThemselves(ask, broken);
   await theCalendarHoldsNothingElse(ask, broken);
-  for (const line of changes(before, await ofBystander())) broken.push(`another account's rows have changed: ${line}`);
+  for (const line of changes(before, await ofBystander())) broken.push(`a row of another account changed: ${line}`);
   const environment = {
     CARILLON_SERVICE: baseUrl,
     CARILLON_KEY: fixture.caller.key ?? '',
@@ -130,7 +130,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   }
   for (const line of logged().split('\n').slice(1, -1)) {
     if (CONTROL.test(line) || !isObject(line) || line.includes('"event":"forged"'))
-      broken.push(`the log holds the line ${JSON.stringify(line)}`);
+      broken.push(`the log contains the line ${JSON.stringify(line)}`);
   }
   return { written, requests, broken };
 }
@@ -167,12 +167,12 @@ async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<
   const names = entries.map((entry) => String(entry.getFirstPropertyValue('summary')));
   for (const { event_name } of events) {
     if (!names.some((one) => withoutControls(one) === withoutControls(String(event_name))))
-      broken.push(`the calendar does not have ${JSON.stringify(event_name)}`);
+      broken.push(`the calendar lacks ${JSON.stringify(event_name)}`);
   }
   const strange = text
     .split('\r\n')
     .find((line) => /^(ATTACH|SUMMARY:forged|set-cookie)/i.test(line) || /[\r\n]/.test(line));
-  if (strange !== undefined) broken.push(`the calendar holds the line ${JSON.stringify(strange)}`);
+  if (strange !== undefined) broken.push(`the calendar contains the line ${JSON.stringify(strange)}`);
   const extra = entries.length - events.length;
   // Due tasks are entries, too.
   if (extra < 0 || text.split('BEGIN:VEVENT\r\n').length - 1 !== entries.length)

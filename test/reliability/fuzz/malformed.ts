@@ -41,9 +41,9 @@ export async function sendMalformed(
   await Promise.all(Array.from({ length: CONCURRENCY }, queue));
   const now = await ask('GET', `/v2/clients/${id}`);
   if (now.status !== 200 || now.json.data.client_name !== 'Kept')
-    broken.push('a request that was hidden in another was done');
+    broken.push('a smuggled request was executed');
   const [more, taken] = [(await made()) - before, cases.filter(({ statuses }) => statuses.includes(201)).length];
-  if (more !== taken) broken.push(`${more} clients were made by ${taken} requests`);
+  if (more !== taken) broken.push(`${more} clients were created by ${taken} requests`);
   return { sent: cases.length, broken };
 }
 
@@ -51,7 +51,7 @@ export async function sendMalformed(
 export function faultIn({ statuses }: Case, { text, closed, ...answered }: Conversation): string | undefined {
   if (answered.statuses.join() !== statuses.join())
     return `${answered.statuses.join() || 'nothing'} instead of ${statuses.join()}`;
-  if (!closed) return 'the connection goes on';
+  if (!closed) return 'the connection stays open';
   if (statuses[0] !== 400 || statuses.length > 1) return undefined;
   return /\r\ncontent-type: application\/problem\+json/i.test(text) ? undefined : `no problem: ${text}`;
 }

@@ -7,7 +7,7 @@ import { eventually } from '../../kit/eventually.ts';
 import type { Person } from '../../kit/service.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type Healthy, startHealthy } from './healthy.ts';
-import { type Held, held, timers, watchPeak, watchSockets } from './held.ts';
+import { type MemoryUse, memoryInUse, timers, watchPeak, watchSockets } from './held.ts';
 import { type Hostile, startHostile, type Visit } from './receivers.ts';
 
 /** Long enough for a busy machine to start all attempts in time, although they start together. */
@@ -18,15 +18,15 @@ const BODY_TIMEOUT_MS = 1_000;
  * Maximum delay of the healthy target at p95, or 10 times its delay without hostile targets, whichever is
  * longer. In a single round all attempts start together, so the median counts.
  */
-const AT_ONCE_MS = 250;
+const MAX_HEALTHY_MS = 250;
 const TIMES_SLOWER = 10;
 /**
  * A notification that has not arrived by now counts as lost. All attempts start together, which takes a while
  * on a slow machine.
  */
-const NEVER_MS = 40_000;
+const ARRIVAL_TIMEOUT_MS = 40_000;
 /** Notifications to the healthy target before the hostile ones: they warm up the code. */
-const CALM = 30;
+const CALM_NOTIFICATIONS = 30;
 /** Tolerated growth of memory: compiled code, pools, caches. */
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
@@ -41,7 +41,7 @@ const MAX_RESIDENT_MIB = 256;
  * Rounds before memory is measured, for compiled code and pools. Shorter runs include the warm-up, so the
  * tolerance is tripled.
  */
-const WARM_UP = 3;
+const WARM_UP_ROUNDS = 3;
 const TIMES_NOISIER = 3;
 
 /** Rounds of the smoke run. */
@@ -65,7 +65,7 @@ export type Attempted = { readonly outcome: string; readonly result: string; rea
 const RESULTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
 
 /** Faults of one attempt at a behavior. */
-export function judge(behaviour: Behaviour, attempted: Attempted): readonly string[] {
+export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readonly string[] {
   const { outcome, result, ms } = attempted;
   const due = RESULTS[outcomeOf(behaviour)];
   return [
@@ -79,32 +79,32 @@ export function judge(behaviour: Behaviour, attempted: Attempted): readonly stri
  * Faults of a connection, as the receiver saw it. After a response in time the service reads the body for one
  * more second. A receiver that never reads notices the end late.
  */
-export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
+export function checkVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
   const { request, ms, bytesWritten } = visit;
   const path = request?.path ?? '';
   const isExpected =
     request === null || path === '' || (request.method === 'POST' && path.startsWith(`/${slug}?round=`));
   return [
-    ...(isExpected ? [] : [`${slug}: asked for ${request?.method} ${path}`]),
+    ...(isExpected ? [] : [`${slug}: requested ${request?.method} ${path}`]),
     ...(ms <= DEADLINE_MS + BODY_TIMEOUT_MS + GRACE_MS || slug === 'hang-unread'
       ? []
       : [`${slug}: the connection was open for ${ms} ms`]),
-    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were taken`]),
+    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were read`]),
   ];
 }
 
 /** Faults of the memory measured at the end of each round, in order. */
-export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly string[] {
-  const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 2)], rounds.at(-1)];
+export function checkMemory(rounds: readonly MemoryUse[], peakMiB: number): readonly string[] {
+  const [first, last] = [rounds[Math.min(WARM_UP_ROUNDS, rounds.length - 2)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
   const above = peakMiB - (rounds[0]?.residentMiB ?? 0);
-  const times = rounds.length > WARM_UP + 1 ? 1 : TIMES_NOISIER;
+  const times = rounds.length > WARM_UP_ROUNDS + 1 ? 1 : TIMES_NOISIER;
   const grown = last.liveMiB - first.liveMiB;
   const resident = last.residentMiB - first.residentMiB;
   return [
     ...(grown <= times * NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
     ...(resident <= times * NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
-    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
+    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB of additional resident memory`]),
   ];
 }
 
@@ -115,7 +115,7 @@ type Fixture = {
   readonly healthy: Healthy;
   /** Milliseconds from request to arrival at the healthy target, before and during the rounds. */
   readonly calmMs: readonly number[];
-  readonly lateMs: number[];
+  readonly busyMs: number[];
 };
 
 async function execute(run: Run): Promise<RunResult> {
@@ -123,25 +123,25 @@ async function execute(run: Run): Promise<RunResult> {
   const broken: string[] = [];
   const bySlug = new Map<string, Hostile>();
   let visits = 0;
-  const visited = (visit: Visit) => {
+  const onVisit = (visit: Visit) => {
     visits += 1;
     const behaviour = bySlug.get(visit.behaviour ?? '');
-    if (behaviour === undefined) broken.push(`nobody was asked for ${visit.request?.path}`);
-    else broken.push(...judgeVisit(behaviour, visit));
+    if (behaviour === undefined) broken.push(`a connection requested ${visit.request?.path}`);
+    else broken.push(...checkVisit(behaviour, visit));
   };
-  const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
+  const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, onVisit });
   for (const one of all) bySlug.set(one.slug, one);
-  trust(run, certificate);
+  trustCertificate(run, certificate);
   const fixtures = await Promise.all(run.stores.slice(0, count).map((store) => setUp(run, store, all)));
   const openSockets = watchSockets(context, new Set(all.map(({ port }) => port)));
   const peak = watchPeak(context);
   const timersBefore = timers();
-  const memory: Held[] = [held()];
+  const memory: MemoryUse[] = [memoryInUse()];
   for (let round = 0; round < count; round += 1) {
     const fixture = fixtures[round % fixtures.length];
     if (fixture === undefined) throw new Error('there is no database to run on');
     broken.push(...(await playRound(fixture, round)));
-    memory.push(held());
+    memory.push(memoryInUse());
     if (round % 10 === 9) log(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
   }
   await eventually(
@@ -149,50 +149,50 @@ async function execute(run: Run): Promise<RunResult> {
     ([seen = 0, open]) => seen >= count * all.length && open === 0,
     5 * DEADLINE_MS,
   ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
-  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
+  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers are left`);
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
-  broken.push(...judgeMemory(memory, peak()));
+  broken.push(...checkMemory(memory, peak()));
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
-  const lateMs = sorted(fixtures.flatMap((fixture) => fixture.lateMs));
+  const lateMs = sorted(fixtures.flatMap((fixture) => fixture.busyMs));
   const calmMs = sorted(fixtures.flatMap((fixture) => fixture.calmMs));
-  broken.push(...judgeHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
-  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), calmMs, lateMs) }, broken };
+  broken.push(...checkHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
+  return { counts: { ...countsOf(all, count, visits), ...measurements(memory, peak(), calmMs, lateMs) }, broken };
 }
 
 /** Faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists are sorted. */
-export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
-  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target was not told'];
-  const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.95));
-  const ms = at(lateMs, share);
-  return ms <= most ? [] : [`the healthy target was told after ${ms} ms at p${share * 100}, not ${most}`];
+export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
+  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target received nothing'];
+  const most = Math.max(MAX_HEALTHY_MS, TIMES_SLOWER * quantile(calmMs, 0.95));
+  const ms = quantile(lateMs, share);
+  return ms <= most ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${most}`];
 }
 
 /** Quantile of sorted values, in whole milliseconds. */
-const at = (sorted: readonly number[], share: number): number =>
+const quantile = (sorted: readonly number[], share: number): number =>
   Math.round(sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.POSITIVE_INFINITY);
 
 function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
   return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
 }
 
-function figures(memory: readonly Held[], peakMiB: number, calmMs: readonly number[], lateMs: readonly number[]) {
-  const warm = memory[Math.min(WARM_UP, memory.length - 2)];
+function measurements(memory: readonly MemoryUse[], peakMiB: number, calmMs: readonly number[], lateMs: readonly number[]) {
+  const warm = memory[Math.min(WARM_UP_ROUNDS, memory.length - 2)];
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
     'resident memory, first, last and peak (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
     'healthy target without hostile ones, request to arrival, median and p95 (ms)': [0.5, 0.95]
-      .map((share) => at(calmMs, share))
+      .map((share) => quantile(calmMs, share))
       .join(', '),
     'notifications to the healthy target': lateMs.length,
     'healthy target, request to arrival, median, p95 and maximum (ms)': [0.5, 0.95, 1]
-      .map((share) => at(lateMs, share))
+      .map((share) => quantile(lateMs, share))
       .join(', '),
   };
 }
 
 /** Trusts the certificate authority of the receivers during the run, so that their TLS handshakes can succeed. */
-function trust({ context }: Run, certificate: string): void {
+function trustCertificate({ context }: Run, certificate: string): void {
   const usual = getCACertificates('default');
   setDefaultCACertificates([...usual, certificate]);
   atEnd(context, () => setDefaultCACertificates(usual));
@@ -211,22 +211,22 @@ async function setUp({ context }: Run, store: Run['stores'][number], all: readon
   const healthy = await startHealthy(context);
   await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });
   const calmMs: number[] = [];
-  for (let told = 0; told < CALM; told += 1) calmMs.push(await tellHealthy(owner, healthy));
-  return { all, owner, attempts, healthy, calmMs, lateMs: [] };
+  for (let told = 0; told < CALM_NOTIFICATIONS; told += 1) calmMs.push(await notifyHealthy(owner, healthy));
+  return { all, owner, attempts, healthy, calmMs, busyMs: [] };
 }
 
 /** Milliseconds from the request to the arrival of the notification; infinite if it does not arrive. */
-async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
+async function notifyHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
   const arriving = healthy.next();
   const askedAt = performance.now();
   await carillon.clients.create({ client_name: 'Bell' });
-  const arrivedAt = await Promise.race([arriving, wait(NEVER_MS, undefined, { ref: false })]);
+  const arrivedAt = await Promise.race([arriving, wait(ARRIVAL_TIMEOUT_MS, undefined, { ref: false })]);
   return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
 /** Delivers one event to every hostile target; meanwhile the healthy target receives one client after the other. */
 async function playRound(
-  { all, owner, attempts, healthy, lateMs }: Fixture,
+  { all, owner, attempts, healthy, busyMs }: Fixture,
   round: number,
 ): Promise<readonly string[]> {
   const { hooks, events } = owner.carillon;
@@ -238,18 +238,18 @@ async function playRound(
   );
   attempts.clear();
   await events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
-  const giveUpAt = performance.now() + NEVER_MS;
+  const giveUpAt = performance.now() + ARRIVAL_TIMEOUT_MS;
   const isOver = () => attempts.size >= all.length || performance.now() > giveUpAt;
   while (!isOver()) {
-    const tookMs = await tellHealthy(owner, healthy);
-    lateMs.push(tookMs);
+    const tookMs = await notifyHealthy(owner, healthy);
+    busyMs.push(tookMs);
     // A lost notification would be retried only after an hour.
     if (tookMs === Number.POSITIVE_INFINITY) break;
   }
   while (!isOver()) await wait(20);
   const broken = subscribed.flatMap(({ behaviour, id }) => {
     const attempted = attempts.get(id);
-    return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : judge(behaviour, attempted);
+    return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : checkAttempt(behaviour, attempted);
   });
   const living = subscribed.filter(({ behaviour }) => outcomeOf(behaviour) !== 'ended');
   await Promise.all(living.map(({ id }) => hooks.delete(id)));

@@ -268,7 +268,7 @@ const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) 
 const targetPicks = fc.nat(7);
 /** Lets time pass, with a stop at each retry that falls due. */
 const wait = step(
-  'wait',
+  'a retry during the backoff',
   { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
   async (world, real, { seconds }) => {
     const end = world.now + seconds * 1_000;

@@ -23,12 +23,12 @@ const lies: Record<string, (answer: Answer, path: string) => Answer> = {
     path.startsWith('/v2/subtasks?') && answer.status === 200
       ? { ...answer, json: { ...answer.json, data: answer.json.data.toReversed() } }
       : answer,
-  'a refusal under another code': (answer) =>
+  'a rejection with another code': (answer) =>
     answer.status === 412 ? { ...answer, json: { ...answer.json, code: 'not_found' } } : answer,
 };
 
 for (const [says, falsify] of Object.entries(lies)) {
-  test(`the model notices ${says}, and says after which calls and how to see it again`, async (t) => {
+  test(`the model finds ${says}, and prints the calls before it and how to repeat them`, async (t) => {
     const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, log: () => undefined };
     const { broken } = await model.execute(run);
     assert.equal(broken.length, 1);

@@ -7,7 +7,7 @@ export const attackers = ['no key', 'a calendar URL', 'a member', 'another accou
 export type Attacker = (typeof attackers)[number];
 
 /** Credentials of an attacker: the headers of its key, and the path of its calendar URL, if it has them. */
-export type Attacking = Aim & {
+export type AttackTarget = Aim & {
   readonly by: Attacker;
   readonly headers: Readonly<Record<string, string>>;
   /** Path of the URL of a large calendar. */
@@ -17,7 +17,7 @@ export type Attacking = Aim & {
 export type Attack = {
   readonly name: string;
   readonly by: readonly Attacker[];
-  run(attacking: Attacking): Promise<void>;
+  run(attacking: AttackTarget): Promise<void>;
 };
 
 const EVERYONE = attackers;

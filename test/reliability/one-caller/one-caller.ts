@@ -4,14 +4,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Answered } from '../overload/generator.ts';
+import type { LoadResult } from '../overload/generator.ts';
 import { runGenerator } from '../overload/load.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import type { Orders } from './attacker.ts';
+import type { AttackOrder } from './attacker.ts';
 import { type Attack, type Attacker, attacks } from './attacks.ts';
 import { type Fixture, setUp } from './fixture.ts';
 import { watchResident } from './resident-memory.ts';
-import type { Seen as AttackSeen } from './sockets.ts';
+import type { AttackCounters as AttackSeen } from './sockets.ts';
 
 /** Rate and maximum connections of the honest callers, which do not slow down under attack. */
 const HONEST_PER_SECOND = 40;
@@ -51,8 +51,8 @@ export const oneCaller: ReliabilityTest = {
 type Case = { readonly attack: Attack; readonly by: readonly Attacker[] };
 
 /** Measurements during one attack. */
-export type Seen = {
-  readonly honest: Answered;
+export type Measurements = {
+  readonly honest: LoadResult;
   readonly attack: AttackSeen;
   /** Events created during the attack, and those of them that never arrived at the target. */
   readonly created: number;
@@ -70,11 +70,11 @@ async function execute(run: Run): Promise<RunResult> {
     await within((context) => honestCalls(context, fixture, WARM_UP_MS));
     for (const { attack, by } of chosen) {
       for (const attacker of by) {
-        const seen = await attacked(fixture, attack, attacker, (run.count * 1_000) / by.length);
+        const seen = await measureAttack(fixture, attack, attacker, (run.count * 1_000) / by.length);
         const name = `${store.name}: ${attack.name}, by ${attacker}`;
-        counts[name] = shown(seen);
+        counts[name] = describe(seen);
         run.log(`${name}: ${counts[name]}`);
-        broken.push(...judge(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
+        broken.push(...checkAttack(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
       }
     }
     const code = await fixture.service.stop('SIGTERM');
@@ -82,7 +82,7 @@ async function execute(run: Run): Promise<RunResult> {
   };
   if (isQuick) {
     // Both databases run concurrently: the attackers of each attack are divided between them.
-    await Promise.all(run.stores.map((store, index) => proveOn(store, shareOf(index, run.stores.length))));
+    await Promise.all(run.stores.map((store, index) => proveOn(store, casesFor(index, run.stores.length))));
   } else {
     const all = attacks.map((attack) => ({ attack, by: attack.by }));
     for (const store of run.stores) await proveOn(store, all);
@@ -91,13 +91,13 @@ async function execute(run: Run): Promise<RunResult> {
 }
 
 /** The attacks on one database: every n-th attacker of each, starting with another one each time. */
-function shareOf(index: number, stores: number): readonly Case[] {
+function casesFor(index: number, stores: number): readonly Case[] {
   return attacks
     .map((attack, number) => ({ attack, by: attack.by.filter((_, caller) => (caller + number) % stores === index) }))
     .filter(({ by }) => by.length > 0);
 }
 
-function attacked(fixture: Fixture, attack: Attack, by: Attacker, durationMs: number): Promise<Seen> {
+function measureAttack(fixture: Fixture, attack: Attack, by: Attacker, durationMs: number): Promise<Measurements> {
   return within(async (context) => {
     const { service, target } = fixture;
     const resident = watchResident(context, service.process.pid ?? 0);
@@ -112,8 +112,8 @@ function attacked(fixture: Fixture, attack: Attack, by: Attacker, durationMs: nu
       durationMs,
     });
     const [{ answered }, seen] = await Promise.all([calling, attacking]);
-    const undelivered = await undeliveredOf(answered.made, target);
-    return { honest: answered, attack: seen, created: answered.made.length, undelivered, residentMiB: resident() };
+    const undelivered = await undeliveredOf(answered.locations, target);
+    return { honest: answered, attack: seen, created: answered.locations.length, undelivered, residentMiB: resident() };
   });
 }
 
@@ -122,7 +122,7 @@ function honestCalls(context: Cleanup, { service, honest }: Fixture, durationMs:
   return runGenerator(context, { origin: service.baseUrl, requests: honest, ...load }, service);
 }
 
-async function runAttack(context: Cleanup, orders: Orders): Promise<AttackSeen> {
+async function runAttack(context: Cleanup, orders: AttackOrder): Promise<AttackSeen> {
   const child = fork(attacker);
   atEnd(context, () => child.kill('SIGKILL'));
   child.send(orders);
@@ -150,7 +150,7 @@ async function undeliveredOf(created: readonly string[], { received }: Fixture['
 }
 
 /** Violations of the bounds, one per line. */
-export function judge({ honest, attack, created, undelivered, residentMiB = 0 }: Seen, bounds = BOUNDS.long): string[] {
+export function checkAttack({ honest, attack, created, undelivered, residentMiB = 0 }: Measurements, bounds = BOUNDS.long): string[] {
   const broken: string[] = [];
   const succeeded = successOf(honest);
   if (attack.connections === 0) broken.push('the attack opened no connection');
@@ -163,13 +163,13 @@ export function judge({ honest, attack, created, undelivered, residentMiB = 0 }:
 }
 
 /** Calls that could not even be sent count as failed. */
-function successOf({ byStatus, unanswered, unsent }: Answered): number {
+function successOf({ byStatus, unanswered, unsent }: LoadResult): number {
   const good = (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
   const all = Object.values(byStatus).reduce((sum, count) => sum + count, unanswered + unsent);
   return good / all;
 }
 
-function shown({ honest, attack, created, undelivered, residentMiB }: Seen): string {
+function describe({ honest, attack, created, undelivered, residentMiB }: Measurements): string {
   const answered = Object.entries(attack.byStatus).map(([status, count]) => `${count} × ${status || 'broken off'}`);
   const failed = Object.entries(honest.byStatus).filter(([status]) => status !== '200' && status !== '201');
   return [

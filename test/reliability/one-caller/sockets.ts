@@ -12,12 +12,12 @@ const MAX_DIALS_PER_INTERVAL = 100;
 const REDIAL_DELAY_MS = 10;
 
 /** Address and duration of an attack, and its counters so far. */
-export type Aim = { readonly origin: string; readonly durationMs: number; readonly seen: Seen };
+export type Aim = { readonly origin: string; readonly durationMs: number; readonly counters: AttackCounters };
 
 /** Connections opened, and the first response on each, by status. */
-export type Seen = { connections: number; readonly byStatus: Record<string, number> };
+export type AttackCounters = { connections: number; readonly byStatus: Record<string, number> };
 
-export const nothingSeen = (): Seen => ({ connections: 0, byStatus: {} });
+export const noCounters = (): AttackCounters => ({ connections: 0, byStatus: {} });
 
 /** One connection of an attack. */
 export type Connection = {
@@ -62,17 +62,17 @@ export async function flood(aim: Aim, connections: number, requests: readonly st
   await Promise.all(Array.from({ length: connections }, repeat));
 }
 
-function dial({ origin, seen }: Aim, { first, after, unread = false }: Connection): Socket {
+function dial({ origin, counters }: Aim, { first, after, unread = false }: Connection): Socket {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.once('connect', () => {
-    seen.connections += 1;
+    counters.connections += 1;
   });
   socket.on('error', () => socket.destroy());
   if (!unread) {
     socket.once('data', (data: Buffer) => {
       const status = data.toString('latin1', 9, 12);
-      seen.byStatus[status] = (seen.byStatus[status] ?? 0) + 1;
+      counters.byStatus[status] = (counters.byStatus[status] ?? 0) + 1;
     });
   }
   socket.write(first, 'latin1');

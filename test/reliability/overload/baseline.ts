@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
  * Minimal rejecting servers for comparison: node:http without any logic, or a socket that answers without
  * parsing.
  */
-export type Bare = 'node:http' | 'socket';
+export type BareServer = 'node:http' | 'socket';
 
 /** About the size of the service's 503. */
 const BODY = JSON.stringify({ title: 'Too much is asked at once.', detail: 'x'.repeat(200), status: 503 });
@@ -32,11 +32,11 @@ function bySocket(): Server {
   });
 }
 
-const servers: Record<Bare, () => Server> = { 'node:http': byHttp, socket: bySocket };
+const servers: Record<BareServer, () => Server> = { 'node:http': byHttp, socket: bySocket };
 
 /** Runs in its own process, rejects every request and sends its port to the parent. */
 if (import.meta.main) {
-  process.once('message', (bare: Bare) => {
+  process.once('message', (bare: BareServer) => {
     const server = servers[bare]();
     server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
   });

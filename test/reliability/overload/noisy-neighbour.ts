@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { carillonJson } from '../../kit/command.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Answered } from './generator.ts';
+import type { LoadResult } from './generator.ts';
 import { runGenerator } from './load.ts';
 import { requestsOf } from './requests.ts';
 
@@ -17,7 +17,7 @@ const OTHERS = 8;
 const OTHER_CALLS_PER_SECOND = 15;
 
 /** Maximum p99 of the other accounts with the noisy one, relative to that without it. */
-const MAX_NOISE = 1.2;
+const MAX_SLOWDOWN = 1.2;
 
 /** Minimum number of calls for a meaningful p99. */
 const MIN_CALLS = 5_000;
@@ -32,15 +32,15 @@ const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
 const ROUNDS = 10;
 
 /** Calls of the other accounts: their number, and the median of the p99 of all rounds in milliseconds. */
-type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
+type OthersResult = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
 
 /** Responses to the noisy account, per second. */
-type Made = { readonly answered: number; readonly refused: number };
+type NoisyResult = { readonly answered: number; readonly refused: number };
 
 export type Noise = {
-  readonly alone: Heard;
-  readonly beside: Heard;
-  readonly noisy: Made;
+  readonly alone: OthersResult;
+  readonly beside: OthersResult;
+  readonly noisy: NoisyResult;
   readonly limits: string;
 };
 
@@ -69,7 +69,7 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
     requests: requestsOf({ headers: await account('noisy.test') }),
     connections: NOISY_CONNECTIONS,
   };
-  const heard: Record<'alone' | 'beside' | 'noisy', Answered[]> = { alone: [], beside: [], noisy: [] };
+  const heard: Record<'alone' | 'beside' | 'noisy', LoadResult[]> = { alone: [], beside: [], noisy: [] };
   let noisyMs = 0;
   await runGenerator(context, { ...others, durationMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -84,9 +84,9 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
   }
   const said = Object.entries(limits).map(([name, value]) => `${name}=${value}`);
   return {
-    alone: heardOf(heard.alone),
-    beside: heardOf(heard.beside),
-    noisy: madeOf(heard.noisy, noisyMs),
+    alone: summarizeOthers(heard.alone),
+    beside: summarizeOthers(heard.beside),
+    noisy: summarizeNoisy(heard.noisy, noisyMs),
     limits: `${said.join(', ')}, as docs/operating.md has them; without limits, who asks the most is answered the most`,
   };
 }
@@ -98,7 +98,7 @@ function recommendedRates(): Record<string, string> {
   return Object.fromEntries(found.map(([, name, rate]) => [name, rate]));
 }
 
-function madeOf(all: readonly Answered[], ms: number): Made {
+function summarizeNoisy(all: readonly LoadResult[], ms: number): NoisyResult {
   const aSecond = (...statuses: number[]) => {
     const counted = all.flatMap(({ byStatus }) => statuses.map((status) => byStatus[status] ?? 0));
     return Math.round((counted.reduce((a, b) => a + b, 0) * 1_000) / ms);
@@ -106,25 +106,25 @@ function madeOf(all: readonly Answered[], ms: number): Made {
   return { answered: aSecond(200, 201), refused: aSecond(429) };
 }
 
-export function heardOf(all: readonly Answered[]): Heard {
+export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
   const p99s = all.map(({ p99 }) => p99).sort((a, b) => a - b);
   const wrong = all.flatMap(({ byStatus, unanswered, unsent }) => [
     ...Object.entries(byStatus)
       .filter(([status]) => !['200', '201'].includes(status))
-      .map(([status, count]) => `${count} calls of the others were answered ${status}`),
-    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the others had no answer`] : []),
+      .map(([status, count]) => `${count} calls of the other accounts got ${status}`),
+    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the other accounts had no response`] : []),
   ]);
   const calls = all.reduce((sum, { times }) => sum + times.length, 0);
   return { calls, p99: p99s[p99s.length >> 1] ?? Number.NaN, wrong };
 }
 
 /** Violations, one per line. */
-export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
+export function checkNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
-  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the others`);
-  if (noisy.refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
-  if (!(beside.p99 <= MAX_NOISE * alone.p99)) {
-    broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
+  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);
+  if (noisy.refused === 0) broken.push('no request of the noisy account was rejected');
+  if (!(beside.p99 <= MAX_SLOWDOWN * alone.p99)) {
+    broken.push(`p99 of the other accounts is ${beside.p99} ms beside a noisy account, and ${alone.p99} ms without it`);
   }
   return broken;
 }

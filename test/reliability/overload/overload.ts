@@ -5,13 +5,13 @@ import { storedEvents } from '../../kit/load.ts';
 import type { ServiceProcess } from '../../kit/process.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import type { Answered, Order } from './generator.ts';
-import { costOfRefusing, type Ran, runGenerator, together } from './load.ts';
-import { judgeNoise, measureNoise } from './noisy-neighbour.ts';
+import type { LoadResult, Load } from './generator.ts';
+import { costOfRejecting, type MeasuredLoad, runGenerator, merge } from './load.ts';
+import { checkNoise, measureNoise } from './noisy-neighbour.ts';
 import { requestsOf } from './requests.ts';
 
 /** Offered load, as a multiple of the peak throughput. */
-const TIMES = 4;
+const OVERLOAD_FACTOR = 4;
 
 /**
  * Bounds: minimum goodput relative to the peak, per CPU second and per elapsed second, of which the load
@@ -27,7 +27,7 @@ const BOUNDS = {
 const ROUND_MS = 10_000;
 
 /** Part of a round that measures the peak. */
-const AT_BEST = 1 / 4;
+const PEAK_SHARE = 1 / 4;
 const MIN_BASELINE_MS = 2_000;
 
 /** Maximum attempts to find a load that is really too much. */
@@ -50,7 +50,7 @@ export const overload: ReliabilityTest = {
   name: 'overload',
   title: 'four times more requests than the service can answer',
   promise:
-    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, other accounts pay at most a fifth of their p99',
+    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, the p99 of other accounts rises by at most a fifth',
   unit: 'seconds of overload',
   smoke: 10,
   full: 120,
@@ -64,9 +64,9 @@ async function execute(run: Run): Promise<RunResult> {
   const broken: string[] = [];
   for (const store of run.stores) {
     const bounds = run.count < overload.full ? BOUNDS.quick : BOUNDS.long;
-    const seen = await overloadOn(store, run, bounds.recoveryMs);
-    for (const [what, counted] of Object.entries(shown(seen))) counts[`${store.name}: ${what}`] = counted;
-    broken.push(...judge(seen, bounds).map((line) => `${store.name}: ${line}`));
+    const seen = await measureOverload(store, run, bounds.recoveryMs);
+    for (const [what, counted] of Object.entries(countsOf(seen))) counts[`${store.name}: ${what}`] = counted;
+    broken.push(...checkOverload(seen, bounds).map((line) => `${store.name}: ${line}`));
     // A p99 needs many calls, so only full runs measure it.
     if (run.count < overload.full) continue;
     Object.assign(counts, await compareWithBareServers(store, run, seen));
@@ -79,7 +79,7 @@ async function execute(run: Run): Promise<RunResult> {
     counts[`${store.name}: p99 beside the noisy account, of the p99 without it`] = percent(
       noise.beside.p99 / noise.alone.p99,
     );
-    broken.push(...judgeNoise(noise).map((line) => `${store.name}: ${line}`));
+    broken.push(...checkNoise(noise).map((line) => `${store.name}: ${line}`));
   }
   return { counts, broken };
 }
@@ -88,62 +88,62 @@ async function execute(run: Run): Promise<RunResult> {
 async function compareWithBareServers(
   { name }: TestStore,
   { context }: Run,
-  { peak, over }: Seen,
+  { peak, overload }: Measurements,
 ): Promise<RunResult['counts']> {
   const requests = requestsOf({ headers: { key: 'k'.repeat(40), domain: 'carillon.test' } });
-  const order = { requests, connections: CONNECTIONS, rate: peak.answered.perSecond * TIMES, durationMs: ROUND_MS };
+  const order = { requests, connections: CONNECTIONS, rate: peak.answered.perSecond * OVERLOAD_FACTOR, durationMs: ROUND_MS };
   const [http, socket] = [
-    await costOfRefusing(context, 'node:http', order),
-    await costOfRefusing(context, 'socket', order),
+    await costOfRejecting(context, 'node:http', order),
+    await costOfRejecting(context, 'socket', order),
   ];
-  const leftWith = (cost: number) => percent(1 / (1 + (cost * refused(over)) / good(over.answered) / costOfGood(peak)));
+  const leftWith = (cost: number) => percent(1 / (1 + (cost * rejections(overload)) / successes(overload.answered) / costOfGood(peak)));
   return {
-    [`${name}: CPU per rejected request, µs`]: `${costOfRefusal(peak, over).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
+    [`${name}: CPU per rejected request, µs`]: `${costOfRejection(peak, overload).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
     [`${name}: goodput per CPU second, if rejecting cost as much as these`]: `${leftWith(http)}, ${leftWith(socket)}`,
   };
 }
 
 /** Measurements of one service. */
-export type Seen = {
-  readonly peak: Ran;
-  readonly over: Ran & { readonly asked: number };
+export type Measurements = {
+  readonly peak: MeasuredLoad;
+  readonly overload: MeasuredLoad & { readonly asked: number };
   /** Milliseconds until calls were as fast as before. */
   readonly recoveredMs: number;
   /** Acknowledged in any phase and missing in the database. */
-  readonly lost: readonly string[];
+  readonly lostRecords: readonly string[];
 };
 
-async function overloadOn(store: TestStore, { count, context, stores, log }: Run, recoveryMs: number): Promise<Seen> {
+async function measureOverload(store: TestStore, { count, context, stores, log }: Run, recoveryMs: number): Promise<Measurements> {
   const durationMs = (count / stores.length) * 1_000;
   const service = await store.serviceProcess(context);
   await fill(service);
   const load = { origin: service.baseUrl, requests: requestsOf(service) };
-  const run = (order: Omit<Order, 'origin' | 'requests'>) => runGenerator(context, { ...load, ...order }, service);
+  const run = (order: Omit<Load, 'origin' | 'requests'>) => runGenerator(context, { ...load, ...order }, service);
   const closed = { connections: PEAK_CONNECTIONS };
   const warm = await run({ ...closed, durationMs: 1_000 });
   const before = await run({ connections: 2, durationMs: 500 });
   const rounds = Math.max(1, Math.round(durationMs / ROUND_MS));
   const roundMs = durationMs / rounds;
-  const peaks: Ran[] = [];
-  const overs: Ran[] = [];
-  const besides: Ran[] = [];
+  const peaks: MeasuredLoad[] = [];
+  const overs: MeasuredLoad[] = [];
+  const besides: MeasuredLoad[] = [];
   let asked = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const peak = await run({ ...closed, durationMs: Math.max(MIN_BASELINE_MS, roundMs * AT_BEST) });
+    const peak = await run({ ...closed, durationMs: Math.max(MIN_BASELINE_MS, roundMs * PEAK_SHARE) });
     const ask = (rate: number) => run({ connections: CONNECTIONS, durationMs: roundMs, rate });
     const { over, rate, inFull } = await overloaded(ask, peak.answered.perSecond);
     besides.push(...inFull);
-    log(`${store.name}: ${peak.answered.perSecond}/s at best, ${over.answered.perSecond}/s of ${rate}/s asked`);
+    log(`${store.name}: ${peak.answered.perSecond}/s at peak, ${over.answered.perSecond}/s of ${rate}/s asked`);
     asked += Math.round((rate * roundMs) / 1_000);
     peaks.push(peak);
     overs.push(over);
   }
-  const [peak, over] = [together(peaks), { ...together(overs), asked }];
+  const [peak, over] = [merge(peaks), { ...merge(overs), asked }];
   const began = performance.now();
-  const after: Ran[] = [];
+  const after: MeasuredLoad[] = [];
   while (performance.now() - began < 2 * recoveryMs) {
     after.push(await run({ connections: 2, durationMs: 300 }));
-    if (isAsBefore(after.at(-1)?.answered, before.answered)) break;
+    if (hasRecovered(after.at(-1)?.answered, before.answered)) break;
     await wait(50);
   }
   const recoveredMs = Math.round(performance.now() - began);
@@ -151,8 +151,8 @@ async function overloadOn(store: TestStore, { count, context, stores, log }: Run
   const database = await openAt(context, service.database, { as: 'command' });
   const stored = await storedEvents(database);
   await database.close();
-  const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.made);
-  return { peak, over, recoveredMs, lost: made.filter((address) => !stored.has(new URL(address).pathname)) };
+  const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.locations);
+  return { peak, overload: over, recoveredMs, lostRecords: made.filter((address) => !stored.has(new URL(address).pathname)) };
 }
 
 /**
@@ -162,87 +162,87 @@ async function overloadOn(store: TestStore, { count, context, stores, log }: Run
  * @returns the last result with its rate, and the earlier results in which everything was answered
  */
 export async function overloaded(
-  ask: (rate: number) => Promise<Ran>,
+  ask: (rate: number) => Promise<MeasuredLoad>,
   best: number,
-): Promise<{ over: Ran; rate: number; inFull: readonly Ran[] }> {
-  const inFull: Ran[] = [];
-  let rate = best * TIMES;
+): Promise<{ over: MeasuredLoad; rate: number; inFull: readonly MeasuredLoad[] }> {
+  const inFull: MeasuredLoad[] = [];
+  let rate = best * OVERLOAD_FACTOR;
   let over = await ask(rate);
-  while (isInFull(over) && inFull.length < MAX_ATTEMPTS - 1) {
+  while (isFullyAnswered(over) && inFull.length < MAX_ATTEMPTS - 1) {
     inFull.push(over);
-    rate = over.answered.perSecond * TIMES;
+    rate = over.answered.perSecond * OVERLOAD_FACTOR;
     over = await ask(rate);
   }
   return { over, rate, inFull };
 }
 
-const isInFull = ({ answered }: Ran): boolean =>
+const isFullyAnswered = ({ answered }: MeasuredLoad): boolean =>
   answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => Number(status) < 300);
 
 /** Whether everything succeeds and takes at most twice as long as before. */
-export function isAsBefore(now: Answered | undefined, before: Answered): boolean {
-  if (now === undefined || now.unanswered > 0 || good(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)) {
+export function hasRecovered(now: LoadResult | undefined, before: LoadResult): boolean {
+  if (now === undefined || now.unanswered > 0 || successes(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)) {
     return false;
   }
   return now.perSecond >= before.perSecond / 3 && now.p50 <= 2 * before.p50;
 }
 
 /** Violations of the bounds, one per line. */
-export function judge({ peak, over, recoveredMs, lost }: Seen, bounds = BOUNDS.long): string[] {
-  const { byStatus, withoutRetryAfter, unanswered } = over.answered;
+export function checkOverload({ peak, overload, recoveredMs, lostRecords }: Measurements, bounds = BOUNDS.long): string[] {
+  const { byStatus, withoutRetryAfter, unanswered } = overload.answered;
   const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
-  const left = goodput(over) / goodput(peak);
-  const byClock = over.answered.perSecond / peak.answered.perSecond;
+  const left = goodput(overload) / goodput(peak);
+  const byClock = overload.answered.perSecond / peak.answered.perSecond;
   const broken: string[] = [];
-  if (!(left >= bounds.used)) broken.push(`${percent(left)} of the best goes on`);
-  if (!(byClock >= bounds.clock)) broken.push(`${percent(byClock)} of the best by the clock`);
-  if (!(asksAsMuch(over) >= 0.9)) broken.push(`only ${percent(asksAsMuch(over))} of four times as much was asked`);
-  if (!byStatus[503]) broken.push('nothing was refused');
-  if (others.length > 0) broken.push(`answered ${others.join(', ')}`);
-  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} refusals without Retry-After`);
-  if (unanswered > 0) broken.push(`${unanswered} requests without an answer`);
-  if (recoveredMs > bounds.recoveryMs) broken.push(`as before only after ${recoveredMs} ms`);
-  if (peak.answered.made.length === 0) broken.push('nothing was acknowledged');
-  for (const address of lost.slice(0, 20)) broken.push(`acknowledged and lost: ${address}`);
+  if (!(left >= bounds.used)) broken.push(`${percent(left)} of the peak goodput per CPU second`);
+  if (!(byClock >= bounds.clock)) broken.push(`${percent(byClock)} of the peak goodput per elapsed second`);
+  if (!(sentShare(overload) >= 0.9)) broken.push(`only ${percent(sentShare(overload))} of the intended load was sent`);
+  if (!byStatus[503]) broken.push('no request was rejected');
+  if (others.length > 0) broken.push(`unexpected status ${others.join(', ')}`);
+  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} rejections without Retry-After`);
+  if (unanswered > 0) broken.push(`${unanswered} requests without a response`);
+  if (recoveredMs > bounds.recoveryMs) broken.push(`recovered only after ${recoveredMs} ms`);
+  if (peak.answered.locations.length === 0) broken.push('nothing was acknowledged');
+  for (const address of lostRecords.slice(0, 20)) broken.push(`acknowledged and lost: ${address}`);
   return broken;
 }
 
-function shown(seen: Seen): Record<string, number | string> {
-  const { peak, over, recoveredMs, lost } = seen;
+function countsOf(seen: Measurements): Record<string, number | string> {
+  const { peak, overload, recoveredMs, lostRecords } = seen;
   return {
     'peak 2xx per second': peak.answered.perSecond,
-    requests: over.asked,
-    '2xx': good(over.answered),
-    '503 with Retry-After': refused(over) - over.answered.withoutRetryAfter,
-    'goodput per CPU second, of the peak': percent(goodput(over) / goodput(peak)),
-    'goodput per second, of the peak': `${percent(over.answered.perSecond / peak.answered.perSecond)}, on ${availableParallelism()} processors, which whoever asks so much needs a part of: it was not there when the best was measured`,
-    'p99 of the 2xx, ms': over.answered.p99,
-    acknowledged: over.answered.made.length + peak.answered.made.length,
-    'acknowledged and lost': lost.length,
+    requests: overload.asked,
+    '2xx': successes(overload.answered),
+    '503 with Retry-After': rejections(overload) - overload.answered.withoutRetryAfter,
+    'goodput per CPU second, of the peak': percent(goodput(overload) / goodput(peak)),
+    'goodput per second, of the peak': `${percent(overload.answered.perSecond / peak.answered.perSecond)}, on ${availableParallelism()} processors, which whoever asks so much needs a part of: it was not there when the best was measured`,
+    'p99 of the 2xx, ms': overload.answered.p99,
+    acknowledged: overload.answered.locations.length + peak.answered.locations.length,
+    'acknowledged and lost': lostRecords.length,
     'recovered after, ms': recoveredMs,
   };
 }
 
-function good({ byStatus }: Answered): number {
+function successes({ byStatus }: LoadResult): number {
   return (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
 }
 
-const refused = ({ answered }: Ran): number => answered.byStatus[503] ?? 0;
+const rejections = ({ answered }: MeasuredLoad): number => answered.byStatus[503] ?? 0;
 
 /** CPU time per successful request, in microseconds. */
-const costOfGood = ({ answered, processorMs }: Ran): number => (processorMs * 1_000) / good(answered);
+const costOfGood = ({ answered, cpuMs }: MeasuredLoad): number => (cpuMs * 1_000) / successes(answered);
 
 /** CPU time per rejected request, in microseconds: what exceeds the cost of the successful requests at the peak. */
-export function costOfRefusal(peak: Ran, over: Ran): number {
-  return (over.processorMs * 1_000 - good(over.answered) * costOfGood(peak)) / refused(over);
+export function costOfRejection(peak: MeasuredLoad, over: MeasuredLoad): number {
+  return (over.cpuMs * 1_000 - successes(over.answered) * costOfGood(peak)) / rejections(over);
 }
 
 /** Successful requests per CPU second, independent of other load on the machine. */
-function goodput({ answered, processorMs: used }: Ran): number {
-  return (good(answered) * 1_000) / used;
+function goodput({ answered, cpuMs: used }: MeasuredLoad): number {
+  return (successes(answered) * 1_000) / used;
 }
 
-function asksAsMuch({ answered, asked }: Seen['over']): number {
+function sentShare({ answered, asked }: Measurements['overload']): number {
   return (asked - answered.unsent) / asked;
 }
 

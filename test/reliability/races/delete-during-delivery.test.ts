@@ -5,7 +5,7 @@ import { checkRaces, deletion } from './delete-during-delivery.ts';
 
 smokeTest(deletion);
 
-test('what begins, or arrives, after the end of its hook is found, and what was in flight is not', () => {
+test('an attempt or arrival after the end of its hook is reported, but not what was in flight', () => {
   const received = (...moments: number[]) => ({ received: moments.map((at) => ({ path: '/a', at })) });
   const traceOf = (begun: number[], dialled: number[]) => () => ({ begun, dialled });
   const ended = [{ paths: ['/a'], at: 10 }];

@@ -73,7 +73,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
     }
     log(`${where}: ${races} races`);
   }
-  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended: that shows nothing');
+  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended, so the run proves nothing');
   return { counts, broken };
 }
 
@@ -145,7 +145,7 @@ async function race(context: Cleanup, arena: Setup, races: number, random: Seede
       notifications: target.received.length,
       [IN_FLIGHT]: inFlight,
     },
-    broken: [...broken, ...evicted.map(() => 'a node that lived was given up')],
+    broken: [...broken, ...evicted.map(() => 'a live node was evicted')],
   };
 }
 
@@ -221,7 +221,7 @@ export function checkRaces(
     for (const path of paths) {
       const { begun, dialled } = traceOf(path);
       const late = begun.filter((moment) => moment > at).length;
-      if (late > 0) broken.push(`${path}: ${late} attempts began after the end`);
+      if (late > 0) broken.push(`${path}: ${late} attempts started after the end`);
       const own = arrivals.get(path) ?? [];
       const after = own.filter((one) => one.at > at).length;
       const connected = dialled.filter((moment) => moment <= at).length - (own.length - after);

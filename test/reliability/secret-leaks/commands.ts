@@ -19,30 +19,30 @@ export async function useCommands(
 ): Promise<void> {
   const [copy, file] = [join(fixture.folder, 'backup'), join(fixture.folder, 'export')];
   const other = await store.database(context);
-  await inQueues(fixture, [[`export --to ${file}`], [`backup --to ${copy}`]]);
-  fixture.said('the export', readFileSync(file, 'latin1'));
-  if (existsSync(copy)) fixture.said('the backup', readFileSync(copy, 'latin1'));
+  await runConcurrently(fixture, [[`export --to ${file}`], [`backup --to ${copy}`]]);
+  fixture.collect('the export', readFileSync(file, 'latin1'));
+  if (existsSync(copy)) fixture.collect('the backup', readFileSync(copy, 'latin1'));
   await fixture.run(['import', '--from', file], { CARILLON_DATABASE: other });
-  fixture.said('the database of the import', (await bytesOf(other)).toString('latin1'));
-  await inQueues(fixture, [
+  fixture.collect('the database of the import', (await bytesOf(other)).toString('latin1'));
+  await runConcurrently(fixture, [
     // A second import is rejected.
     [`import --from ${file}`, { CARILLON_DATABASE: other }],
     ['audit --json'],
     ['doctor --offline'],
-    ...(isFirst ? besides(fixture, environment) : []),
+    ...(isFirst ? databaseIndependentCommands(fixture, environment) : []),
   ]);
-  fixture.said('what commands say', await helpIn(fixture.environment));
+  fixture.collect('what commands say', await helpIn(fixture.environment));
 }
 
-type Said = readonly [words: string, environment?: Caller];
+type CommandLine = readonly [words: string, environment?: Caller];
 
 /** Commands whose output does not depend on the database. */
-function besides(fixture: Fixture, environment: Caller): readonly Said[] {
+function databaseIndependentCommands(fixture: Fixture, environment: Caller): readonly CommandLine[] {
   const wrongLogin = environment.CARILLON_SMTP_URL?.replace('carillon:', 'nobody:') ?? '';
   const noMailServer = environment.CARILLON_SMTP_URL?.replace('smtp:', 'imap:') ?? '';
-  const lost = `postgres://carillon:${fixture.secret('the password of a database that is not there')}@127.0.0.1:9/none`;
-  const badToken = fixture.secret('a token with a fault').slice(0, 15);
-  fixture.keep('a token that is too short', badToken);
+  const lost = `postgres://carillon:${fixture.newSecret('the password of a database that is not there')}@127.0.0.1:9/none`;
+  const badToken = fixture.newSecret('a token with a fault').slice(0, 15);
+  fixture.register('a token that is too short', badToken);
   const elsewhere = { CARILLON_SERVICE: 'http://127.0.0.1:19', CARILLON_DOMAIN: 'acme.test' };
   return [
     ['audit'],
@@ -52,12 +52,12 @@ function besides(fixture: Fixture, environment: Caller): readonly Said[] {
     // A start that is rejected prints the reason, but no value.
     ['serve', { CARILLON_PORT: 'none', CARILLON_SMTP_URL: noMailServer, CARILLON_METRICS_TOKEN: badToken }],
     ['serve', { CARILLON_DATABASE: lost }],
-    ['clients list', { ...elsewhere, CARILLON_KEY: fixture.secret('a key in the environment') }],
+    ['clients list', { ...elsewhere, CARILLON_KEY: fixture.newSecret('a key in the environment') }],
   ];
 }
 
 /** Runs commands, three at a time. */
-async function inQueues(fixture: Fixture, commands: readonly Said[]): Promise<void> {
+async function runConcurrently(fixture: Fixture, commands: readonly CommandLine[]): Promise<void> {
   const waiting = [...commands];
   const queue = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {

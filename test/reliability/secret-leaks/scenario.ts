@@ -18,10 +18,10 @@ import { type Caller, useCommands } from './commands.ts';
 import { databaseOf, Fixture } from './fixture.ts';
 
 /** Places that may contain targets and signing secrets, since the service needs them in plain text. */
-const KEPT = ['the database', 'the backup', 'the export', 'the database of the import'];
+const PLAINTEXT_PLACES = ['the database', 'the backup', 'the export', 'the database of the import'];
 
 /** Callers may read their own targets. */
-const TARGETS = [...KEPT, 'answers'];
+const TARGET_PLACES = [...PLAINTEXT_PLACES, 'answers'];
 
 /** Password of the mail server of the tests. */
 const MAIL_PASSWORD = 'pass:word/#1';
@@ -30,18 +30,18 @@ const MAIL_PASSWORD = 'pass:word/#1';
  * Uses every feature that handles a secret, successfully and with errors; returns everything that was printed
  * or written.
  */
-export async function walk(store: TestStore, context: Cleanup, isFirst: boolean): Promise<Fixture> {
+export async function runScenario(store: TestStore, context: Cleanup, isFirst: boolean): Promise<Fixture> {
   const fixture = new Fixture(context);
   const database = await databaseOf(store, context, fixture);
   const [target, box] = [await startTarget(context), await startMailBox(context)];
-  fixture.keep('the password of the mail server', MAIL_PASSWORD);
+  fixture.register('the password of the mail server', MAIL_PASSWORD);
   const environment = {
     ...fixture.environment,
     CARILLON_DATABASE: database,
     CARILLON_LOG_LEVEL: 'debug',
     CARILLON_PORT: '0',
     CARILLON_RETRY_WAITS: '20ms,20ms',
-    CARILLON_METRICS_TOKEN: fixture.secret('the token of the metrics'),
+    CARILLON_METRICS_TOKEN: fixture.newSecret('the token of the metrics'),
     CARILLON_SMTP_URL: `smtp://carillon:${encodeURIComponent(MAIL_PASSWORD)}@127.0.0.1:${box.port}?tls=off`,
     CARILLON_MAIL_FROM: 'carillon@acme.test',
   };
@@ -52,33 +52,33 @@ export async function walk(store: TestStore, context: Cleanup, isFirst: boolean)
   closeSync(log);
   const { baseUrl, process: child } = service;
   atEnd(context, () => child.kill('SIGKILL'));
-  child.stdout?.on('data', (text: string) => fixture.said('what the service says later', text));
-  fixture.keep('the key of the first start', service.key ?? '');
+  child.stdout?.on('data', (text: string) => fixture.collect('what the service says later', text));
+  fixture.register('the key of the first start', service.key ?? '');
   const account = ['accounts', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const { domain, key } = await carillonJson(account, { environment });
-  fixture.keep("an owner's first key", key);
+  fixture.register("an owner's first key", key);
 
-  const ask = asking(fixture, baseUrl);
+  const ask = requester(fixture, baseUrl);
   const owner = { key, domain };
   await useKeys(fixture, ask, owner, environment);
   const beside = await openAt(context, database, { as: 'command' });
   await useTargets(fixture, ask, owner, target, baseUrl, beside);
   await signIn(fixture, ask, domain);
   await subscribe(fixture, ask, owner);
-  await sendNonsense(fixture, ask, owner, baseUrl, environment);
-  fixture.said('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
+  await sendMisplacedSecrets(fixture, ask, owner, baseUrl, environment);
+  fixture.collect('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
   await useCommands(fixture, store, context, environment, isFirst);
   await eventually(
     () => box.seen.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
     (count) => count > 0,
     20_000,
   );
-  for (const mail of box.seen) fixture.said('mails', mail.raw + mail.text + mail.html);
-  fixture.said('the database', (await bytesOf(database)).toString('latin1'));
+  for (const mail of box.seen) fixture.collect('mails', mail.raw + mail.text + mail.html);
+  fixture.collect('the database', (await bytesOf(database)).toString('latin1'));
   await breakTheStore(fixture, store, beside, ask, owner, target);
   child.kill('SIGUSR2');
   const [code] = await once(child, 'exit');
-  fixture.said('the log', readFileSync(logFile, 'latin1'));
+  fixture.collect('the log', readFileSync(logFile, 'latin1'));
   if (code !== 1) throw new Error(`it did not end of an error: ${code}`);
   return fixture;
 }
@@ -88,14 +88,14 @@ export async function walk(store: TestStore, context: Cleanup, isFirst: boolean)
  * databases and URLs.
  */
 function crashing(fixture: Fixture): Caller {
-  const error = { detail: fixture.secret('the row of an error'), input: fixture.secret('the address of an error') };
+  const error = { detail: fixture.newSecret('the row of an error'), input: fixture.newSecret('the address of an error') };
   const file = join(fixture.folder, 'crash.js');
   const thrown = `Object.assign(new Error('broken'), ${JSON.stringify(error)})`;
   writeFileSync(file, `process.on('SIGUSR2', () => {\n  const error = ${thrown};\n  throw error;\n})`);
   return { NODE_OPTIONS: `--import=${file}` };
 }
 
-type Ask = (
+type SendRequest = (
   who: Caller | undefined,
   method: string,
   path: string,
@@ -104,10 +104,10 @@ type Ask = (
 ) => Promise<{ status: number; headers: Headers; text: string }>;
 
 /** Routes whose response shows a new secret once. */
-const SHOWN = /^POST \/v2\/(keys|calendars)$/;
+const SHOWS_SECRET = /^POST \/v2\/(keys|calendars)$/;
 
 /** Collects all responses except those that show a new secret. */
-function asking(fixture: Fixture, baseUrl: string): Ask {
+function requester(fixture: Fixture, baseUrl: string): SendRequest {
   return async (who, method, path, body, headers = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(baseUrl + path, {
@@ -116,24 +116,24 @@ function asking(fixture: Fixture, baseUrl: string): Ask {
       ...(body === undefined ? {} : { body: sent }),
     });
     const text = await answer.text();
-    if (answer.status >= 400) fixture.said('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
-    else if (answer.headers.has('idempotent-replayed') || !SHOWN.test(`${method} ${path}`))
-      fixture.said('answers', text);
+    if (answer.status >= 400) fixture.collect('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
+    else if (answer.headers.has('idempotent-replayed') || !SHOWS_SECRET.test(`${method} ${path}`))
+      fixture.collect('answers', text);
     return { status: answer.status, headers: answer.headers, text };
   };
 }
 
-async function useKeys(fixture: Fixture, ask: Ask, owner: Caller, environment: Caller): Promise<void> {
+async function useKeys(fixture: Fixture, ask: SendRequest, owner: Caller, environment: Caller): Promise<void> {
   const issued = JSON.parse((await ask(owner, 'POST', '/v2/keys', { label: 'canary' })).text).data;
-  fixture.keep('an issued key', issued.key);
-  const word = { 'idempotency-key': fixture.secret('a word', KEPT) };
+  fixture.register('an issued key', issued.key);
+  const word = { 'idempotency-key': fixture.newSecret('a word', PLAINTEXT_PLACES) };
   const twice = () => ask(owner, 'POST', '/v2/keys', { label: 'twice' }, word);
-  fixture.keep('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
-  fixture.said('answers', (await twice()).text);
+  fixture.register('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
+  fixture.collect('answers', (await twice()).text);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
   await ask(owner, 'DELETE', `/v2/keys/${issued.id}`);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
-  const wrong = `carillon_${fixture.secret('a wrong key')}`;
+  const wrong = `carillon_${fixture.newSecret('a wrong key')}`;
   await ask({ ...owner, key: wrong }, 'GET', '/v2/user');
   await ask({ key: owner.key ?? '', domain: 'other.test' }, 'GET', '/v2/user');
   // A command prints the key that it creates, once.
@@ -142,12 +142,12 @@ async function useKeys(fixture: Fixture, ask: Ask, owner: Caller, environment: C
     { environment },
   );
   const key = /carillon_[\w-]{43}/.exec(printed.stdout)?.[0];
-  fixture.keep('a key that a command issued', key ?? '');
+  fixture.register('a key that a command issued', key ?? '');
 }
 
 async function useTargets(
   fixture: Fixture,
-  ask: Ask,
+  ask: SendRequest,
   owner: Caller,
   target: Target,
   baseUrl: string,
@@ -159,7 +159,7 @@ async function useTargets(
     retries: 0,
   });
   const secretAt = (what: string, origin = target.url) =>
-    `${origin}/${fixture.secret(`the path of ${what}`, TARGETS)}?t=${fixture.secret(`the query of ${what}`, TARGETS)}`;
+    `${origin}/${fixture.newSecret(`the path of ${what}`, TARGET_PLACES)}?t=${fixture.newSecret(`the query of ${what}`, TARGET_PLACES)}`;
   const [well, failing, refusing] = [
     secretAt('a target'),
     secretAt('a failing target'),
@@ -174,8 +174,8 @@ async function useTargets(
     await own.hooks.create({ target_url: url, event: 'new_client' });
   const hooks = (await own.hooks.list()).data;
   for (const { id } of hooks) {
-    fixture.keep('a signing secret', (await own.hooks.createSecret(id)).secret, KEPT);
-    fixture.keep('a signing secret after another', (await own.hooks.createSecret(id)).secret, KEPT);
+    fixture.register('a signing secret', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
+    fixture.register('a signing secret after another', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
   }
   await own.clients.create({ client_name: 'Bells' });
   await eventually(
@@ -196,30 +196,30 @@ async function useTargets(
     await ask(owner, 'GET', path);
   for (const path of ['/openapi.json', '/docs', '/readyz', '/']) await ask(undefined, 'GET', path);
   // Rejected values must not be stored anywhere.
-  const forbidden = `http://169.254.169.254/${fixture.secret('the path of a forbidden target')}`;
+  const forbidden = `http://169.254.169.254/${fixture.newSecret('the path of a forbidden target')}`;
   for (const body of [
     { target_url: well, event: 'new_client' },
     { target_url: well, event: 'no_kind' },
     { target_url: forbidden, event: 'new_client' },
-    { target_url: `http://user:${fixture.secret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
-    `{"target_url":"${target.url}/${fixture.secret('the path of a malformed body')}"`,
+    { target_url: `http://user:${fixture.newSecret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
+    `{"target_url":"${target.url}/${fixture.newSecret('the path of a malformed body')}"`,
   ])
     await ask(owner, 'POST', '/v2/hooks', body);
-  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: fixture.secret('a secret as a number') });
+  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: fixture.newSecret('a secret as a number') });
 }
 
-async function signIn(fixture: Fixture, ask: Ask, domain: string): Promise<void> {
+async function signIn(fixture: Fixture, ask: SendRequest, domain: string): Promise<void> {
   const home = { 'sec-fetch-site': 'same-origin' };
   const { stdout } = await carillon(['users', 'invite', '--domain', domain, '--email', 'owner@acme.test'], {
     environment: { ...fixture.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' },
   });
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
-  fixture.keep('the token of a link', token);
-  const passphrase = fixture.secret('a passphrase');
+  fixture.register('the token of a link', token);
+  const passphrase = fixture.newSecret('a passphrase');
   // A fast hash would allow a dictionary attack.
   for (const fast of ['md5', 'sha1', 'sha256'])
-    fixture.keep(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
-  const wrong = fixture.secret('a wrong passphrase');
+    fixture.register(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
+  const wrong = fixture.newSecret('a wrong passphrase');
   const email = 'owner@acme.test';
   const welcomed = await ask(home, 'POST', '/console/welcome', { token, passphrase });
   const cookies = [welcomed];
@@ -230,7 +230,7 @@ async function signIn(fixture: Fixture, ask: Ask, domain: string): Promise<void>
   cookies.push(await ask(home, 'POST', '/console/session', { domain, email, passphrase }));
   for (const { headers } of cookies) {
     const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
-    fixture.keep('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
+    fixture.register('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
     await ask({ ...home, cookie }, 'GET', '/console/api/user');
     await ask({ ...home, cookie }, 'POST', '/console/api/passphrase', { current: wrong, passphrase: wrong });
     await ask({ cookie }, 'POST', '/console/api/clients', { client_name: 'x' });
@@ -238,10 +238,10 @@ async function signIn(fixture: Fixture, ask: Ask, domain: string): Promise<void>
   }
 }
 
-async function subscribe(fixture: Fixture, ask: Ask, owner: Caller): Promise<void> {
+async function subscribe(fixture: Fixture, ask: SendRequest, owner: Caller): Promise<void> {
   const made = JSON.parse((await ask(owner, 'POST', '/v2/calendars', { label: 'canary' })).text).data;
   const token = /\/calendar\/([\w-]{43})\.ics$/.exec(made.url)?.[1] ?? '';
-  fixture.keep('the token of a calendar', token);
+  fixture.register('the token of a calendar', token);
   await ask(undefined, 'GET', `/calendar/${token}.ics`);
   await ask(undefined, 'GET', `/calendar/${token}.json`);
   await ask(owner, 'GET', `/v2/calendars/${made.id}`);
@@ -250,9 +250,9 @@ async function subscribe(fixture: Fixture, ask: Ask, owner: Caller): Promise<voi
 }
 
 /** Secrets in wrong places. */
-async function sendNonsense(
+async function sendMisplacedSecrets(
   fixture: Fixture,
-  ask: Ask,
+  ask: SendRequest,
   owner: Caller,
   baseUrl: string,
   environment: Caller,
@@ -269,7 +269,7 @@ async function sendNonsense(
   await ask({ authorization: `Bearer ${key}` }, 'GET', '/v2/user');
   await ask({ domain: key, key: domain }, 'GET', '/v2/user');
   await ask(owner, key.slice(0, 8).toUpperCase().replace('_', 'X'), '/v2/user');
-  fixture.said('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
+  fixture.collect('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
   await ask({ authorization: `Bearer ${token}x` }, 'GET', '/metrics');
   await ask(undefined, 'GET', `/metrics?token=${token}`);
   for (const lines of [
@@ -279,7 +279,7 @@ async function sendNonsense(
     [`GET /${key} HTTP/7.7`, `key: ${key}`],
     ['POST /v2/hooks HTTP/1.1', 'host: x', `key: ${key}`, `domain: ${domain}`, 'content-length: x'],
   ])
-    fixture.said('refusals', (await converse(baseUrl, requestText(lines, key))).text);
+    fixture.collect('refusals', (await converse(baseUrl, requestText(lines, key))).text);
 }
 
 /**
@@ -290,7 +290,7 @@ async function breakTheStore(
   fixture: Fixture,
   store: TestStore,
   beside: Store,
-  ask: Ask,
+  ask: SendRequest,
   owner: Caller,
   target: Target,
 ): Promise<void> {
@@ -303,17 +303,17 @@ async function breakTheStore(
   }
   const failures = [
     await ask(owner, 'POST', '/v2/hooks', {
-      target_url: `${target.url}/${fixture.secret('the path of a target that could not be kept')}`,
+      target_url: `${target.url}/${fixture.newSecret('the path of a target that could not be kept')}`,
       event: 'new_event',
     }),
-    await ask(owner, 'POST', '/v2/keys', { label: fixture.secret('a label that could not be kept') }),
+    await ask(owner, 'POST', '/v2/keys', { label: fixture.newSecret('a label that could not be kept') }),
     await ask(owner, 'POST', '/v2/calendars', {}),
     await ask(
       owner,
       'POST',
       '/v2/clients',
-      { client_name: 'x', notes: fixture.secret('a note that could not be kept') },
-      { 'idempotency-key': fixture.secret('a word that could not be kept') },
+      { client_name: 'x', notes: fixture.newSecret('a note that could not be kept') },
+      { 'idempotency-key': fixture.newSecret('a word that could not be kept') },
     ),
   ];
   for (const { status } of failures) if (status < 500) throw new Error(`the store is not broken: ${status}`);
@@ -321,5 +321,5 @@ async function breakTheStore(
   await ask(owner, 'GET', '/v2/hooks');
   await ask(owner, 'POST', '/v2/events', { event_name: 'x', start_date: '20270101', due_date: '20270101' });
   await beside.write(({ queries }) => sql.raw('alter table api_keys rename column key_hash to gone').execute(queries));
-  await ask({ ...owner, key: `carillon_${fixture.secret('a key that could not be looked up')}` }, 'GET', '/v2/user');
+  await ask({ ...owner, key: `carillon_${fixture.newSecret('a key that could not be looked up')}` }, 'GET', '/v2/user');
 }

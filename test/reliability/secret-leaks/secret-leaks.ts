@@ -1,6 +1,6 @@
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { waitForAll } from '../shards.ts';
-import { walk } from './scenario.ts';
+import { runScenario } from './scenario.ts';
 import { scan } from './secrets.ts';
 
 /** R15: secrets are stored only where they are needed again. */
@@ -8,7 +8,7 @@ export const canary: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
   title: 'every kind of secret is used and then searched for in everything that was written',
-  promise: 'no key, token or password anywhere; no whole target in a log',
+  promise: 'no key, token or password anywhere; no complete target URL in a log',
   unit: 'run on every database',
   smoke: 1,
   full: 1,
@@ -20,13 +20,13 @@ async function execute({ stores, context, log }: Run): Promise<RunResult> {
   let [secrets, places, bytes] = [0, 0, 0];
   const walks = stores.map(async (store, index) => {
     // Commands that do not depend on the database run only with the first one.
-    const fixture = await walk(store, context, index === 0);
+    const fixture = await runScenario(store, context, index === 0);
     const all = fixture.places();
-    secrets += fixture.canaries.length;
+    secrets += fixture.secrets.length;
     places += all.length;
     bytes += all.reduce((sum, place) => sum + place.bytes.length, 0);
     for (const place of all) log(`${store.name}: ${place.name}, ${place.bytes.length} octets`);
-    broken.push(...scan(fixture.canaries, all).map((line) => `${store.name}: ${line}`));
+    broken.push(...scan(fixture.secrets, all).map((line) => `${store.name}: ${line}`));
   });
   await waitForAll(walks);
   return { counts: { secrets, 'places searched': places, octets: bytes }, broken };

@@ -24,9 +24,9 @@ export function violationsIn(over: FinalState): string[] {
     ...clients.violations,
     ...feedDifferences(clients, stored),
     ...unexpectedAttempts(over),
-    ...network.forbidden.map((one) => `dialled ${one}`),
-    ...made.filter((word, index) => made.indexOf(word) !== index).map((word) => `${word} was made twice`),
-    ...made.filter((word) => clients.rejectedWords.has(word)).map((word) => `${word} was refused, and is there`),
+    ...network.forbidden.map((one) => `connected to ${one}`),
+    ...made.filter((word, index) => made.indexOf(word) !== index).map((word) => `${word} was created twice`),
+    ...made.filter((word) => clients.rejectedWords.has(word)).map((word) => `${word} was rejected, and exists`),
   ];
 }
 
@@ -85,7 +85,7 @@ function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
   return [...read].flatMap(([domain, seen]) => {
     const all = facts.get(domain) ?? [];
     const differs = seen.findIndex((one, index) => !isSame(one, all[index]));
-    return differs < 0 ? [] : [`${domain} was shown ${JSON.stringify(seen[differs])} at ${differs + 1} of its feed`];
+    return differs < 0 ? [] : [`${domain} read ${JSON.stringify(seen[differs])} at position ${differs + 1} of its feed`];
   });
 }
 
@@ -98,6 +98,6 @@ function unexpectedAttempts({ network, stored }: FinalState): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {
     const heard = made.get(id)?.length ?? 0;
-    return count <= heard ? [] : [`X3 of delivery ${id} ${count} attempts are written down, and ${heard} were made`];
+    return count <= heard ? [] : [`X3 delivery ${id} has ${count} stored attempts, and ${heard} were made`];
   });
 }

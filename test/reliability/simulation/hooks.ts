@@ -59,7 +59,7 @@ export class Hooks {
     const host = client.random.below(2) === 0 ? 'forbidden.test' : literal.includes(':') ? `[${literal}]` : literal;
     const body = { target_url: `http://${host}/never`, event: 'new_event' };
     client.put(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300) client.violations.push(`${host} was taken as a target`);
+      if (status < 300) client.violations.push(`${host} was accepted as a target`);
     });
   };
 
@@ -70,7 +70,7 @@ export class Hooks {
     if (hook === undefined) return;
     const body = { target_url: `${hook.target}#again`, event: 'new_event' };
     client.put(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300 && !this.#mayHaveEnded(hook.path)) client.violations.push(`${hook.target} was taken twice`);
+      if (status < 300 && !this.#mayHaveEnded(hook.path)) client.violations.push(`${hook.target} was accepted twice`);
     });
   };
 

@@ -56,7 +56,7 @@ export class Keys {
     if (key === undefined) return;
     const who = { domain: key.who.domain, key: key.key };
     this.#client.put(who, { method: 'GET', url: '/v2/events' }, ({ status }) => {
-      if (status < 400) this.#client.violations.push(`key ${key.id} of ${key.who.userId} was revoked, and opens`);
+      if (status < 400) this.#client.violations.push(`key ${key.id} of ${key.who.userId} was revoked, and is accepted`);
     });
   };
 }

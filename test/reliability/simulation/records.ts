@@ -83,7 +83,7 @@ export class Records {
       const done = (id: string) => {
         const address = `/v2/${resourceType}s/${id}`;
         if (made !== undefined && made.url !== address)
-          client.violations.push(`${word} was made once, and is ${made.url} and ${address}`);
+          client.violations.push(`${word} was created under one Idempotency-Key as ${made.url} and ${address}`);
         if (made !== undefined) return;
         Object.assign(call, { record: client.baseUrl + address });
         made = { resourceType, url: address, who, word, parent, isParent: false, isDeleted: false, completion: 'none' };
@@ -168,7 +168,7 @@ export class Records {
       if (status !== 200) return;
       for (const record of json.data) {
         const word = String(record[`${resourceType}_name`]);
-        if (!word.startsWith(`${who.domain} `)) this.#client.violations.push(`${who.domain} was shown ${word}`);
+        if (!word.startsWith(`${who.domain} `)) this.#client.violations.push(`${who.domain} saw ${word} of another account`);
       }
     });
   };

@@ -188,7 +188,7 @@ export class Host {
       onFatal: (error) => {
         if (life.isDead) return;
         const isExpected = error instanceof Error && 'errcode' in error;
-        if (!isExpected) this.violations.push(`the service gave up: ${error}`);
+        if (!isExpected) this.violations.push(`the service failed: ${error}`);
         this.die('it gives up');
       },
     };

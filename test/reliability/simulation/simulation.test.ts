@@ -6,7 +6,7 @@ import { simulation } from './simulation.ts';
 
 smokeTest(simulation);
 
-test('only while something could not be written is it in doubt what was', () => {
+test('results stay uncommitted longer only while the service cannot write', () => {
   const outages = new WriteOutages();
   const calmMs = outages.settlesWithinMs(0);
   assert.ok(calmMs < 10, 'an instant');
@@ -14,8 +14,8 @@ test('only while something could not be written is it in doubt what was', () => 
   outages.add(1_500);
   outages.add(9_000, 20_000);
   assert.equal(outages.settlesWithinMs(100), calmMs);
-  assert.ok(1_000 + outages.settlesWithinMs(1_000) > 2_000, 'tried again, and once more');
-  assert.ok(1_200 + outages.settlesWithinMs(1_200) > 2_000, 'behind what could not be written');
+  assert.ok(1_000 + outages.settlesWithinMs(1_000) > 2_000, 'retried, and once more');
+  assert.ok(1_200 + outages.settlesWithinMs(1_200) > 2_000, 'after a failed write');
   assert.equal(outages.settlesWithinMs(5_000), calmMs);
-  assert.ok(10_000 + outages.settlesWithinMs(10_000) > 20_000, 'without a turn');
+  assert.ok(10_000 + outages.settlesWithinMs(10_000) > 20_000, 'while the process is paused');
 });

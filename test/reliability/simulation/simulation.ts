@@ -76,6 +76,6 @@ function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
     const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, execArgv: [] });
     worker.on('message', hear);
     worker.on('error', reject);
-    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker exited with ${code}`))));
   });
 }

@@ -41,11 +41,11 @@ async function reportOf(seed: number): Promise<Report> {
     const { broken, hits, counts, trace } = await runSeed(seed, template, folder);
     const again = isReplayed ? (await runSeed(seed, template, folder)).trace : trace;
     const differs = trace.findIndex((line, index) => line !== again[index]);
-    const other = `another trace the second time, from line ${differs + 1} on: ${trace[differs]} | ${again[differs]}`;
+    const other = `the traces of two runs differ from line ${differs + 1} on: ${trace[differs]} | ${again[differs]}`;
     const all = [...broken, ...uncaught, ...(digest(trace) === digest(again) ? [] : [other])];
     return { seed, broken: all, hits: [...hits], counts, isReplayed, trace: all.length > 0 ? trace : [] };
   } catch (error) {
-    const broken = [`broke off: ${error instanceof Error ? error.stack : error}`];
+    const broken = [`aborted: ${error instanceof Error ? error.stack : error}`];
     return { seed, broken, hits: [], counts: {}, isReplayed, trace: [] };
   }
 }

@@ -247,7 +247,7 @@ class World {
     this.#faults.hit(point);
     if (point !== 'process paused, and responses arrive') return;
     const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
-    this.#broken.push(...unread.map(({ arrival }) => `C19 given up before its answer was read: ${arrival.deliveryId}`));
+    this.#broken.push(...unread.map(({ arrival }) => `C19 timed out before its response was read: ${arrival.deliveryId}`));
     for (let left = this.#awaiting().length; left > 0; left -= 1) this.#answer();
   }
 
@@ -265,14 +265,14 @@ class World {
     const isOver = () => this.#untilDelivered(COUNT_UNDELIVERED, MAX_ROUNDS, () => this.#advance());
     // When these deliveries arrive, writes that the last fault had delayed are committed as well.
     this.#clients.createDeliveries();
-    if (!(await isOver())) this.#broken.push('what is pending is never told');
+    if (!(await isOver())) this.#broken.push('pending deliveries are never delivered');
     this.#answered = RESPONSES_UNTIL_SUCCESS;
     // New deliveries must arrive without waiting for the next poll: no wake-up may be lost.
     this.#clients.createDeliveries();
     const isDelivered = await this.#untilDelivered(COUNT_UNDELIVERED_WITHOUT_BACKOFF, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
-    if (!isDelivered) this.#broken.push('what occurs while nothing else does is not told at once');
+    if (!isDelivered) this.#broken.push('a new occurrence is not delivered immediately');
     // A hook may be in backoff because of its last failure.
-    if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
+    if (!(await isOver())) this.#broken.push('pending deliveries of a failed hook are never delivered');
     await this.#stop();
     return calmFrom;
   }

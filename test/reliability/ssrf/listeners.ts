@@ -2,19 +2,19 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect } from 'node:net';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { bits, reachable } from './oracle.ts';
+import { parse, reachable } from './oracle.ts';
 
 /** A request that arrived, and the local address that it was sent to. */
-export type Heard = { readonly address: string; readonly url: string };
+export type ReceivedRequest = { readonly address: string; readonly url: string };
 
 /** Listeners on every address: in the namespace all addresses are local. */
-export type Everywhere = {
+export type UniversalListener = {
   /** Local address of each connection, with or without a request. */
   readonly connections: readonly string[];
-  readonly requests: readonly Heard[];
+  readonly requests: readonly ReceivedRequest[];
   /** Connections to forbidden addresses, by the oracle. */
   hits(): string[];
-  forget(): void;
+  reset(): void;
 };
 
 export type Certificate = { readonly key: string; readonly cert: string };
@@ -24,9 +24,9 @@ export async function listenEverywhere(
   context: Cleanup,
   ports: ReadonlyMap<number, 'http:' | 'https:'>,
   certificate: Certificate,
-): Promise<Everywhere> {
+): Promise<UniversalListener> {
   let connections: string[] = [];
-  let requests: Heard[] = [];
+  let requests: ReceivedRequest[] = [];
   const onRequest: RequestListener = (request, response) => {
     const url = request.url ?? '';
     requests.push({ address: request.socket.localAddress ?? '', url });
@@ -54,8 +54,8 @@ export async function listenEverywhere(
     get requests() {
       return requests;
     },
-    hits: () => connections.filter((address) => !reachable(bits(address))),
-    forget() {
+    hits: () => connections.filter((address) => !reachable(parse(address))),
+    reset() {
       connections = [];
       requests = [];
     },

@@ -11,9 +11,9 @@ import type { RunResult } from '../reliability-test.ts';
 import { addressesOf, corpusGuard } from './url-forms.ts';
 
 /** Listeners on both loopback addresses, at the same port, that count connections. */
-type Ear = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
+type LoopbackListener = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
 
-async function listen(context: Cleanup): Promise<Ear> {
+async function listen(context: Cleanup): Promise<LoopbackListener> {
   const hits = { '127.0.0.1': 0, '::1': 0 };
   const open = async (host: keyof typeof hits, port: number): Promise<Server> => {
     // A client that followed this redirect would connect to ::1.
@@ -63,7 +63,7 @@ export async function deliverToLoopback(
     const target = atPort(form, ear.port);
     const outcome = await deliver(guard, target);
     if (outcome.kind !== 'failed' || outcome.cause !== 'forbidden') {
-      broken.push(`${JSON.stringify(target)} is delivered to: ${JSON.stringify(outcome)}`);
+      broken.push(`${JSON.stringify(target)} was delivered to: ${JSON.stringify(outcome)}`);
     }
   }
   const hits = ear.hits('127.0.0.1') + ear.hits('::1');
@@ -78,7 +78,7 @@ function atPort(form: string, port: number): string {
 }
 
 /** Deliveries to each rebinding name. */
-const TURNS = 20;
+const DELIVERIES_PER_NAME = 20;
 
 /**
  * Delivers to names that resolve to something else each time: 127.0.0.1, which stands for a public address
@@ -89,11 +89,11 @@ export async function rebind(
   context: Cleanup,
   random: SeededChance,
   count: number,
-  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = openedBy,
+  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = guardAllowing,
 ): Promise<RunResult> {
   const ear = await listen(context);
   const broken: string[] = [];
-  let [lookups, due] = [0, 0];
+  let [lookups, expected] = [0, 0];
   for (let name = 0; name < count; name += 1) {
     let answered: readonly string[] = [];
     const resolve: Resolve = async () => {
@@ -102,21 +102,21 @@ export async function rebind(
       return { addresses: answered };
     };
     const guard = createResolvingGuard(resolve, `127.0.0.1/32:${ear.port}`);
-    for (let turn = 0; turn < TURNS; turn += 1) {
+    for (let turn = 0; turn < DELIVERIES_PER_NAME; turn += 1) {
       const { kind } = await deliver(guard, `http://turning-${name}.example:${ear.port}/`);
       const good = answered.every((address) => address === '127.0.0.1');
-      if (good) due += 1;
-      if ((kind === 'answered') !== good) broken.push(`a name that led to ${answered} was ${kind}`);
+      if (good) expected += 1;
+      if ((kind === 'answered') !== good) broken.push(`a name that resolved to ${answered} was ${kind}`);
     }
   }
   const delivered = ear.hits('127.0.0.1');
-  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a name that had turned`);
-  if (delivered !== due) broken.push(`${delivered} of ${due} deliveries to a name that was good at its lookup`);
-  if (lookups !== count * TURNS) broken.push(`${lookups} lookups for ${count * TURNS} attempts`);
+  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a rebound name`);
+  if (delivered !== expected) broken.push(`${delivered} of ${expected} deliveries to a name that was allowed at its lookup`);
+  if (lookups !== count * DELIVERIES_PER_NAME) broken.push(`${lookups} lookups for ${count * DELIVERIES_PER_NAME} attempts`);
   return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
 }
 
-function openedBy(resolve: Resolve, rule: string): SsrfGuard {
+function guardAllowing(resolve: Resolve, rule: string): SsrfGuard {
   const parsed = parseAllowRules(rule);
   if ('fault' in parsed) throw new Error(parsed.fault);
   return createSsrfGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });

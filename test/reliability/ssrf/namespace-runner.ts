@@ -9,15 +9,15 @@ import { startNameServer } from '../../kit/nameserver.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/process.ts';
 import { chanceFrom } from '../../kit/random.ts';
 import { outcomesOf, stillPending, writeHooks } from './cases.ts';
-import { hostileReplies, isSayable, turningNames } from './dns-rebinding.ts';
-import { dial, type Everywhere, listenEverywhere } from './listeners.ts';
-import { bits, isDeaf, reached } from './oracle.ts';
+import { hostileReplies, isExpressibleInDns, rebindingNames } from './dns-rebinding.ts';
+import { dial, type UniversalListener, listenEverywhere } from './listeners.ts';
+import { parse, isUnconnectable, connectedAddress } from './oracle.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './url-forms.ts';
 
 /** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
 const PORT = '7070';
 /** Deliveries to each rebinding name. */
-const TURNS = 20;
+const DELIVERIES_PER_NAME = 20;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
 
@@ -30,7 +30,7 @@ const log = (line: string) => void process.stderr.write(`${line}\n`);
 process.stdin.on('end', () => process.exit(1)).resume();
 
 // Only names that a hosts file or a DNS record can express.
-const forms = forbiddenForms.filter((form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isSayable));
+const forms = forbiddenForms.filter((form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isExpressibleInDns));
 const folder = process.env.FOLDER ?? '';
 const everyPort = new Map([...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const));
 const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<number, 'http:' | 'https:'>, {
@@ -38,7 +38,7 @@ const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<numbe
   cert: readFileSync(join(folder, 'cert.pem'), 'utf8'),
 });
 const names = await startNameServer(context, hostileReplies(chanceFrom(Number(process.argv[2]))), 53);
-await everyAddressIsHeard(listeners);
+await verifyListeners(listeners);
 
 const database = `sqlite:${join(folder, 'carillon.db')}`;
 const service = await startServiceProcess(context, database, {
@@ -59,13 +59,13 @@ const store = await openStore({
 context.after(() => store.close());
 
 log('subscribing');
-await refusedAtSubscribing(service);
-const past = await writeHooks(store, forms);
-const open = await subscribed(service, publicForms.map(marked), 'new_event');
-const redirected = await subscribed(service, redirects(), 'new_event');
-const turning = await subscribed(
+await checkRejections(service);
+const insertedHooks = await writeHooks(store, forms);
+const publicHooks = await createHooks(service, publicForms.map(marked), 'new_event');
+const redirected = await createHooks(service, redirects(), 'new_event');
+const rebindingHooks = await createHooks(
   service,
-  turningNames.map((name) => `http://${name}/`),
+  rebindingNames.map((name) => `http://${name}/`),
   'new_client',
 );
 
@@ -73,23 +73,23 @@ log('telling');
 await service.carillon.events.create({ event_name: 'A bell', start_date: '20270301', due_date: '20270301' });
 await untilQuiet();
 const asked = names.asked.length;
-for (let turn = 0; turn < TURNS && broken.length === 0; turn += 1) {
+for (let turn = 0; turn < DELIVERIES_PER_NAME && broken.length === 0; turn += 1) {
   await service.carillon.clients.create({ client_name: `Client ${turn}` });
   await untilQuiet();
 }
 
 const outcomes = await outcomesOf(store);
-counts['hooks inserted without that check'] = past.length;
-counts['their deliveries that the guard rejected'] = allAre(past, ['forbidden'], 3);
-counts['redirects not followed'] = allAre(redirected, REDIRECTS.map(String), 3);
+counts['hooks inserted without that check'] = insertedHooks.length;
+counts['their deliveries that the guard rejected'] = checkOutcomes(insertedHooks, ['forbidden'], 3);
+counts['redirects not followed'] = checkOutcomes(redirected, REDIRECTS.map(String), 3);
 counts['public forms'] = publicForms.length;
-allAre(open, ['200'], 1);
+checkOutcomes(publicHooks, ['200'], 1);
 counts['public forms delivered'] = publicForms.filter(isDelivered).length;
-counts['rebinding names'] = turning.length;
+counts['rebinding names'] = rebindingHooks.length;
 counts['lookups of rebinding names by the service'] = names.asked.length - asked;
-allAre(turning, ['200', 'forbidden'], 3);
+checkOutcomes(rebindingHooks, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
-  if (!turning.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no name that turns was ever ${word}`);
+  if (!rebindingHooks.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no rebinding name was ever ${word}`);
 }
 const hits = listeners.hits();
 counts['hits on forbidden addresses'] = hits.length;
@@ -102,7 +102,7 @@ process.stdout.write(JSON.stringify({ counts, broken }), () => process.exit(0));
  * Control: connects to every address without the guard. If all are reached, no forbidden connection can go
  * unnoticed.
  */
-async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
+async function verifyListeners(everywhere: UniversalListener): Promise<void> {
   const places = new Map(
     forms.flatMap((form) => addressesOf(form).map((address) => [`${address} ${portOf(form)}`, { address, form }])),
   );
@@ -112,8 +112,8 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
     const host = /^fe[89ab]/i.test(address) ? `${address}%lo` : address.replace('%eth0', '%lo');
     const fault = await dial(host, portOf(form));
     if (fault === undefined) heard += 1;
-    else if (isDeaf(bits(address))) deaf += 1;
-    else broken.push(`the rig itself does not reach ${host}: ${fault}`);
+    else if (isUnconnectable(parse(address))) deaf += 1;
+    else broken.push(`the control does not reach ${host}: ${fault}`);
   }
   await eventually(
     () => everywhere.connections.length,
@@ -121,12 +121,12 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
   );
   counts['reachable addresses and ports, verified by dialing'] = heard;
   counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
-  if (everywhere.hits().length === 0) broken.push('the rig heard no hit when it made one');
-  everywhere.forget();
+  if (everywhere.hits().length === 0) broken.push('the control noticed no hit');
+  everywhere.reset();
 }
 
 /** C11: every forbidden form is rejected with 400. */
-async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promise<void> {
+async function checkRejections({ baseUrl, headers }: ServiceProcess): Promise<void> {
   let refused = 0;
   for (const target_url of forms) {
     const body = JSON.stringify({ target_url, event: 'new_event' });
@@ -143,7 +143,7 @@ async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promi
   counts['forms rejected when subscribing'] = refused;
 }
 
-async function subscribed({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
+async function createHooks({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
   const made: number[] = [];
   for (const target_url of targets) {
     const hook = await carillon.hooks.create({ target_url, event }).catch((error: unknown) => error);
@@ -161,8 +161,8 @@ function marked(form: string, at: number): string {
 
 function isDelivered(form: string, at: number): boolean {
   const heard = listeners.requests.filter(({ url }) => new RegExp(`[?&]form=${at}$`).test(url));
-  const wanted = addressesOf(form).map((address) => reached(bits(address)));
-  const arrived = heard.length === 1 && wanted.includes(reached(bits(heard[0]?.address ?? '::')));
+  const wanted = addressesOf(form).map((address) => connectedAddress(parse(address)));
+  const arrived = heard.length === 1 && wanted.includes(connectedAddress(parse(heard[0]?.address ?? '::')));
   if (!arrived) broken.push(`${JSON.stringify(form)} arrived ${heard.length} times, at ${heard[0]?.address}`);
   return arrived;
 }
@@ -177,18 +177,18 @@ function redirects(): string[] {
 
 async function untilQuiet(): Promise<void> {
   const left = await stillPending(store);
-  if (left > 0) broken.push(`${left} deliveries came to no end`);
+  if (left > 0) broken.push(`${left} deliveries were not finalized`);
 }
 
 /**
  * Checks that each of these hooks had at least `least` attempts, all with one of these outcomes. Returns the
  * number of attempts.
  */
-function allAre(hooks: readonly number[], words: readonly string[], least: number): number {
+function checkOutcomes(hooks: readonly number[], words: readonly string[], least: number): number {
   for (const hook of hooks) {
     const had = outcomes.get(hook) ?? [];
     if (had.length < least || !had.every((word) => words.includes(word))) {
-      broken.push(`hook ${hook} was to be ${words}, and was ${had.join(', ') || 'not tried'}`);
+      broken.push(`hook ${hook} should have been ${words}, and was ${had.join(', ') || 'not attempted'}`);
     }
   }
   return hooks.reduce((sum, hook) => sum + (outcomes.get(hook)?.length ?? 0), 0);

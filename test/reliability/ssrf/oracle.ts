@@ -1,14 +1,14 @@
 import { special4, special6, stricter } from './registry.ts';
 
 /** An address as an integer. */
-export type Bits = { readonly family: 4 | 6; readonly value: bigint };
+export type Address = { readonly family: 4 | 6; readonly value: bigint };
 /** A block of addresses, both ends inclusive. */
 export type Block = { readonly family: 4 | 6; readonly first: bigint; readonly last: bigint };
 
 const width = { 4: 32n, 6: 128n } as const;
 
 /** Parses an address: `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1`, `fe80::1%lo`. */
-export function bits(text: string): Bits {
+export function parse(text: string): Address {
   const address = text.replace(/%.*/, '');
   const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
   if (!address.includes(':')) return { family: 4, value: joined(address.split('.').map(BigInt), 8n) };
@@ -26,7 +26,7 @@ export function bits(text: string): Bits {
 const joined = (parts: readonly bigint[], size: bigint) => parts.reduce((sum, part) => (sum << size) | part, 0n);
 
 /** Formats an address, IPv6 with all eight groups. */
-export function spelled({ family, value }: Bits): string {
+export function format({ family, value }: Address): string {
   const parts = family === 4 ? 4 : 8;
   const size = width[family] / BigInt(parts);
   const part = (at: number) => (value >> (size * BigInt(parts - 1 - at))) & ((1n << size) - 1n);
@@ -37,7 +37,7 @@ export function spelled({ family, value }: Bits): string {
 /** Parses CIDR notation. */
 export function block(cidr: string): Block {
   const [address = '', length = ''] = cidr.split('/');
-  const { family, value } = bits(address);
+  const { family, value } = parse(address);
   return { family, first: value, last: value | ((1n << (width[family] - BigInt(length))) - 1n) };
 }
 
@@ -49,11 +49,11 @@ const rows = [
 /** Every block with an entry in a registry. */
 export const specialBlocks: readonly Block[] = rows;
 
-const isIn = (address: Bits, { family, first, last }: Block) =>
+const isIn = (address: Address, { family, first, last }: Block) =>
   family === address.family && first <= address.value && address.value <= last;
 
 /** Whether the registries allow an address itself. The narrowest block decides; of equal ones, the stricter. */
-function registered(address: Bits): boolean {
+function isRegisteredReachable(address: Address): boolean {
   const speaking = rows.filter((row) => isIn(address, row));
   const narrowest = speaking.map(({ first, last }) => last - first).sort((a, b) => (a < b ? -1 : 1))[0];
   return speaking.every((row) => row.last - row.first !== narrowest || row.reachable === true);
@@ -85,20 +85,20 @@ function isatap(value: bigint): readonly bigint[] {
  * Whether a target at this address is allowed. Written only from the registries and RFCs, to be compared with
  * the guard: it shares no code and no library with it.
  */
-export function reachable(address: Bits): boolean {
-  if (address.family === 4) return registered(address);
+export function reachable(address: Address): boolean {
+  if (address.family === 4) return isRegisteredReachable(address);
   const carrier = carriers.find(([carrying]) => isIn(address, carrying));
   const carried = [...(carrier?.[1](address.value) ?? []), ...isatap(address.value)];
-  const itself = carrier !== undefined || registered(address);
-  return itself && carried.every((value) => registered({ family: 4, value }));
+  const itself = carrier !== undefined || isRegisteredReachable(address);
+  return itself && carried.every((value) => isRegisteredReachable({ family: 4, value }));
 }
 
 /** The address that the kernel connects to: for a mapped address the IPv4 address. */
-export const reached = ({ value }: Bits): bigint => (value >> 32n === 0xffffn ? value & 0xffffffffn : value);
+export const connectedAddress = ({ value }: Address): bigint => (value >> 32n === 0xffffn ? value & 0xffffffffn : value);
 
 /** Addresses that accept no connection: multicast and limited broadcast. */
-export function isDeaf(address: Bits): boolean {
-  const value = reached(address);
+export function isUnconnectable(address: Address): boolean {
+  const value = connectedAddress(address);
   if (value >> 32n !== 0n) return value >> 120n === 0xffn;
   return value >> 28n === 0xen || value === 0xffffffffn;
 }

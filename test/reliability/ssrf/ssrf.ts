@@ -1,9 +1,9 @@
 import { chanceFrom } from '../../kit/random.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
-import { agree, guardSays, keepsEmbeddingLaw } from './oracle-diff.ts';
+import { compareWithOracle, guardChecks, checkEmbeddings } from './oracle-diff.ts';
 import { inNamespace, lacksForNamespace } from './sandbox.ts';
-import { corpusGuard, forbiddenForms, judgeForms } from './url-forms.ts';
+import { corpusGuard, forbiddenForms, checkForms } from './url-forms.ts';
 
 /** Random addresses, embeddings and rebinding names, in a smoke run and in a full run. */
 const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };
@@ -30,12 +30,12 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const whole = count >= forbiddenForms.length;
   const random = chanceFrom(seed);
   const { addresses, embeddings, names } = whole ? LONG : QUICK;
-  const forms = whole ? forbiddenForms : some(forbiddenForms, count, (end) => random.below(end));
-  const judge = guardSays['written out'];
+  const forms = whole ? forbiddenForms : sample(forbiddenForms, count, (end) => random.below(end));
+  const judge = guardChecks['written out'];
   const parts = [
-    await agree(guardSays, random.fork(), addresses),
-    await keepsEmbeddingLaw(judge, seed, embeddings),
-    await judgeForms(corpusGuard, forms),
+    await compareWithOracle(guardChecks, random.fork(), addresses),
+    await checkEmbeddings(judge, seed, embeddings),
+    await checkForms(corpusGuard, forms),
     await deliverToLoopback(context, forms),
     await rebind(context, random.fork(), names),
     ...(whole ? [await inNamespace(seed, log)] : []),
@@ -47,7 +47,7 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
 }
 
 /** A random sample without repetition. */
-function some<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
+function sample<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
   const left = [...of];
   return Array.from({ length: Math.min(count, of.length) }, () => left.splice(below(left.length), 1)).flat();
 }

@@ -37,18 +37,18 @@ export function portOf(form: string): number {
 export const isMalformed = (form: string): boolean => 'fault' in parseTarget(form);
 
 /** Checks every form with a guard: forbidden forms must be rejected, public ones allowed. */
-export async function judgeForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<RunResult> {
+export async function checkForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<RunResult> {
   const broken: string[] = [];
-  const wordFor = async (form: string) => {
+  const resultFor = async (form: string) => {
     const verdict = await guard.check(new URL(form));
     return 'failure' in verdict ? verdict.failure : verdict.allowed ? 'allowed' : 'forbidden';
   };
   for (const form of forbidden) {
-    const word = await wordFor(form);
+    const word = await resultFor(form);
     if (word !== 'forbidden') broken.push(`${JSON.stringify(form)} is ${word}`);
   }
   for (const form of publicForms) {
-    const word = isMalformed(form) ? 'malformed' : await wordFor(form);
+    const word = isMalformed(form) ? 'malformed' : await resultFor(form);
     if (word !== 'allowed') broken.push(`${JSON.stringify(form)} is public, and ${word}`);
   }
   return {

@@ -66,7 +66,7 @@ export function conditionPairs({ row, method }: Operation, ours: Tenant, theirs:
 const isTaken: Judge = ({ status, json }) =>
   json?.code === 'target_taken' || json?.data?.verdict === 'taken'
     ? undefined
-    : `is answered ${status} ${JSON.stringify(json)}, not that it is taken`;
+    : `got ${status} ${JSON.stringify(json)}, not that the target is taken`;
 
 /** Changes a value so that it belongs to the other tenant, but does not contain its mark. */
 const words: Readonly<Record<string, (written: string, theirs: Tenant, operation: Operation) => string>> = {

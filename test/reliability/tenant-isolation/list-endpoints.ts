@@ -23,7 +23,7 @@ export async function seenBy(carillon: TestService, tenant: Tenant, otherMark: s
     .filter(([, answer]) => markIn(otherMark, answer))
     .map(([path, { text }]) => `GET ${path} shows ${text}`);
   for (const text of [await streamed(carillon, tenant), await (await fetch(tenant.calendars.live)).text()])
-    if (text.includes(otherMark)) broken.push(`the stream or the calendar shows ${text}`);
+    if (text.includes(otherMark)) broken.push(`the event stream or the calendar contains ${text}`);
   return broken;
 }
 
@@ -73,7 +73,7 @@ export async function bystander(
   const before = await read();
   return async () => {
     const after = [...(await read())].filter(([what, text]) => text !== before.get(what));
-    return after.map(([what, text]) => `${what} was ${before.get(what)} for somebody who has nothing, and is ${text}`);
+    return after.map(([what, text]) => `${what} was ${before.get(what)} for a user without records, and is ${text}`);
   };
 }
 
@@ -89,7 +89,7 @@ export async function foreignNotifications(
     const own = new Set(data.map((one) => one.resource_url));
     const isOwn = (url: string) => own.has(url) || hooks.some(({ id }) => url.endsWith(`/v2/hooks/${id}`));
     for (const { path, resourceUrl } of heard)
-      if (path.startsWith(`/${mark}-`) && !isOwn(resourceUrl)) broken.push(`${path} was told of ${resourceUrl}`);
+      if (path.startsWith(`/${mark}-`) && !isOwn(resourceUrl)) broken.push(`${path} received ${resourceUrl}, which is not of its account`);
   }
   return broken;
 }

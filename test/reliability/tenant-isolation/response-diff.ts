@@ -36,22 +36,22 @@ const said = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
 export const hidden: Judge = (theirs, nobodys) =>
   bytesOf(theirs) === bytesOf(nobodys)
     ? undefined
-    : `is answered ${said(theirs)}, and one never issued ${said(nobodys)}`;
+    : `got ${said(theirs)}, and for an unknown id ${said(nobodys)}`;
 
 /** The response must have the same structure as for a value that was never used. */
 export const unheardOf: Judge = (theirs, nobodys) =>
   outlineOf(theirs) === outlineOf(nobodys)
     ? undefined
-    : `is answered ${said(theirs)}, and one never used ${said(nobodys)}`;
+    : `got ${said(theirs)}, and for an unused value ${said(nobodys)}`;
 
 /** C13, C14: the response is 401 not_permitted, since the record belongs to another user of the account. */
 export const refused: Judge = (theirs) =>
   theirs.status === 401 && (theirs.text === '' || theirs.json.code === 'not_permitted')
     ? undefined
-    : `is answered ${said(theirs)}, not 401 not_permitted`;
+    : `got ${said(theirs)}, not 401 not_permitted`;
 
 /** C2: every user of the account can read the record. */
-export const shared: Judge = (theirs) => (theirs.status === 200 ? undefined : `is answered ${said(theirs)}, not 200`);
+export const shared: Judge = (theirs) => (theirs.status === 200 ? undefined : `got ${said(theirs)}, not 200`);
 
 /** Whether a response contains the mark of another tenant. */
 export function markIn(mark: string, { headers, text }: Pick<Answer, 'headers' | 'text'>): boolean {

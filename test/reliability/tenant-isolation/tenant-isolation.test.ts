@@ -19,7 +19,7 @@ const answer = (status: number, json: unknown, headers: Record<string, string> =
   json,
 });
 
-test('a tenant matrix goes red at an answer that differs in its status, a header, a word or one octet', () => {
+test('a response that differs in its status, a header, a value or one byte is reported', () => {
   const nobodys = answer(404, { code: 'not_found' }, { date: 'now', 'content-type': 'application/json' });
   const same = answer(404, { code: 'not_found' }, { date: 'later', 'content-type': 'application/json' });
   assert.equal(hidden(same, nobodys), undefined);
@@ -39,7 +39,7 @@ test('a tenant matrix goes red at an answer that differs in its status, a header
   assert.deepEqual(changes(new Set(['a', 'b']), new Set(['b', 'c'])), ['- a', '+ c']);
 });
 
-test('a tenant matrix goes red at a new route, a new place for an id, and an id that is written as a text', () => {
+test('a new route, a new place for an id, and an id that is declared as a text are reported', () => {
   const { operations, others } = sorted(['GET /v2/events', 'HEAD /v2/events', 'GET /v2/secrets/:secret_id']);
   assert.deepEqual(
     operations.map(({ method, row }) => `${method} ${row.path}`),

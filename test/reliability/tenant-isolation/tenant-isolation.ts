@@ -169,7 +169,7 @@ class Matrix {
       for (const pair of oncePairs(operation, tenant, tenant))
         await this.#pair(operation, { ...callerAt(operation, as), says: 'another user' }, pair, undefined);
     const after = await this.#owned(tenant);
-    for (const line of missing(before, after)) this.broken.push(`something of the owner changed: ${line}`);
+    for (const line of missing(before, after)) this.broken.push(`a row of the owner changed: ${line}`);
   }
 
   async #owned({ owner }: Tenant): Promise<Set<string>> {
@@ -183,7 +183,7 @@ class Matrix {
     const mayNot = row.permission !== undefined && !permissionsOf('member').includes(row.permission);
     for (const place of placesOf(operation)) {
       const rule = mayNot ? 'refused' : ofAnother(row, place);
-      if (rule === undefined) this.broken.push(`${nameOf(operation)}: nobody has said whose ${place.says} may be`);
+      if (rule === undefined) this.broken.push(`${nameOf(operation)}: ownership.ts has no rule for ${place.says}`);
       // C2: with the permission, every user may change every shared record. Streams do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;
       const judge = { hidden, refused, shared }[rule];
@@ -207,7 +207,7 @@ class Matrix {
   /** Calls the public routes. */
   async #open(theirs: Tenant): Promise<void> {
     const { cells, unknown } = await openCells(this.#carillon, theirs, this.#others);
-    for (const name of unknown) this.broken.push(`${name} is mounted, and the matrix has no cell for it`);
+    for (const name of unknown) this.broken.push(`${name} is mounted, but not tested`);
     for (const { says, judged } of cells) {
       this.#count('cells', 1);
       if (judged !== undefined) this.broken.push(`${says} ${judged}`);
@@ -240,7 +240,7 @@ class Matrix {
       door !== '/v2' || method === 'HEAD' || status === 304
         ? undefined
         : this.#documented({ method, path: `/v2${row.path}`, status, contentType, body });
-    if (fault !== undefined) this.broken.push(`${method} ${row.path} is not as the document says: ${fault}`);
+    if (fault !== undefined) this.broken.push(`${method} ${row.path} does not match the OpenAPI document: ${fault}`);
     return answer;
   }
 
@@ -256,18 +256,18 @@ class Matrix {
     const [before, toldBefore] = [await rowsOf(this.#carillon, owner.domain, but), told()];
     await work();
     const after = await rowsOf(this.#carillon, owner.domain, but);
-    for (const line of changes(before, after)) this.broken.push(`something of the other account changed: ${line}`);
-    if (told() !== toldBefore) this.broken.push('hooks of the other account were told');
+    for (const line of changes(before, after)) this.broken.push(`a row of the other account changed: ${line}`);
+    if (told() !== toldBefore) this.broken.push('hooks of the other account received notifications');
     this.#count('rows compared', before.size);
   }
 
   #judgeWhole(theirs: Tenant): void {
     for (const row of new Set(this.#operations.map((one) => one.row)))
-      for (const name of passedOver(row)) this.broken.push(`${row.method} ${row.path}: ${name} looks like an id`);
+      for (const name of passedOver(row)) this.broken.push(`${row.method} ${row.path}: ${name} looks like an id, but is not tested`);
     for (const operation of this.#operations)
-      if (!this.#filled.has(nameOf(operation))) this.broken.push(`${nameOf(operation)} has no cell`);
+      if (!this.#filled.has(nameOf(operation))) this.broken.push(`${nameOf(operation)} is not tested`);
     for (const line of this.#carillon.logged.map((one) => JSON.stringify(one)))
-      if (line.includes(`${theirs.mark}-`)) this.broken.push(`the log says ${line}`);
+      if (line.includes(`${theirs.mark}-`)) this.broken.push(`the log contains ${line}`);
     this.#count('operations', this.#operations.length);
     this.#count('log lines', this.#carillon.logged.length);
   }

@@ -6,7 +6,7 @@ import { atEnd } from '../../kit/cleanup.ts';
 import { chanceFrom } from '../../kit/random.ts';
 import { BASE, startObservers } from './observers.ts';
 
-test('whoever was to start somewhere tells of the same records as all others, also when nobody ever called it', async (t) => {
+test('records have one address in the history, also from a node that no client ever called', async (t) => {
   const targets: string[] = [];
   const service = createServer((request, response) => {
     let body = '';

@@ -21,11 +21,11 @@ export async function whatIsMissing(
     ...inconsistencies(database),
     ...missingOrUnexpected(database, calls, backup),
     ...unaccounted.map(
-      (row) => `C20 an occurrence that is neither pending nor told: hook ${row.hook_id}, ${row.position}`,
+      (row) => `C20 an occurrence that is neither pending nor finalized: hook ${row.hook_id}, ${row.position}`,
     ),
     ...finalized
       .filter(({ delivery_id }) => !delivered.has(String(delivery_id)))
-      .map(({ delivery_id }) => `C20 written down as told, and nobody has heard it: ${delivery_id}`),
+      .map(({ delivery_id }) => `C20 stored as delivered, and not received: ${delivery_id}`),
   ];
 }
 
@@ -55,7 +55,7 @@ export function inconsistencies({ records, occurrences }: Pick<Database, 'record
     ...[...records.keys()]
       .filter((record) => !begun.has(record))
       .map((record) => `C16 a record without its occurrence: ${record}`),
-    ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record that is deleted: ${record}`),
+    ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record with a deletion: ${record}`),
   ];
 }
 
@@ -80,9 +80,9 @@ export function missingOrUnexpected(
       .map((record) => `C20 acknowledged before the backup and not in it: ${record}`),
     ...deleted
       .filter((record) => records.has(record))
-      .map((record) => `C20 its deletion was acknowledged before the backup, and it is in it: ${record}`),
+      .map((record) => `C20 its deletion was acknowledged before the backup, but the backup contains it: ${record}`),
     ...[...records]
       .filter(([, word]) => !words.has(word))
-      .map(([record]) => `C16 nobody had asked for it when the backup was over: ${record}`),
+      .map(([record]) => `C16 not requested before the end of the backup: ${record}`),
   ];
 }
