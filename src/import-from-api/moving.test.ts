@@ -76,7 +76,7 @@ function linesOf(path: string): Json[] {
 
 for (const { test: testOn, database, testService } of stores) {
   testOn(
-    'an account is read from another service and is the same here: every list, byte for byte, ids included',
+    'an account imported from another service is identical: every list, byte for byte, ids included',
     async (t) => {
       const there = await testService(t);
       const owner = await furnish(there);
@@ -133,7 +133,7 @@ for (const { test: testOn, database, testService } of stores) {
   );
 
   testOn(
-    'where an id is taken, all of that noun are new, above every old one; what refers to them follows',
+    'if an id is taken, all records of its type are renumbered above every old id, and references follow',
     async (t) => {
       const into = await database(t);
       const store = await openAt(t, into);
@@ -183,7 +183,7 @@ for (const { test: testOn, database, testService } of stores) {
   );
 
   testOn(
-    'another implementation: the events alone, its own ids and forms; what cannot come is told, field by field',
+    'another implementation with events only and its own ids and formats: problems are reported field by field',
     async (t) => {
       const into = await database(t);
       const folder = temporaryFolder(t);
@@ -297,7 +297,7 @@ for (const { test: testOn, database, testService } of stores) {
   );
 
   testOn(
-    'a source that changes while it is read is read again: what is new, other or gone, what slipped between pages',
+    'a source that changes while it is read is read again: new, changed, deleted and skipped records',
     async (t) => {
       const lists = { events: events(10), users: [OWNER] };
       let page = 0;
@@ -344,7 +344,7 @@ for (const { test: testOn, database, testService } of stores) {
     },
   );
 
-  testOn('numbers that differ in the end are told, and a source that never stands still', async (t) => {
+  testOn('different counts at the end are reported, and so is a source that keeps changing', async (t) => {
     const lists = { events: events(5), users: [OWNER] };
     let total = 0;
     let isGone = false;
@@ -385,37 +385,40 @@ for (const { test: testOn, database, testService } of stores) {
     );
   });
 
-  testOn('whom --owner-email names owns the account, and whose key it is where no owner there can come', async (t) => {
-    const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
-    const broken = { ...OWNER, email: 'none' };
-    const lists = { users: [OWNER, member] };
-    const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
-    const into = await database(t);
-    const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
-    const rolesOf = async (domain: string) => {
-      const store = await openAt(t, into);
-      const rows = await store.read
-        .selectFrom('users')
-        .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
-        .select(['email', 'role'])
-        .where('domain', '=', domain)
-        .where('date_deleted', 'is', null)
-        .orderBy('user_id')
-        .execute();
-      await store.close();
-      return rows.map(({ email, role }) => `${email} ${role}`);
-    };
-    // A member's key makes no owner of them.
-    await move({ ...order, domain: 'a.test' });
-    assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
-    await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
-    assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
-    lists.users = [broken, member];
-    await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
-    assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
-  });
+  testOn(
+    'the user of --owner-email owns the account, else the user of the key if no owner can be imported',
+    async (t) => {
+      const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
+      const broken = { ...OWNER, email: 'none' };
+      const lists = { users: [OWNER, member] };
+      const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
+      const into = await database(t);
+      const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+      const rolesOf = async (domain: string) => {
+        const store = await openAt(t, into);
+        const rows = await store.read
+          .selectFrom('users')
+          .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
+          .select(['email', 'role'])
+          .where('domain', '=', domain)
+          .where('date_deleted', 'is', null)
+          .orderBy('user_id')
+          .execute();
+        await store.close();
+        return rows.map(({ email, role }) => `${email} ${role}`);
+      };
+      // A member's key makes no owner of them.
+      await move({ ...order, domain: 'a.test' });
+      assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
+      await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
+      assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
+      lists.users = [broken, member];
+      await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
+      assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
+    },
+  );
 
-  testOn('killed at any moment, the next run goes on where it was, and nothing comes twice', async (t) => {
+  testOn('after a kill at any time the next run continues, and nothing is imported twice', async (t) => {
     const { base, requests } = await scriptedSource(t, {
       lists: { events: events(40), users: [OWNER] },
       singles: SINGLES,
@@ -461,7 +464,7 @@ for (const { test: testOn, database, testService } of stores) {
   });
 }
 
-test('two imports do not work on one file', (t) => {
+test('two imports cannot use the same work file', (t) => {
   const path = join(temporaryFolder(t), 'work');
   const work = new Work(path);
   assert.throws(() => new Work(path), /work cannot be worked with: .*locked\. Is another import at work on it\?$/);
@@ -470,7 +473,7 @@ test('two imports do not work on one file', (t) => {
   assert.equal(existsSync(path), false);
 });
 
-test('whatever else lies under the name of the work file, our own database for one, stays as it is', (t) => {
+test('an existing file that is not a work file, such as a database, is unchanged', (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');
   const other = new DatabaseSync(path);
   other.exec('create table lists (noun text)');

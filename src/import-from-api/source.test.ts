@@ -53,7 +53,7 @@ async function answering(t: Cleanup, ...turns: Turn[]) {
   return { source, clock, said, requests, waits: () => clock.waits.filter((ms) => ms > 1) };
 }
 
-test('what passes is waited for: as long as it asks for in seconds or as a date, else longer each time', async (t) => {
+test('transient errors are retried: after Retry-After in seconds or as a date, else with backoff', async (t) => {
   const date = new Date(NOW + 95_000).toUTCString();
   const { source, waits, said, requests } = await answering(
     t,
@@ -91,7 +91,7 @@ test('what passes is waited for: as long as it asks for in seconds or as a date,
   assert.doesNotMatch(said.join('\n'), /secret-key/);
 });
 
-test('who has never answered is given up after three tries, who has answered after nine', async (t) => {
+test('a source that never responded is given up after three tries, one that has responded after nine', async (t) => {
   const never = await answering(t, ...Array.from({ length: 9 }, () => status(503)));
   await assert.rejects(never.source.get(['events']), /cannot be read, after 3 tries: the answer is 503\.$/);
   assert.equal(never.requests.length, 3);
@@ -104,7 +104,7 @@ test('who has never answered is given up after three tries, who has answered aft
   assert.equal(long.requests.length, 1);
 });
 
-test('what is absent and what is refused is told apart; no redirect is followed, nothing else than JSON is read', async (t) => {
+test('absent and refused are distinguished; redirects are not followed, and only JSON is accepted', async (t) => {
   const { source, requests } = await answering(
     t,
     status(404),
@@ -124,7 +124,7 @@ test('what is absent and what is refused is told apart; no redirect is followed,
   assert.equal(requests.length, 5);
 });
 
-test('JSON is read whatever it calls itself; of what has no end, or unpacks to more than can be held, no more than that', async (t) => {
+test('JSON is accepted with any content type; an endless or too large response is cut off', async (t) => {
   const pieces = Buffer.alloc(1 << 20, ' ');
   let written = 0;
   const { source } = await answering(
@@ -150,7 +150,7 @@ test('JSON is read whatever it calls itself; of what has no end, or unpacks to m
   assert.ok(written < 100 << 20, String(written));
 });
 
-test('no more requests begin within a second than it was told', async (t) => {
+test('requests are limited to the configured rate', async (t) => {
   const { base } = await scriptedSource(t, { lists: { events: [] }, singles: {} });
   const clock = eagerClock();
   const source = createSource({ base, headers: {}, clock, rate: 4, say: () => undefined });

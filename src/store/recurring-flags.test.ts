@@ -41,7 +41,7 @@ async function run(database: string): Promise<void> {
 }
 
 for (const { test, database } of stores) {
-  test('C41 records whose recurring was a flag are kept whole, and do not recur until a period is chosen', async (t) => {
+  test('C41 records with the old recurring flag are kept, and do not recur until a period is chosen', async (t) => {
     const address = await database(t);
     await run(address);
     const store = await openAt(t, address);

@@ -123,7 +123,7 @@ for (const { test, database } of stores) {
     };
   }
 
-  test('C20 what becomes pending while its lane is being read is told at once, and not at the next look around', async (t) => {
+  test('C20 a delivery that becomes pending during a prefetch is sent immediately, not after the next poll', async (t) => {
     const { between, attempted, happen, settled, clock } = await openEngine(t);
     const reading = between.holdNext('pending_deliveries');
     await happen();
@@ -135,7 +135,7 @@ for (const { test, database } of stores) {
     assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
   });
 
-  test('C20 what a commit owes is told without being read again, and is not told again by what is read', async (t) => {
+  test('C20 deliveries pushed by a commit event are sent without a read, and are not sent again by a read', async (t) => {
     const { between, attempted, happen, inAccount, settled } = await openEngine(t);
     await happen();
     await eventually(settled, (count) => count === 1);
@@ -150,7 +150,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(attempted, ['1', '2', '3']);
   });
 
-  test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
+  test('C13 C20 a hook that is ended and restored during its claim is delivered to in its new state', async (t) => {
     const { between, happen, inAccount, settled, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
@@ -162,7 +162,7 @@ for (const { test, database } of stores) {
     assert.equal(await pending(), 0);
   });
 
-  test('C22 that one hook ends keeps no other from being taken up', async (t) => {
+  test('C22 the end of one hook does not prevent the claim of another', async (t) => {
     const { between, happen, inAccount, settled } = await openEngine(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     const reading = between.holdNext('hooks');
@@ -176,7 +176,7 @@ for (const { test, database } of stores) {
     between.letGo();
   });
 
-  test('C22 that a lane is being taken up, or read, keeps no other from being told', async (t) => {
+  test('C22 a slow claim or prefetch of one queue does not delay another', async (t) => {
     const { between, happen, inAccount, settled } = await openEngine(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     await happen();
@@ -195,7 +195,7 @@ for (const { test, database } of stores) {
     }
   });
 
-  test('C22 of many whose targets are not known to answer twenty begin in twenty milliseconds, and who answers beside them at once', async (t) => {
+  test('C22 of many attempts to unproven targets 20 start every 20 ms, while those to a proven target start immediately', async (t) => {
     const { promise: late, resolve: answer } = Promise.withResolvers<void>();
     t.after(() => answer());
     const attempt: Attempt = async ({ target }) => {
@@ -225,7 +225,7 @@ for (const { test, database } of stores) {
     await eventually(settled, (count) => count === 46);
   });
 
-  test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
+  test('C20 a hook leased by another node is claimed once between two polls, unless it may have been released', async (t) => {
     let isTheirs = true;
     let asked = 0;
     const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim, findWork }) => ({
@@ -248,7 +248,7 @@ for (const { test, database } of stores) {
     assert.equal(await eventually(settled, (count) => count === 4), 4);
   });
 
-  test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
+  test('C20 a hook that is released during a failed claim is claimed again', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim }) => ({
@@ -270,7 +270,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
   });
 
-  test('C20 that others commit what their own lanes are pending has nobody else ask for these, also while they are asked for', async (t) => {
+  test('C20 a commit of another delivering node for its own hooks causes no claim, also during a claim', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
@@ -293,7 +293,7 @@ for (const { test, database } of stores) {
     assert.equal(asked, 1);
   });
 
-  test('C22 lanes that others have, and may let go of at any time, keep no other from being taken up', async (t) => {
+  test('C22 hooks leased by other nodes do not delay the claim of another hook', async (t) => {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
     const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
@@ -321,7 +321,7 @@ for (const { test, database } of stores) {
     assert.ok(claims.length >= 20, 'the others are asked for as often as it is said');
   });
 
-  test('C13 C20 a stop ends in time, also where what hangs was told to a hook that has ended since', async (t) => {
+  test('C13 C20 a shutdown ends in time, even if an attempt hangs whose hook has ended', async (t) => {
     const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
       onDialled?.();
       return new Promise((resolve) =>
@@ -348,7 +348,7 @@ for (const { test, database } of stores) {
     assert.equal(await pending(), 1);
   });
 
-  test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
+  test('C20 a shutdown waits for a running claim, so that its leases are released too', async (t) => {
     const order: string[] = [];
     const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim }) => ({
       claim: (hookIds) => claim(hookIds).finally(() => order.push('taken up')),
@@ -370,7 +370,7 @@ for (const { test, database } of stores) {
     ['whose attempt is given up before it has gone out', 'dialling'],
     ['that is still being taken up', 'taking up'],
   ] as const) {
-    test(`C20 at a stop others may have a lane at once ${at}, also while another target hangs`, async (t) => {
+    test(`C20 a shutdown immediately releases the lease of a hook ${at}, also while another target hangs`, async (t) => {
       const hanging = Promise.withResolvers<void>();
       const dialling = Promise.withResolvers<void>();
       t.after(() => hanging.resolve());
@@ -433,7 +433,7 @@ for (const { test, database } of stores) {
     });
   }
 
-  test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
+  test('C13 nothing is sent to a hook that ends during its claim', async (t) => {
     const { between, attempted, happen, inAccount, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
@@ -446,7 +446,7 @@ for (const { test, database } of stores) {
     assert.equal(await pending(), 1);
   });
 
-  test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
+  test('C20 a result is kept in memory until it can be committed; meanwhile nothing is sent twice', async (t) => {
     const { attempted, happen, refuseWrites, settled, pending, clock } = await openEngine(t);
     refuseWrites(3);
     await happen();
@@ -462,7 +462,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([attempted, await pending()], [['1'], 0]);
   });
 
-  test('C20 a lane that cannot be read is read again soon', async (t) => {
+  test('C20 a failed prefetch is retried', async (t) => {
     const { between, happen, settled, attempted, clock } = await openEngine(t);
     between.failures = 2;
     await happen();
@@ -478,7 +478,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(attempted, ['1']);
   });
 
-  test('C20 what no wake-up told of is found within a minute', async (t) => {
+  test('C20 a pending delivery without a wake-up is found within a minute', async (t) => {
     const { store, settled, clock, attempted } = await openEngine(t);
     const quiet = async ({ queries }: Tx) => {
       const delivery = {
@@ -502,7 +502,7 @@ for (const { test, database } of stores) {
   });
 
   for (const reading of [1, 2, 3, 4, 5]) {
-    test(`C18 a wait that ends while its lane is looked at, at reading ${reading} of the clock, is not waited for ever`, async (t) => {
+    test(`C18 a backoff that ends at reading ${reading} of the clock during a dispatch does not stall the queue`, async (t) => {
       const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
       let readings = Number.POSITIVE_INFINITY;
       // A timer fires a millisecond before its time, and the clock goes on while the engine looks.
@@ -539,7 +539,7 @@ for (const { test, database } of stores) {
     });
   }
 
-  test('X8 secrets that change while their lane is taken up, while they are read, or before a notification has gone out, sign as they are now', async (t) => {
+  test('X8 a rotation during a claim, during a prefetch or before the request is sent: attempts are signed with the new secrets', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
     const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
       signatures.push(signature);
@@ -578,7 +578,7 @@ for (const { test, database } of stores) {
     );
   });
 
-  test('X8 what signs a lane is read once its node has said that it heard: a change that comes between both, and of which nothing tells, signs', async (t) => {
+  test('X8 secrets are read after the acknowledgement is committed: a rotation in between, without a notification, is used', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
     const heard = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let said = 0;
@@ -620,7 +620,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(signatures[1], signatureOf(sign('b'), delivery));
   });
 
-  test('C18 C20 a lane whose timer is lost is found by the next look', async (t) => {
+  test('C18 C20 a queue whose retry timer is lost is found by the next poll', async (t) => {
     const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
     let waits = 0;
     const forgetful = (clock: Clock): Clock => ({

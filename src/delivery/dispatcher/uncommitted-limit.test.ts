@@ -105,7 +105,7 @@ for (const { test, database } of stores) {
     };
   }
 
-  test('C20 what cannot be written down as a stop begins is tried again for as long as the stop has', async (t) => {
+  test('C20 a failed commit is retried during a shutdown until its timeout', async (t) => {
     const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -121,7 +121,7 @@ for (const { test, database } of stores) {
     assert.deepEqual({ pending, delivered }, { pending: 0, delivered: 1 });
   });
 
-  test('C20 a stop ends in time where nothing can be written, and what was told stays pending', async (t) => {
+  test('C20 a shutdown ends in time if nothing can be committed, and its deliveries stay pending', async (t) => {
     const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -134,7 +134,7 @@ for (const { test, database } of stores) {
     assert.deepEqual({ pending, delivered }, { pending: 1, delivered: 0 });
   });
 
-  test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
+  test('X3 C18 a redelivery requested before the first attempt is committed is made once and is not counted', async (t) => {
     const { clock, state, told, toldBy, refused, occur, redeliver, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -167,7 +167,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(told, ['1: 200', '1: 500', '2: 200']);
   });
 
-  test('X3 what a redelivery has told and could not be written down is not told once more when its turn comes', async (t) => {
+  test('X3 a delivery that a redelivery has sent is not sent again while its result cannot be committed', async (t) => {
     const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
     const count = 140;
     state.status = 500;

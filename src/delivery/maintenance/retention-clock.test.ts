@@ -37,18 +37,15 @@ plain('C23 at a start it does not matter how long nobody has looked, or what the
   assert.equal(observe(NOTHING, NOW, 0).trustedAt, 0, 'nothing is dropped from a database that is new to it');
 });
 
-plain(
-  'C23 what the clock has jumped is believed when a service has seen a day go by behind it: it was off so long',
-  () => {
-    const start = observe(trusted, NOW + 60 * DAY_MS, 0);
-    assert.equal(run(start, NOW + 60 * DAY_MS, hours(23, 0)).trustedAt, NOW + 23 * HOUR_MS);
-    assert.equal(run(start, NOW + 60 * DAY_MS, hours(24, 0)).trustedAt, NOW + 61 * DAY_MS);
-    const fresh = observe(NOTHING, NOW, 0);
-    assert.equal(run(fresh, NOW, hours(24, 0)).trustedAt, NOW + DAY_MS);
-  },
-);
+plain('C23 a clock jump is trusted after a service has run for a day since', () => {
+  const start = observe(trusted, NOW + 60 * DAY_MS, 0);
+  assert.equal(run(start, NOW + 60 * DAY_MS, hours(23, 0)).trustedAt, NOW + 23 * HOUR_MS);
+  assert.equal(run(start, NOW + 60 * DAY_MS, hours(24, 0)).trustedAt, NOW + 61 * DAY_MS);
+  const fresh = observe(NOTHING, NOW, 0);
+  assert.equal(run(fresh, NOW, hours(24, 0)).trustedAt, NOW + DAY_MS);
+});
 
-plain('C23 a second jump makes nobody believe the first one sooner', () => {
+plain('C23 a second jump does not make the first one trusted sooner', () => {
   const once = run(trusted, NOW, hours(5, 30 * DAY_MS));
   const twice = run(once, NOW + 5 * HOUR_MS, hours(18, 400 * DAY_MS));
   assert.equal(twice.trustedAt, NOW + 23 * HOUR_MS);
@@ -60,7 +57,7 @@ plain('C23 trusted time is never ahead of the clock', () => {
 });
 
 for (const { test, database } of stores) {
-  test('C23 a monotonic clock with fractions of milliseconds is looked at, too', async (t) => {
+  test('C23 a monotonic clock with fractions of milliseconds works', async (t) => {
     const store = await openAt(t, await database(t));
     let elapsedMs = 0.265_049;
     const clock = { ...testClock(), now: () => NOW, monotonic: () => elapsedMs };
@@ -69,7 +66,7 @@ for (const { test, database } of stores) {
     assert.equal(await node.now(), 10_001);
   });
 
-  test('C23 several services on one database count the same time once, and what they know outlives them', async (t) => {
+  test('C23 several services on one database count the same time once, and the state survives their restarts', async (t) => {
     const address = await database(t);
     const clock = testClock(NOW);
     const store = await openAt(t, address);

@@ -11,7 +11,7 @@ import { newestVersion } from '../migrate.ts';
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
 for (const { test, database } of shared) {
-  test('an update that waits for an older node while that one waits for it is tried again, and the start goes on', async (t) => {
+  test('a migration that deadlocks with an older node is retried, and the start continues', async (t) => {
     const address = await database(t);
     const older = new pg.Client({ connectionString: address });
     await older.connect();

@@ -35,7 +35,7 @@ for (const { test, database } of shared) {
     return { client, together, sent, insert, named };
   }
 
-  test('rows that are inserted at the same moment are one query, and each comes back to whoever inserted it', async (t) => {
+  test('concurrent inserts are batched, and each caller gets its own row', async (t) => {
     const { insert, sent } = await open(t);
     const names = ['plain', 'with "quotes" and \\backslash\\', 'line\nbreak', 'Ü 🔔', '', '{"a":[1,null]}', "it's"];
     const rows = (await Promise.all(names.map((name, index) => insert(index, name, index % 2 ? null : name)))).flat();
@@ -52,7 +52,7 @@ for (const { test, database } of shared) {
     assert.equal(sent.length, 1);
   });
 
-  test('reads of the same text at the same moment are one query, each with its own rows, or none', async (t) => {
+  test('concurrent selects of the same text are batched, and each caller gets its own rows or none', async (t) => {
     const { insert, named, sent } = await open(t);
     await Promise.all([insert(1, 'one'), insert(1, 'two'), insert(2, 'one'), insert(2, 'one')]);
     sent.length = 0;
@@ -66,7 +66,7 @@ for (const { test, database } of shared) {
     assert.equal(sent.length, 2);
   });
 
-  test('more than one query can answer for are several', async (t) => {
+  test('more queries than the batch size are sent in several batches', async (t) => {
     const { insert, sent } = await open(t);
     const rows = await Promise.all(Array.from({ length: 300 }, (_, index) => insert(index, `${index}`)));
     assert.deepEqual(
@@ -76,7 +76,7 @@ for (const { test, database } of shared) {
     assert.equal(sent.length, 3);
   });
 
-  test('what fails fails for all that were asked together, and for nobody after them', async (t) => {
+  test('a failed batch fails for all its queries, and not for later ones', async (t) => {
     const { insert, named } = await open(t);
     const together = await Promise.allSettled([insert(1, 'fine'), insert(2, null as unknown as string)]);
     assert.deepEqual(
@@ -87,7 +87,7 @@ for (const { test, database } of shared) {
     assert.equal((await named(1, 'fine')).length, 1);
   });
 
-  test('a text that stands for nothing that can be joined is asked by itself, at once', async (t) => {
+  test('a query that cannot be batched is sent on its own immediately', async (t) => {
     const { together, sent } = await open(t);
     const asked = [true, false].map((is) => together.ask('select $1::bool as given', [is]));
     assert.equal(sent.length, 2);
