@@ -66,7 +66,7 @@ for (const { test, database, testService } of stores) {
         ['1415893856', 'Y', '1'],
       ],
     );
-    // What came recurring recurs here.
+    // Recurring records recur here.
     await tasks.complete('502');
     assert.equal((await tasks.list({ status: 'open', order: 'latest' })).data[0]?.due_date, '2014-09-22 00:00:00');
   });

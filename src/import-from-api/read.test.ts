@@ -13,7 +13,7 @@ import { Work } from './work.ts';
 
 const records = (count: number) => Array.from({ length: count }, (_, index) => ({ event_id: String(index + 1) }));
 
-/** Reads a scripted source once from end to end, into a work file of its own. */
+/** Reads a scripted source once, into its own work file. */
 async function read(t: Cleanup, script: Partial<Script>) {
   const { base, requests } = await scriptedSource(t, { lists: {}, singles: {}, ...script });
   const silent = () => undefined;
@@ -45,7 +45,7 @@ test('a list ends with a page that is not full, whatever its total; the next pag
   });
   await behind.reading;
   assert.equal(behind.kept(), 2_500);
-  // The same full page for ever: it is not asked for ever.
+  // A source that repeats the same full page forever: reading ends.
   const same = await read(t, {
     before(url, answer) {
       if (!url.pathname.endsWith('events')) return false;

@@ -10,7 +10,7 @@ import { createSource, TooLarge } from './source.ts';
 const NOW = Date.UTC(2027, 0, 1, 12);
 const DEADLINE_MS = 90_000;
 
-/** A clock on which every wait is over at once; what was waited for is written down. Nobody misses the deadline. */
+/** A clock whose timers fire immediately, except deadlines; records the delays. */
 function eagerClock(): Clock & { readonly waits: number[] } {
   let passed = 0;
   const waits: number[] = [];
@@ -36,7 +36,7 @@ const status =
     say(answer, code, { message: 'later' }, headers);
 const good: Turn = (answer) => say(answer, 200, { data: [] });
 
-/** A source that answers in turn, as it is told to; and then well. */
+/** A source with scripted responses, then 200. */
 async function answering(t: Cleanup, ...turns: Turn[]) {
   const { base, requests } = await scriptedSource(t, {
     lists: {},
@@ -80,7 +80,7 @@ test('transient errors are retried: after Retry-After in seconds or as a date, e
   });
   const [first = 0, second = 0, ...grown] = waits();
   assert.equal(first, 30_000);
-  // The date is one of whole seconds, and the clock went on by the first wait.
+  // The date has whole seconds, and the clock has advanced by the first delay.
   assert.ok(second > 64_000 && second <= 65_000, String(second));
   assert.deepEqual(grown, [4_000, 8_000, 16_000, 32_000, 60_000]);
   assert.equal(requests.at(-1)?.address, '/v2/events?limit=1000&offset=2000');

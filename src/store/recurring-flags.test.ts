@@ -7,10 +7,10 @@ import { type Dialect, migrations } from './migrate.ts';
 import { dialect as postgresDialect } from './postgres/migrate.ts';
 import { dialect as sqliteDialect } from './sqlite/open.ts';
 
-/** The migration that makes letters of flags. */
+/** The migration that converts the flags to letters. */
 const LETTERS = 11;
 
-/** Statements that make a database of the version before, with what stood in it. */
+/** Statements that create a database of the previous version, with rows. */
 const before = (dialect: Dialect): string[] => [
   'create table migrations (version integer primary key, name text not null)',
   ...migrations(dialect)

@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
   const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
   const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
 
-  /** Hooks 1, 2 and so on, each at a generation and pending one notification; `ended`: not live any more. */
+  /** Hooks 1, 2, …, each with a generation and one pending delivery; `ended`: no longer live. */
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -100,7 +100,7 @@ for (const { test, database } of stores) {
       await settlementOf(2, 8, '500'),
       await settlementOf(3, 8, '500'),
       await settlementOf(4, 1, '500'),
-      // In one millisecond, on both sides of the change.
+      // In the same millisecond, before and after the change.
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
@@ -136,7 +136,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf } = await openWith(t, { generation: 1 });
     const clock = testClock(NOW);
     const write: Store['write'] = async (work) => {
-      // Others write before it.
+      // Other writes come first.
       await clock.advance(7);
       return store.write(work);
     };

@@ -4,11 +4,11 @@ import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 
 type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
-/** Plenty. */
+/** Limits that are not reached. */
 const unproven = 10_000;
 const isProven = true;
 
-/** As many at once as there are. */
+/** A rate limiter that never limits. */
 const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
 
 test('C22 an account has a concurrency limit, and its queues are served in order', () => {
@@ -29,7 +29,7 @@ test('C22 an account has a concurrency limit, and its queues are served in order
   assert.ok(!shares.admits(queue('d')), 'the room is kept for whoever was called');
   assert.deepEqual(called(), []);
   assert.ok(shares.admits(b));
-  // It has no use for it after all.
+  // The queue does not use its reserved permit.
   assert.deepEqual(called(), ['c']);
   shares.release(first);
   assert.deepEqual(called(), ['d']);
@@ -135,9 +135,9 @@ test('C22 unproven targets have a concurrency limit, round-robin by account, and
   const [c, d, x, y] = waiting;
   assert.ok(c !== undefined && d !== undefined && x !== undefined && y !== undefined);
   assert.ok(shares.admits(c));
-  // It has no use for it after all.
+  // The queue does not use its reserved permit.
   assert.deepEqual(called(c), ['3 y']);
-  // It has answered meanwhile, and needs the room no more that was kept for it.
+  // The target has become proven meanwhile, and does not need the reserved permit.
   x.isProven = true;
   assert.ok(shares.admits(x));
   assert.deepEqual(called(x), ['1 d']);
@@ -223,6 +223,6 @@ test('C22 attempts to unproven targets are rate-limited, and those to proven tar
   assert.deepEqual(shares.next(), [third]);
   assert.deepEqual(shares.next(), [], 'the one that may begin is kept for whoever was called');
   assert.ok(shares.admits(third));
-  // It has no use for it after all.
+  // The queue does not use its reserved permit.
   assert.deepEqual(shares.next(third), [fourth]);
 });

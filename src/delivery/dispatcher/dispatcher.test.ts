@@ -27,13 +27,12 @@ import { Dispatcher } from './dispatcher.ts';
 for (const { test, database } of stores) {
   const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const HOOK = 1;
-  /** A second hook, of another kind. */
   const otherHook = {
     ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
     ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
   };
 
-  /** An engine on a real store with one hook for new events, and what it attempts. */
+  /** A dispatcher on a real store with one hook for new_event, and its attempts. */
   async function openEngine(
     t: TestContext,
     attempt: Attempt = async () => OK,
@@ -96,7 +95,7 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
     });
-    // Before the store is closed, which was opened before it.
+    // Registered later than the store's own cleanup, so it runs first.
     atEnd(t, async () => {
       between.letGo();
       await engine.stop(0);
@@ -112,7 +111,7 @@ for (const { test, database } of stores) {
       between,
       attempted,
       inAccount,
-      /** As if another node had said it. */
+      /** Publishes events as if they came from another node. */
       hear: (news: CommitEvents) => hear(news),
       happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
       refuseWrites: (count: number) => {
@@ -170,7 +169,7 @@ for (const { test, database } of stores) {
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [other.hook_id], 'deleted')));
     between.letGo();
-    // Whoever were to ask a second time would wait here for ever.
+    // A second claim would wait here forever.
     void between.holdNext('hooks');
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     between.letGo();
@@ -367,8 +366,8 @@ for (const { test, database } of stores) {
   });
 
   for (const [at, isStoppedAt] of [
-    ['whose attempt is given up before it has gone out', 'dialling'],
-    ['that is still being taken up', 'taking up'],
+    ['whose attempt is aborted before it was sent', 'dialling'],
+    ['that is still being claimed', 'taking up'],
   ] as const) {
     test(`C20 a shutdown immediately releases the lease of a hook ${at}, also while another target hangs`, async (t) => {
       const hanging = Promise.withResolvers<void>();
@@ -505,7 +504,7 @@ for (const { test, database } of stores) {
     test(`C18 a backoff that ends at reading ${reading} of the clock during a dispatch does not stall the queue`, async (t) => {
       const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
       let readings = Number.POSITIVE_INFINITY;
-      // A timer fires a millisecond before its time, and the clock goes on while the engine looks.
+      // Timers fire a millisecond early, and the clock advances while the dispatcher runs.
       const early = (clock: Clock): Clock => ({
         ...clock,
         now: () => {
@@ -529,7 +528,7 @@ for (const { test, database } of stores) {
         (isWaiting) => isWaiting,
       );
       await clock.advance(60_000);
-      // Milliseconds, and not as late as the next look, which would find it.
+      // Within milliseconds, before the next poll would find it.
       await stepByStep(
         () => clock.advance(1),
         () => attempted.length,
@@ -543,7 +542,7 @@ for (const { test, database } of stores) {
     const signatures: (readonly string[] | undefined)[] = [];
     const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
       signatures.push(signature);
-      // The first is on its way until it is stopped; so that a failure is seen, no longer than it takes to find that.
+      // The first attempt is in flight until it is aborted, with a limit so that a failure is detected.
       const stopped = () => signal.aborted;
       if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
       return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
@@ -600,7 +599,7 @@ for (const { test, database } of stores) {
       (count) => count === 1,
     );
     await happen();
-    // That it cannot be said now is said again; meanwhile nothing begins.
+    // The failed acknowledgement is retried; meanwhile no attempt starts.
     heard[0]?.reject(new Error('the database is away'));
     await eventually(
       () => clock.pending,
@@ -625,7 +624,7 @@ for (const { test, database } of stores) {
     let waits = 0;
     const forgetful = (clock: Clock): Clock => ({
       ...clock,
-      // The first wait is that of the look; whatever is set at that same moment is of the lane.
+      // The first timer is that of the poll; one that is set at the same time is that of the queue.
       after: (waitMs, run) => {
         waits += 1;
         return waits > 1 && clock.now() === TEST_EPOCH ? () => undefined : clock.after(waitMs, run);

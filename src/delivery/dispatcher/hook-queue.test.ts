@@ -29,7 +29,7 @@ const fresh: HookQueueRow = {
   secrets: [],
 };
 
-/** Delivery 11 stands at position 1, and so on. */
+/** Delivery 11 has position 1, and so on. */
 const pending = (position: number): PendingDelivery => ({
   deliveryId: position + 10,
   position,
@@ -45,7 +45,7 @@ const asked = (row: PendingDelivery): PendingDelivery => {
 };
 const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: 'test', manualAttemptId: 900 };
 
-/** A lane with a moment of its own, driven as the engine drives it. */
+/** A queue with its own clock, driven like the dispatcher does. */
 class Drive {
   readonly queue: HookQueue;
   now = 1_000;
@@ -55,7 +55,7 @@ class Drive {
     this.queue.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
   }
 
-  /** Begins everything that may begin now. */
+  /** Starts all attempts that may start now. */
   beginAll(): InFlightAttempt[] {
     const begun: InFlightAttempt[] = [];
     for (;;) {
@@ -93,14 +93,14 @@ class Drive {
     return { ...settlement, decision: decision.is };
   }
 
-  /** One attempt, at the earliest moment. */
+  /** Makes one attempt as early as possible. */
   deliver(outcome: Outcome) {
     this.now += Math.max(0, this.queue.waitMs(this.now));
     return this.finish(this.beginOne(), outcome);
   }
 }
 
-/** A lane that has earned a wide window. */
+/** A queue with a high concurrency. */
 function wide(window: number, pendingCount: number): Drive {
   const drive = new Drive({}, pendingCount + window - 1);
   for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
@@ -114,7 +114,7 @@ test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to
   for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
     const begun = drive.beginAll();
     assert.equal(begun.length, window);
-    // All but one are taken back unanswered, so that one 200 a round is earned.
+    // All attempts but one are aborted, so that each round has one 200.
     const [first, ...others] = begun;
     for (const flight of others) {
       drive.finish(flight, OURS);
@@ -263,7 +263,7 @@ test('C18 a stored retry time beyond the longest delay counts as due: the clock 
   drive.now += 400 * DAY_MS;
   drive.deliver(BROKEN);
   assert.equal(drive.beginAll().length, 0);
-  // It is set right while the lane waits.
+  // The clock is corrected while the queue waits.
   drive.now -= 400 * DAY_MS;
   assert.ok(drive.queue.isUnused(drive.now));
   assert.deepEqual(ids(drive.beginAll()), [11]);
@@ -282,7 +282,7 @@ test('C19 a local error is not counted, pauses the queue, and the same delivery 
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-/** A lane that has earned a window of four, with four attempts in flight. */
+/** A queue with a concurrency of 4 and 4 attempts in flight. */
 function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
   const drive = wide(4, 8);
   const flights = drive.beginAll();

@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Every way in which a target can fail without a status; a new one does not compile until it stands here. */
+/** Every failure without a status; the type requires all of them. */
 const causes = Object.keys({
   timeout: 0,
   refused: 0,
@@ -47,7 +47,7 @@ const answered = (status: number, retryAfterMs?: number): Outcome => ({
 const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
 const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 5 });
 
-/** Every answer that is neither 200 nor 401, and every way of not answering. */
+/** Every status other than 200 and 401, and every failure without a status. */
 const anythingElse: readonly Outcome[] = [
   ...Array.from({ length: 400 }, (_, index) => 200 + index)
     .filter((status) => status !== 200 && status !== 401)
@@ -68,7 +68,7 @@ function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): De
   });
 }
 
-/** Section 3 of the specification: what a notification's answer does to a subscribed hook. The other rows are HTTP's. */
+/** Section 3 of the specification: the effect of a response on a live hook. */
 const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; decision: Decision }[] = [
   {
     row: 'a 200 keeps the hook subscribed and counts as delivered',
@@ -89,31 +89,31 @@ const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures
     decision: { is: 'delivered' },
   },
   {
-    row: 'a 401 removes the hook at once',
+    row: 'a 401 ends the hook immediately',
     outcomes: [answered(401)],
     failures: 0,
     decision: { is: 'ended', reason: 'answered_401', failures: 0 },
   },
   {
-    row: 'a 401 removes the hook at once, also after failures, of which it is none',
+    row: 'a 401 after failures ends the hook immediately and is not counted',
     outcomes: [answered(401)],
     failures: 2,
     decision: { is: 'ended', reason: 'answered_401', failures: 2 },
   },
   {
-    row: 'anything else, the first time, keeps it subscribed: a wait, then again',
+    row: 'anything else, the first time, keeps it subscribed and is retried after a delay',
     outcomes: anythingElse,
     failures: 0,
     decision: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
   },
   {
-    row: 'anything else, the second time in a row, keeps it subscribed: a wait, then again',
+    row: 'anything else, the second time in a row, keeps it subscribed and is retried after a delay',
     outcomes: anythingElse,
     failures: 1,
     decision: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
   },
   {
-    row: 'anything else, the third time in a row, removes the hook',
+    row: 'anything else, the third time in a row, ends the hook',
     outcomes: anythingElse,
     failures: 2,
     decision: { is: 'ended', reason: 'three_failures', failures: 3 },
@@ -229,7 +229,7 @@ test('C19 a local error is never a failure: the attempt is made again', () => {
       for (const isManual of [false, true]) {
         for (const sameBurst of [false, true]) {
           const judged = decision(ours(fault), { failures, isManual, sameBurst });
-          // What was stopped before it went out failed at nothing: it waits for nothing either.
+          // An attempt aborted before it was sent is retried without delay.
           assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
       }

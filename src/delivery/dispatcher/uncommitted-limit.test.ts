@@ -18,7 +18,7 @@ import { requestRedelivery } from '../outbox/restore-hook.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {
-  /** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
+  /** A dispatcher with a scripted target, on a database whose writes can be made to fail. */
   async function engineWithOneHook(t: TestContext) {
     const store = await openAt(t, await database(t));
     const clock = testClock();
@@ -46,7 +46,7 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });
-    // Before the store is closed, which was opened before it.
+    // Registered later than the store's own cleanup, so it runs first.
     atEnd(t, async () => {
       await engine.stop(0);
       await store.close();
@@ -71,7 +71,7 @@ for (const { test, database } of stores) {
           () => told.length,
           (length) => length >= count,
         ),
-      /** Resolves when something could not be written down: it waits for its next try. */
+      /** Resolves when a commit has failed and is waiting for its retry. */
       refused: () =>
         eventually(
           () => state.refused,
@@ -80,7 +80,7 @@ for (const { test, database } of stores) {
       occur: (recordId: number) =>
         inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
       redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
-      /** What the database says when everything is written down. */
+      /** The database state after all results are committed. */
       async written() {
         const { failures, last_outcome } = await store.read
           .selectFrom('hooks')
@@ -160,7 +160,7 @@ for (const { test, database } of stores) {
     await eventually(written, ({ attempts }) => attempts.length === 2);
     assert.deepEqual(await written(), after);
     state.status = 200;
-    // Whatever is looked for later: there is nothing left to tell but what is new.
+    // The next poll finds only the new delivery.
     await clock.advance(8 * 3_600_000);
     await occur(2);
     await toldBy(3);
@@ -176,7 +176,7 @@ for (const { test, database } of stores) {
     await eventually(written, ({ failures }) => failures === 1);
     state.writable = false;
     state.status = 200;
-    // Beyond what is read at once. No more runs ahead of what is written down than 128.
+    // More than one prefetch. At most 128 deliveries are sent and not committed.
     await redeliver(count);
     await toldBy(1 + 128);
     await clock.advance(400);

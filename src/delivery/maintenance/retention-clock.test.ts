@@ -11,17 +11,17 @@ const NOW = Date.UTC(2026, 0, 1);
 
 const trusted: Known = { trustedAt: NOW, observedAt: NOW, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
 
-/** A service that looks every hour, on a clock that is ahead of the time by so much from hour to hour. */
+/** A service that observes the clock every hour; `aheadMs` is how far its clock is ahead in each hour. */
 function run(known: Known, from: number, aheadMs: readonly number[]): Known {
   return aheadMs.reduce((last, ahead, hour) => observe(last, from + (hour + 1) * HOUR_MS + ahead, HOUR_MS), known);
 }
 const hours = (count: number, aheadMs: number) => Array<number>(count).fill(aheadMs);
 
-plain('C23 trusted time goes on with the time that a service has seen go by', () => {
+plain('C23 trusted time advances with the running time of a service', () => {
   assert.equal(run(trusted, NOW, hours(1_000, 0)).trustedAt, NOW + 1_000 * HOUR_MS);
 });
 
-plain('C23 a jump forward is no time that has passed, and once it is set right it is as if it had never been', () => {
+plain('C23 a forward jump does not advance trusted time, and correcting the clock undoes it', () => {
   for (const aheadMs of [1_000, HOUR_MS, 400 * DAY_MS]) {
     const ahead = run(trusted, NOW, hours(23, aheadMs));
     assert.equal(ahead.trustedAt, NOW + 23 * HOUR_MS, String(aheadMs));
@@ -30,7 +30,7 @@ plain('C23 a jump forward is no time that has passed, and once it is set right i
   }
 });
 
-plain('C23 at a start it does not matter how long nobody has looked, or what the clock says', () => {
+plain('C23 at a start, neither the time since the last observation nor the clock advances trusted time', () => {
   const starts = Array.from({ length: 20 }, (_, index) => NOW + (index + 1) * 400 * DAY_MS);
   const known = starts.reduce((last, now) => observe(last, now, 10_000), trusted);
   assert.equal(known.trustedAt, NOW + starts.length * 10_000);

@@ -12,7 +12,7 @@ for (const { test, database } of stores) {
   const DAY_MS = 24 * 3_600_000;
   const NOW = Date.UTC(2026, 0, 1);
 
-  /** More than one write may drop. */
+  /** More than one batch. */
   const MANY = 1_300;
 
   type Hook = { hookId: number; endedAt: number | null; pending: number };
@@ -149,7 +149,6 @@ for (const { test, database } of stores) {
   test('X3 attempts made while the clock was wrong are dropped by their own time and do not block others', async (t) => {
     const { store } = await openWith(t, { hookId: 1, endedAt: null, pending: 0 });
     const [old, ahead, behind] = [NOW - 31 * DAY_MS, NOW + 400 * DAY_MS, NOW - 40 * DAY_MS];
-    // In the order in which they were made.
     const times = [...Array<number>(600).fill(ahead), old, NOW - 2, behind, NOW - 1, ...Array<number>(3).fill(old)];
     await store.write(async ({ queries }) => {
       for (const [index, attempted_at] of times.entries()) {
@@ -181,7 +180,7 @@ for (const { test, database } of stores) {
     store.onGroup(() => {
       writes += 1;
     });
-    // As many as there are steps: the last has dropped the first of what is pending.
+    // One check per step: the last step has dropped the first batch of pending deliveries.
     await applyRetention(store, NOW, () => writes >= steps);
     assert.equal(await count('pending_deliveries'), MANY - 500);
     assert.equal(await count('hooks'), 1, 'the hook goes last');

@@ -15,7 +15,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 const DEADLINE_MS = 15_000;
 const LONG_PAUSE_MS = 16_000;
 
-/** A target on loopback that does this with each notification that has come in whole. */
+/** A target on loopback that calls the function for each complete notification. */
 async function target(t: TestContext, whenTold: (socket: Socket, count: number) => void, secure = false) {
   let told = 0;
   const sockets = new Set<Socket>();
@@ -71,7 +71,7 @@ const answered = (status: number) => ({ kind: 'answered', status });
 const paused = { kind: 'ours', fault: 'process_paused' };
 const timedOut = { kind: 'failed', cause: 'timeout' };
 
-/** Time goes on until the deadline in the way of a busy process, whose every timer is late. */
+/** Advances time to the deadline like a busy process, whose timers are all late. */
 function runLate(clock: PausableClock): void {
   for (const end = clock.monotonic() + DEADLINE_MS; clock.monotonic() < end; ) clock.pause(900);
 }
@@ -99,7 +99,7 @@ for (const secure of [false, true]) {
     const hook = await target(t, (_, count) => (count === 1 ? clock.pause(LONG_PAUSE_MS) : runLate(clock)), secure);
     const attempt = attemptsOf(clock);
     assert.deepEqual(await attempt(hook.url), paused);
-    // The pause is over, and excuses nothing that begins after it.
+    // A pause does not excuse attempts that start after it.
     assert.deepEqual(await attempt(hook.url), timedOut);
   });
 }
@@ -153,7 +153,7 @@ test('C19 a kept connection is not used after a process pause: a close by the ta
   const attempt = attemptsOf(clock);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
-  // The words of a server that closes a connection on which nothing came.
+  // The response of a server that closes an idle connection.
   for (const socket of hook.sockets) socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
   clock.pause(5_000);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));

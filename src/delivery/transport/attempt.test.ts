@@ -20,7 +20,7 @@ const BODY = '{"resource_url":"http://127.0.0.1:8080/v2/events/1"}';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-/** Longer than any of these tests may take, for those that a deadline must not end. */
+/** A deadline that is never reached. */
 const AMPLE_MS = 20_000;
 const SHORT_MS = 200;
 
@@ -31,7 +31,7 @@ function guardWith(resolve: Resolve): SsrfGuard {
   return createSsrfGuard({ resolve, allow: [], loopbackAllowed: true });
 }
 
-/** A guard that lets every address through, for what only a connection can show. */
+/** A guard that allows every address. */
 function guardFor(...addresses: string[]): SsrfGuard {
   const checked = addresses.map((address): CheckedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
   return { check: async () => ({ allowed: true, addresses: checked }) };
@@ -53,7 +53,7 @@ function attempt(
   return post({ target, body: BODY, deliveryId: '42', deadlineMs: AMPLE_MS, signal, ...order });
 }
 
-/** An outcome without what depends on the machine. */
+/** An outcome without its machine-dependent parts. */
 function essence({ ms, note: _note, ...rest }: Outcome) {
   assert.ok(Number.isInteger(ms) && ms >= 0);
   return rest;
@@ -65,7 +65,7 @@ const answered = (status: number) => ({ kind: 'answered', status });
 
 type Target = { url: string; port: number; connections: () => number; received: () => string };
 
-/** A server on loopback that does with each connection what the test says; `received` is all that came in. */
+/** A server on loopback that calls the test's handler for each connection; `received` is all its input. */
 async function target(
   t: TestContext,
   behave: (socket: Socket) => void,
@@ -95,7 +95,7 @@ async function target(
   return { url: `http://127.0.0.1:${port}/hook`, port, connections: () => connections, received: () => received };
 }
 
-/** Answers as soon as the whole notification is in. */
+/** Responds when the notification is complete. */
 function answer(...parts: (string | Buffer)[]): (socket: Socket) => void {
   return (socket) => whenAsked(socket, () => parts.forEach((part) => void socket.write(part)));
 }
@@ -108,7 +108,7 @@ function whenAsked(socket: Socket, then: () => void): void {
   });
 }
 
-/** Waits, turn by turn, until something is so; fails when it does not come about. */
+/** Waits, one event-loop iteration at a time, until the condition holds; fails after a limit. */
 async function until(so: () => boolean, what: string): Promise<void> {
   const startedAt = performance.now();
   while (!so()) {
@@ -121,7 +121,7 @@ function openSockets(): string[] {
   return process.getActiveResourcesInfo().filter((name) => /^(TCP|TLS)(Socket)?W(rap|RAP)$/i.test(name));
 }
 
-/** Counts the client sockets that are made from here on, whatever becomes of them. */
+/** Counts the client sockets that are created from now on. */
 function countDials(t: TestContext, meddle: (socket: Socket) => void = () => {}): () => number {
   let dials = 0;
   const count = (message: unknown) => {
@@ -297,7 +297,7 @@ test('C22 an attempt without a connection pool closes its connection, even if th
 
 test('C18 Retry-After is read in seconds and as a date, between 0 and 24 h', async (t) => {
   const day = 86_400_000;
-  // The oldest of the three forms of a date names no zone, and means UTC everywhere.
+  // The oldest of the three date forms has no zone and means UTC, whatever the local zone.
   const zone = process.env.TZ;
   process.env.TZ = 'America/New_York';
   t.after(() => {
@@ -382,7 +382,7 @@ test('C21 a hanging address uses its share of the time, and the next one has the
     socket.emit = (event: string | symbol, ...args: unknown[]) =>
       !(hangs && event === 'connect') && emit.call(socket, event, ...args);
   });
-  // Half of the time is over at once, the whole of it is not.
+  // The first half of the time passes immediately, the second does not.
   const after: Clock['after'] = (waitMs, run) =>
     systemClock.after(waitMs > AMPLE_MS / 4 && waitMs <= AMPLE_MS / 2 ? 0 : waitMs, run);
   const guard = guardFor('127.0.0.1', '127.0.0.1');
@@ -416,7 +416,7 @@ test('of a thousand addresses only a few are tried, of both families', async (t)
 test('C19 no route is a local error, unless an address was reached', async () => {
   const { port } = await closedPort();
   const url = `http://target.example:${port}/`;
-  // No system connects to the broadcast address; none of them sends anything to find out.
+  // Every system rejects a connection to the broadcast address without sending anything.
   assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255') })), ours('no_route'));
   assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255', '127.0.0.1') })), failed('refused'));
 });
@@ -448,7 +448,7 @@ test('C19 a name that does not exist is a failure, a silent resolver is a local 
   assert.deepEqual(essence(await attempt(url, { guard: none })), failed('no_such_name'));
   const silent = guardWith(async () => ({ failure: 'resolver_silent' }));
   assert.deepEqual(essence(await attempt(url, { guard: silent })), ours('no_resolver'));
-  // Even where the resolver keeps no time limit of its own.
+  // Also if the resolver ignores its timeout.
   const hanging = guardWith(silentResolve);
   assert.deepEqual(essence(await attempt(url, { guard: hanging, deadlineMs: SHORT_MS })), ours('no_resolver'));
 });
@@ -581,7 +581,7 @@ test('C17 the TLS certificate must match the name or address of the URL', async 
   }
   const before = hook.received();
   assert.deepEqual(essence(await attempt(`https://other.test:${hook.port}/`, { ca: certificate })), failed('tls'));
-  // Nobody has signed it but itself.
+  // A self-signed certificate.
   assert.deepEqual(essence(await attempt(`https://target.test:${hook.port}/`)), failed('tls'));
   const guard = guardFor('127.0.0.1');
   assert.deepEqual(essence(await attempt(`https://8.8.8.8:${hook.port}/`, { ca: certificate, guard })), failed('tls'));

@@ -13,7 +13,7 @@ import { createSsrfGuard } from './ssrf-guard.ts';
 const BODY = '{"resource_url":"x"}';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
-/** A target that answers the n-th notification on its m-th connection as it is told, and what it saw. */
+/** A target with a scripted response to the n-th notification on its m-th connection; records what it received. */
 async function target(t: TestContext, answers: (connection: number, request: number, socket: Socket) => string) {
   const requests: string[] = [];
   const sockets: Socket[] = [];
@@ -46,7 +46,7 @@ async function target(t: TestContext, answers: (connection: number, request: num
   return { url, requests, sockets, connections: () => sockets.length, open: () => open };
 }
 
-/** One lane: attempts that leave their connections open for each other. */
+/** One hook queue: attempts that share a connection pool. */
 function queue(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
   const kept = new ConnectionPool(room);
   t.after(() => kept.end());
@@ -163,12 +163,12 @@ test('C13 an attempt that is aborted while a dead connection is replaced is neve
 });
 
 const endings: readonly (readonly [what: string, answer: string])[] = [
-  ['that is no 200', 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'],
-  ['that says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
+  ['other than 200', 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'],
+  ['with Connection: close', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
   ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['with more behind it', `${OK}HTTP/1.1 200 OK\r\n`],
-  ['without an end of its own', 'HTTP/1.1 200 OK\r\n\r\nand so on'],
-  ['that is too long', `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`],
+  ['with extra bytes', `${OK}HTTP/1.1 200 OK\r\n`],
+  ['without a length', 'HTTP/1.1 200 OK\r\n\r\nand so on'],
+  ['that is too large', `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`],
 ];
 for (const [what, answer] of endings) {
   test(`C21 after a response ${what} the connection is closed`, async (t) => {

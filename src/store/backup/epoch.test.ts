@@ -8,7 +8,7 @@ import { beginEpoch } from './epoch.ts';
 
 const BEGUN = Date.parse('2027-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
-/** What a million a second since the beginning of 2025 comes to. */
+/** A million ids per second since the beginning of 2025. */
 const START = 2 * 365 * DAY_MS * 1_000;
 
 const add = (store: Store, domain: string) =>
@@ -36,7 +36,7 @@ for (const { test, database } of stores) {
 
     assert.deepEqual(await begin(store, BEGUN), { start: START, accounts: 2 });
     for (const { table, last } of await store.sequences.all(store.read)) {
-      // A node is known by 32 bits.
+      // Node ids must fit into 32 bits.
       assert.equal(last, table === 'nodes' ? 0 : START, table);
     }
     assert.deepEqual(await positionsOf(store), [

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Problem } from '../../problems.ts';
 import { AccountLocks } from './account-locks.ts';
 
-/** Writes that go on until they are ended. */
+/** Writes that run until they are ended by the test. */
 function writes(turns: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();

@@ -20,7 +20,7 @@ for (const { test, database } of shared) {
       `select relname as name from pg_class where relname like '${table}\\_w%' and relkind = 'r'`,
     );
     const weeks = rows.map(({ name }) => Number(name.split('_w')[1])).sort((a, b) => a - b);
-    // Whoever looks opens the database, too, in the present.
+    // The observer opens the database as well, with the current time.
     return weeks.filter((week) => week < LONG_AGO);
   };
 
@@ -91,7 +91,7 @@ for (const { test, database } of shared) {
         );
         return true;
       });
-      // Those that were open are closed again, or soon will be.
+      // The opened connections are closed, maybe with a delay.
       const open = `select count(*)::int as count from pg_stat_activity where usename = '${few.username}'`;
       await eventually(
         async () => (await ask(open)).rows[0].count,
@@ -116,7 +116,7 @@ for (const { test, database } of shared) {
         }),
       ),
     );
-    // The first waits for nothing but this; whoever finds the line full is refused before.
+    // The first write waits only for this; writes beyond the limit are rejected earlier.
     held.resolve();
     await first;
     const refused = (await results).filter((one) => one.status === 'rejected');

@@ -5,7 +5,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { Problem } from '../../problems.ts';
 import { ReadLimiter } from './read-limiter.ts';
 
-/** Two at once, on a clock of their own, each going on until it is ended. */
+/** A limit of two, with its own clock; each read runs until it is ended by the test. */
 function reads() {
   const clock = testClock();
   const reading = new ReadLimiter(2, clock);

@@ -12,7 +12,7 @@ import type { OpenOptions } from '../database-url.ts';
 import { openStore } from '../open.ts';
 import type { Store, Tx } from '../store.ts';
 
-/** A store on a file of its own, with everything that it reports. */
+/** A store on its own file, with everything that it reports. */
 async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {}) {
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
@@ -156,7 +156,7 @@ test('on a full disk writes are rejected with storage_unavailable and reads work
 
   const accepted: string[] = [];
   const refused: unknown[] = [];
-  // Four in one commit, which is refused as a whole; then each by itself, for what room there is left.
+  // Four in one group, which is rejected as a whole; then one by one, with the space that is left.
   for (let [round, members] = [0, 4]; members > 0; round += 1) {
     assert.ok(round < 1_000, 'the disk never fills');
     const names = Array.from({ length: members }, (_, index) => `${round}-${index}-${'x'.repeat(900)}.test`);
@@ -192,7 +192,7 @@ test('statements pipelined with a failed one are not committed, with or without 
       store.write(addAccount('first.test')),
       store.write(async (tx) => {
         if (isGone) await sql`rollback`.execute(tx.queries);
-        // Both go on while the group is given up.
+        // Both continue while the group is rolled back.
         late.push(
           addAccount('second.test')(tx),
           Promise.resolve().then(() => addAccount('third.test')(tx)),
@@ -219,7 +219,7 @@ test('if SQLite ends the transaction, all writes of the group are rejected and n
     store.write(addAccount('first.test')),
     store.write(async (tx) => {
       await addAccount('second.test')(tx);
-      // As SQLite may do by itself when the disk is full.
+      // As SQLite may do when the disk is full.
       await sql`rollback`.execute(tx.queries);
       throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
     }),
@@ -244,7 +244,7 @@ test('waiting for a database that another connection has locked does not block t
     isWritten = true;
   });
   assert.deepEqual(await domains(store), [], 'reads go on');
-  // So does time: were it waited for inside SQLite, none of these would come, but for ten seconds each.
+  // Timers fire meanwhile: a wait inside SQLite would block them for ten seconds each.
   for (let turns = 0; turns < 10; turns += 1) await wait(5);
   assert.equal(isWritten, false);
   other.exec('commit');
@@ -264,7 +264,7 @@ test('a write that awaits anything but its queries is reported, since it would b
 test('a corrupt file is fatal: no write resolves', async (t) => {
   const { store, path, fatal } = await openTestStore(t);
   await store.write(addAccount('acme.test'));
-  // The root of a table is said to be where the file has no page.
+  // The root page of a table points beyond the end of the file.
   const other = new DatabaseSync(path, { defensive: false });
   other.exec(`
     pragma writable_schema = on;

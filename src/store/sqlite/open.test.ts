@@ -29,7 +29,7 @@ function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
   return openStore({ ...openingOf(`sqlite:${path}`), as });
 }
 
-/** One line for the operator: what it says, and that it is one. */
+/** Checks an error for the operator: its text, and that it is one line. */
 const isFault = (words: RegExp) => (error: unknown) =>
   error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
 
@@ -66,7 +66,7 @@ test('a second service is also rejected if it opens a symbolic link to the file 
   const others = [join(folder, 'link.db'), join(folder, 'link-of-a-link.db'), join(folder, 'folder', 'carillon.db')];
   for (const other of others) await assert.rejects(open(other), isFault(/Another service is running on /), other);
   await first.close();
-  // And the other way round.
+  // The other way round.
   const second = await open(join(folder, 'link.db'));
   await assert.rejects(open(path), isFault(/Another service is running on /));
   await second.close();
@@ -149,7 +149,7 @@ test('opening again does not migrate again', async (t) => {
 
 test('a failed migration changes nothing', () => {
   const database = new DatabaseSync(':memory:');
-  // In the way of one of the last statements.
+  // Conflicts with one of the last statements.
   database.exec('create table attempts (something text)');
   assert.throws(() => migrate(database, dialect), /already exists/);
   const names = database.prepare('select name from sqlite_master').all();
@@ -209,11 +209,11 @@ test('reads of one event-loop iteration share a snapshot; own commits are visibl
   const before = store.externalVersion();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(await domains(), ['a.test']);
-  // Whoever learns that something has changed elsewhere finds what it was, in this very turn.
+  // After a change of externalVersion, the change is visible in the same iteration.
   elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('b.test', '', 0)");
   assert.notEqual(store.externalVersion(), before);
   assert.deepEqual(await domains(), ['a.test', 'b.test']);
-  // Whoever hears of a commit finds it, whatever was read in the turn that it was made in.
+  // A listener sees the commit, even if there was a read snapshot in the iteration of the commit.
   const heard: Promise<string[]>[] = [];
   store.onCommitted(() => void heard.push(domains()));
   await store.write(async ({ queries }) => {
@@ -225,7 +225,7 @@ test('reads of one event-loop iteration share a snapshot; own commits are visibl
   await store.close();
 });
 
-/** An open database whose files something else changes, and everything that the store says about it. */
+/** An open database whose files are changed by someone else, and what the store reports. */
 async function openWatched(t: TestContext) {
   const path = newPath(t);
   const clock = testClock();
@@ -245,7 +245,7 @@ async function openWatched(t: TestContext) {
 
 const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'storage_unavailable';
 
-/** Everything that can happen to the files of an open database behind its back. */
+/** External changes to the files of an open database. */
 const losses: Readonly<Record<string, (path: string) => void>> = {
   'the database is removed': (path) => rmSync(path),
   'the database is renamed': (path) => renameSync(path, `${path}.old`),
