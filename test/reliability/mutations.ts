@@ -30,7 +30,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['outcome.status === 200)', '(outcome.status === 200 || outcome.status === 204))']],
     caughtBy: {
       file: 'src/delivery/dispatcher/retry-policy.test.ts',
-      name: 'C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401',
+      name: 'C17 no other status counts as 200 or 401, neither one with a similar number nor one with a similar meaning',
     },
   },
   ...[2, 4].map((failures) => ({
@@ -73,7 +73,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['if (this.#rejectIfLost(writes)) return;', '']],
     caughtBy: {
       file: 'src/store/sqlite/open.test.ts',
-      name: 'C20 the database is removed while it is open: no write is acknowledged any more, and the process is told to end',
+      name: 'C20 the database is removed while it is open: no further write is acknowledged, and onFatal is called',
     },
   },
   {
@@ -118,7 +118,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['nlink > 1n', 'nlink > 9n']],
     caughtBy: {
       file: 'src/store/sqlite/open.test.ts',
-      name: 'C20 a database file with a second name (a hard link) is refused under both, for services and commands',
+      name: 'C20 a database file with a hard link is rejected under both names, for services and commands',
     },
   },
   {
@@ -147,7 +147,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/store/sqlite/group-commit.test.ts',
-      name: 'C13 C20 the news of a commit are heard before its writes are answered, and after it is durable',
+      name: 'C13 C20 commit events are published after the commit is durable and before its writes resolve',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /exists 0 times, acknowledged|C20 acknowledged and lost/ },
   },
@@ -157,7 +157,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['pragma synchronous = full', 'pragma synchronous = normal']],
     caughtBy: {
       file: 'src/store/sqlite/group-commit.test.ts',
-      name: 'C20 what has resolved is on the disk: WAL with synchronous=FULL, seen by any other connection',
+      name: 'C20 a resolved write is durable: WAL with synchronous=FULL, visible to other connections',
     },
     planted: { proof: 'power', count: 10, seenAs: /C20 acknowledged and lost/ },
   },
@@ -203,7 +203,7 @@ export const mutations: readonly Mutation[] = [
     changes: [["if (outcome.kind === 'ours') {", "if (outcome.kind === 'ours' && outcome.fault === 'stopped') {"]],
     caughtBy: {
       file: 'src/delivery/dispatcher/retry-policy.test.ts',
-      name: 'C19 a fault of ours is no failure, whenever it comes: the attempt is made again',
+      name: 'C19 a local error is never a failure: the attempt is made again',
     },
     planted: { proof: 'simulation', count: 60, seenAs: /C17 hook state differs from the state table/ },
   },
@@ -213,7 +213,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['  if (pausedMs < Math.max(', '  if (pausedMs >= 0 || pausedMs < Math.max(']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
-      name: 'C19 a process that was paused until the deadline had passed holds it against no target, over TCP',
+      name: 'C19 a process pause until after the deadline does not count against the target, over TCP',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
@@ -223,7 +223,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
-      name: 'C19 an answer that has arrived while the process was paused counts, over TCP: the deadline fires after it was read',
+      name: 'C19 a response that arrived during a process pause counts, over TCP: it is read before the deadline fires',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /C19 timed out before its response was read/ },
   },
@@ -318,7 +318,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/delivery/transport/attempt.test.ts',
-      name: 'C15 a redirect is an answer, and is not followed',
+      name: 'C15 a redirect is not followed: its status is the outcome',
     },
   },
   {
@@ -333,7 +333,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/delivery/transport/ssrf-guard.test.ts',
-      name: 'C11 every spelling of a forbidden address is refused, and by nothing but its address',
+      name: 'C11 every spelling of a forbidden address is rejected because of its address',
     },
     planted: { proof: 'ssrf', count: 1, seenAs: /the oracle forbids it, the guard does not/ },
   },
