@@ -28,7 +28,7 @@ export function addBackup(program: Command): void {
       }
       const begun = systemClock.monotonic();
       const to = nameFor(database.path, flags.to);
-      const { bytes, version, found } = await faultsAsRefusals(() => backUp(database.path, to, look));
+      const { bytes, version, found } = await faultsAsRefusals(() => backUp(database.path, to, inspectCopy));
       const seconds = Math.round(systemClock.monotonic() - begun) / 1_000;
       print(flags, { file: to, bytes, version, ...found, seconds }, [
         `file: ${to}`,
@@ -43,15 +43,15 @@ export function addBackup(program: Command): void {
     });
 }
 
-/** In a folder, and beside the database, its name says when it was made. */
+/** Path of the backup. In a folder, or by default next to the database, the file name contains the time. */
 function nameFor(path: string, to: string | undefined): string {
   const name = `backup-${stampOf(systemClock.now())}`;
   if (to === undefined) return `${path}.${name}`;
   return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
 }
 
-/** What the copy holds: the accounts, what happened in them, and the furthest position that any of them has come to. */
-async function look(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
+/** Verifies the copy and counts its accounts and occurrences; `position` is the highest of all accounts. */
+async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
   const missing = await countMissing(queries);
   if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
   const positions = await queries

@@ -9,34 +9,34 @@ import { mebibytes } from '../../store/backup/copy-database.ts';
 import { showDatabase } from '../../store/database-url.ts';
 import type { Inspection } from '../../store/inspection.ts';
 
-/** What a check has found, and for whatever is not well what to do about it. */
+/** Result of a check, and for a warning or fault how to fix it. */
 export type Finding = {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'fault';
   readonly says: string;
 };
 
-/** What is looked at. */
+/** Input of the checks. */
 export type Subject = {
   readonly config: Config;
-  /** Variables that look like options and are none. */
+  /** Environment variables that look like options but are not. */
   readonly strangers: readonly string[];
-  /** The database; undefined where there is none yet, a text where it cannot be reached. */
+  /** The database; undefined if it does not exist yet, an error message if it cannot be reached. */
   readonly database: Inspection | string | undefined;
   readonly clock: Clock;
-  /** Undefined: what asks the network is left out. */
+  /** Undefined with `--offline`: checks that need the network are left out. */
   readonly resolve: Resolve | undefined;
 };
 
-const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
-const warning = (check: string, says: string): Finding => ({ check, state: 'warning', says });
-const fault = (check: string, says: string): Finding => ({ check, state: 'fault', says });
+const ok = (check: string, message: string): Finding => ({ check, state: 'ok', says: message });
+const warning = (check: string, message: string): Finding => ({ check, state: 'warning', says: message });
+const fault = (check: string, message: string): Finding => ({ check, state: 'fault', says: message });
 
-/** Every check, in the order in which one would mend things. */
+/** Runs all checks, in the order in which problems should be fixed. */
 export async function checkAll(subject: Subject): Promise<Finding[]> {
-  const { config, strangers, database, clock, resolve } = subject;
+  const { config, strangers: unknownNames, database, clock, resolve } = subject;
   return [
-    configuration(strangers),
+    configuration(unknownNames),
     ...baseUrl(config),
     ...allowTargets(config),
     ...corsOrigins(config),
@@ -46,9 +46,9 @@ export async function checkAll(subject: Subject): Promise<Finding[]> {
   ];
 }
 
-function configuration(strangers: readonly string[]): Finding {
-  if (strangers.length === 0) return ok('configuration', 'every option can be read');
-  return warning('configuration', `${strangers.join(', ')}: no option of Carillon; mend or remove it`);
+function configuration(unknownNames: readonly string[]): Finding {
+  if (unknownNames.length === 0) return ok('configuration', 'every option can be read');
+  return warning('configuration', `${unknownNames.join(', ')}: no option of Carillon; mend or remove it`);
 }
 
 function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
@@ -69,7 +69,7 @@ function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
   return found.length > 0 ? found : [ok(check, baseUrl)];
 }
 
-/** A rule that opens this much was hardly meant so. */
+/** A range this wide is probably a mistake. */
 const isWide = (rule: AllowRule) => rule.kind === 'range' && rule.bits < 8;
 
 function allowTargets({ allowTargets: rules }: Config): Finding[] {
@@ -90,7 +90,7 @@ function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
   return openOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
 }
 
-/** Less than this, and the next busy hour may fill it. */
+/** Minimum free disk space; less may be used up within a busy hour. */
 const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
 async function storage(config: Config, database: Subject['database'], clock: Clock): Promise<Finding[]> {
@@ -110,7 +110,7 @@ async function storage(config: Config, database: Subject['database'], clock: Clo
     durability(config, database),
     ...room(database),
     ...clocks(database),
-    ...(await memory(database, clock)),
+    ...(await futureOccurrences(database, clock)),
     ok('service', database.isServed ? 'one is running on the database' : 'none is running on the database'),
   ];
 }
@@ -139,8 +139,10 @@ async function integrity(database: Inspection): Promise<Finding> {
 function durability({ durability: wanted }: Config, { weak }: Inspection): Finding {
   const check = 'durability';
   if (weak.length === 0) return ok(check, 'what is confirmed is on the disk');
-  const says = `${weak.join(', ')}: what was confirmed may be lost with the power`;
-  return wanted === 'any' ? warning(check, `${says}, as --durability any allows`) : fault(check, `${says}; turn it on`);
+  const message = `${weak.join(', ')}: confirmed writes may be lost in a power failure`;
+  return wanted === 'any'
+    ? warning(check, `${message}, as --durability any allows`)
+    : fault(check, `${message}; turn it on`);
 }
 
 function room({ freeBytes, bytes }: Inspection): Finding[] {
@@ -153,27 +155,27 @@ function room({ freeBytes, bytes }: Inspection): Finding[] {
   return [ok(check, free)];
 }
 
-/** More than this, and what one machine writes down looks out of order to another. */
-const FURTHEST_APART_MS = 2_000;
+/** Tolerated clock difference; with more, timestamps of different machines appear out of order. */
+const MAX_CLOCK_SKEW_MS = 2_000;
 
 function clocks({ clockAheadMs }: Inspection): Finding[] {
   if (clockAheadMs === undefined) return [];
   const apart = `${Math.round(Math.abs(clockAheadMs))} ms`;
-  if (Math.abs(clockAheadMs) <= FURTHEST_APART_MS)
+  if (Math.abs(clockAheadMs) <= MAX_CLOCK_SKEW_MS)
     return [ok('clocks', `this machine and the database: ${apart} apart`)];
   const which = clockAheadMs > 0 ? 'ahead of' : 'behind';
   return [warning('clocks', `the database is ${apart} ${which} this machine; keep both by NTP`)];
 }
 
-/** A database that knows moments which this machine's clock has not come to. */
-async function memory(database: Inspection, clock: Clock): Promise<Finding[]> {
+/** Reports occurrences that are in the future by this machine's clock. */
+async function futureOccurrences(database: Inspection, clock: Clock): Promise<Finding[]> {
   if (!isReadable(database) || database.problems.length > 0) return [];
   const row = await database.queries
     .selectFrom('occurrences')
     .select(({ fn }) => fn.max<number | null>('occurred_at').as('latest'))
     .executeTakeFirst();
   const ahead = (row?.latest ?? 0) - clock.now();
-  if (ahead <= FURTHEST_APART_MS) return [];
+  if (ahead <= MAX_CLOCK_SKEW_MS) return [];
   return [
     fault(
       'clock',
@@ -182,7 +184,7 @@ async function memory(database: Inspection, clock: Clock): Promise<Finding[]> {
   ];
 }
 
-const SAMPLE_MS = 100;
+const CLOCK_SAMPLE_MS = 100;
 const [FIRST_YEAR, LAST_YEAR] = [2026, 2100];
 
 async function time(clock: Clock): Promise<Finding> {
@@ -190,14 +192,15 @@ async function time(clock: Clock): Promise<Finding> {
   const year = new Date(clock.now()).getUTCFullYear();
   if (year < FIRST_YEAR || year > LAST_YEAR)
     return fault(check, `this machine believes it is ${year}; set its clock, and keep it by NTP`);
-  const [wall, steady] = [clock.now(), clock.monotonic()];
-  await new Promise<void>((resolve) => clock.after(SAMPLE_MS, resolve));
-  const drift = Math.abs(clock.now() - wall - (clock.monotonic() - steady));
-  if (drift > SAMPLE_MS) return warning(check, `the clock jumped by ${Math.round(drift)} ms just now; keep it by NTP`);
+  const [wallMs, monotonicMs] = [clock.now(), clock.monotonic()];
+  await new Promise<void>((resolve) => clock.after(CLOCK_SAMPLE_MS, resolve));
+  const driftMs = Math.abs(clock.now() - wallMs - (clock.monotonic() - monotonicMs));
+  if (driftMs > CLOCK_SAMPLE_MS)
+    return warning(check, `the clock jumped by ${Math.round(driftMs)} ms just now; keep it by NTP`);
   return ok(check, `${new Date(clock.now()).toISOString()}, and running evenly`);
 }
 
-/** A name that is kept for examples, and resolves (RFC 2606). */
+/** A reserved name that resolves on the public Internet (RFC 2606). */
 const PUBLIC_NAME = 'example.com';
 const DNS_TIMEOUT_MS = 3_000;
 

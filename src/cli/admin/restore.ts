@@ -28,7 +28,7 @@ export function addRestore(program: Command): void {
     .option('--force', 'Also where there is a database: it is kept beside, under another name.')
     .option('--after-restore', 'The backup is in place already, as after pg_restore: only begin a new epoch.')
     .action(async (flags: Flags) => {
-      if (flags.afterRestore) return beginOnly(flags);
+      if (flags.afterRestore) return beginNewEpoch(flags);
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([
@@ -36,11 +36,11 @@ export function addRestore(program: Command): void {
         ]);
       }
       if (flags.from === undefined) throw new CliError(['Say with --from which backup to go back to.']);
-      return putBack(flags, database.path, flags.from);
+      return restoreFile(flags, database.path, flags.from);
     });
 }
 
-async function putBack(flags: Flags, path: string, from: string): Promise<void> {
+async function restoreFile(flags: Flags, path: string, from: string): Promise<void> {
   const now = systemClock.now();
   const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
   const done = await faultsAsRefusals(() =>
@@ -49,8 +49,8 @@ async function putBack(flags: Flags, path: string, from: string): Promise<void> 
   report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
 }
 
-/** What a restore that was made by other means still needs. */
-async function beginOnly(flags: Flags): Promise<void> {
+/** Begins a new epoch after a restore by other means, such as pg_restore. */
+async function beginNewEpoch(flags: Flags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from exclude each other.']);
   const now = systemClock.now();
   const epoch = await withStoreAlone(flags, async (store) => {

@@ -46,7 +46,7 @@ export function addUsers(program: Command): void {
     .action(invite);
 }
 
-/** The link replaces earlier ones; what the user has, passphrase and sessions, stays until it is used. */
+/** Creates an invitation, which replaces earlier ones. The user's passphrase and sessions stay valid until it is used. */
 async function invite(flags: InviteFlags): Promise<void> {
   const baseUrl = readBaseUrl(flags);
   const email = readEmail(flags.email);
@@ -55,6 +55,6 @@ async function invite(flags: InviteFlags): Promise<void> {
     if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
     return insertInvitation(write, user.user_id, systemRandom);
   });
-  const answer = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
-  print(flags, answer, [`link: ${answer.link}`, `expires: ${answer.expires}`]);
+  const invitation = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
+  print(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
 }

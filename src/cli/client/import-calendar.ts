@@ -40,7 +40,6 @@ async function importCalendar(file: string, flags: Flags): Promise<void> {
   stdout.answer(flags, report, linesOf(report));
 }
 
-/** A file in UTF-8. */
 function readText(file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
@@ -50,7 +49,7 @@ function readText(file: string): string {
   }
 }
 
-/** What came of it, and all that did not come, for people. */
+/** The report as lines: the counts, and everything that was left out. */
 function linesOf(report: ImportReport): string[] {
   const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
   return [

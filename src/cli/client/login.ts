@@ -32,17 +32,17 @@ export function addLogin(program: Command): void {
       const connection = { service, domain, key: key.trim(), from: 'this login' };
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
       saveProfile(given.profile, { service, domain, key: connection.key });
-      say(flags, connection, user, { profile: given.profile, saved: profilesFile() });
+      printUser(flags, connection, user, { profile: given.profile, saved: profilesFile() });
     });
 }
 
 /** `carillon logout` */
 export function addLogout(program: Command): void {
-  const { flag, shape, says } = connectionOptions.profile;
+  const { flag, shape, says: description } = connectionOptions.profile;
   program
     .command('logout')
     .description('Forget what carillon login saved. The key itself stays valid until it is revoked.')
-    .addOption(new Option(`--${flag} <${shape}>`, says))
+    .addOption(new Option(`--${flag} <${shape}>`, description))
     .option('--json', 'Answer in JSON, for programs.')
     .action((flags: Flags) => {
       const { profile } = readGiven(flags);
@@ -59,14 +59,19 @@ export function addWhoami(program: Command): void {
     .action(async (flags: Flags) => {
       const connection = readConnection(flags);
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
-      say(flags, connection, user, { key: `from ${connection.from}` });
+      printUser(flags, connection, user, { key: `from ${connection.from}` });
     });
 }
 
-function say(flags: Flags, { service, domain }: Connection, user: User, more: Readonly<Record<string, string>>): void {
-  const said = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
-  const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}`);
-  stdout.answer(flags, said, lines);
+function printUser(
+  flags: Flags,
+  { service, domain }: Connection,
+  user: User,
+  more: Readonly<Record<string, string>>,
+): void {
+  const facts = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
+  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${value}`);
+  stdout.answer(flags, facts, lines);
 }
 
 async function askDomain(): Promise<string> {

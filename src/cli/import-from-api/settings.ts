@@ -25,7 +25,7 @@ export type FromApiFlags = ProgressFlags &
     readonly hooks?: true;
   };
 
-/** What the flags of an import from another service say; throws `Refusal`, and never says the key. */
+/** Reads the flags of `import --from-api`; throws a `CliError` that never contains the key. */
 export function readSettings(address: string, flags: FromApiFlags, environment = process.env) {
   const from = flags.domain?.trim().toLowerCase();
   if (from === undefined) throw new CliError(['--domain must name the account at the other service.']);
@@ -70,7 +70,7 @@ function readBase(address: string): string {
   return `${url.origin}${url.pathname}`.replace(/([^/])\/+$/, '$1').replace(/\/v2$/, '');
 }
 
-/** One place says the key; a file, or `-` for standard input, is seen by nobody else. */
+/** Reads the key from exactly one place. A file or standard input (`-`) is not visible in the process list. */
 function readKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
   const variable = environment[importKeyVariable];
   if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file exclude each other.']);
@@ -93,8 +93,8 @@ function readHeader(what: string, text: string): string {
   throw new CliError([`${what} must be visible ASCII characters, to be sent as a header.`]);
 }
 
-function readNumber(flag: string, text: string, least: number, most: number): number {
+function readNumber(flag: string, text: string, min: number, max: number): number {
   const number = Number(text);
-  if (Number.isInteger(number) && number >= least && number <= most) return number;
-  throw new CliError([`${flag} must be a whole number from ${least} to ${most}; ${text} is none.`]);
+  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  throw new CliError([`${flag} must be a whole number from ${min} to ${max}; ${text} is none.`]);
 }

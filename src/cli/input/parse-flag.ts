@@ -4,7 +4,7 @@ import { isText } from '../../http/fields/validate-body.ts';
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../../permissions.ts';
 import { CliError } from '../output/cli-error.ts';
 
-/** What a flag says, read; a flag that says something else is refused by its name. */
+// Each function parses the value of a flag, or throws a CliError that names the flag.
 
 export function readEmail(text: string, flag = '--email'): string {
   const email = text.trim();
@@ -12,9 +12,9 @@ export function readEmail(text: string, flag = '--email'): string {
   throw new CliError([`${flag} must be an e-mail address; ${text} is none.`]);
 }
 
-export function readLine(flag: string, text: string, most: number): string {
-  if (isText(text, 0, most) && isPlain(text)) return text.trim();
-  throw new CliError([`${flag} must be a text of at most ${most} characters, none of them a control character.`]);
+export function readLine(flag: string, text: string, maxLength: number): string {
+  if (isText(text, 0, maxLength) && isPlain(text)) return text.trim();
+  throw new CliError([`${flag} must be a text of at most ${maxLength} characters, none of them a control character.`]);
 }
 
 export function readRole(text: string): Role {

@@ -24,14 +24,14 @@ export type ListenFlags = ConnectionFlags & {
 
 export function addListenOptions(command: Command): Command {
   const scope = new Option('--scope <scope>', 'account: what anybody did, for admins.').choices(['own', 'account']);
-  const named = new Option('--kinds <list>', 'These kinds alone, separated by commas.');
-  named.argChoices = [...kinds];
+  const kindsOption = new Option('--kinds <list>', 'These kinds alone, separated by commas.');
+  kindsOption.argChoices = [...kinds];
   command
     .option(
       '--forward-to <url>',
       'POST each to this address, such as http://localhost:3000/hook, until it answers 200.',
     )
-    .addOption(named)
+    .addOption(kindsOption)
     .addOption(scope)
     .option('--once-each', 'Go on after any answer; without it, what is not answered with 200 is sent again.')
     .option('--timeout <duration>', 'How long one answer may take.', '15s')
@@ -40,12 +40,12 @@ export function addListenOptions(command: Command): Command {
       `${listenSecret.says} Also ${environmentName(listenSecret.flag)}.`,
     )
     .option('--json', 'Print one JSON object a line, for programs.');
-  for (const option of beginnings()) command.addOption(option.helpGroup('Where to begin:'));
+  for (const option of startOptions()) command.addOption(option.helpGroup('Where to begin:'));
   return command;
 }
 
-/** One of them at most. */
-function beginnings(): readonly Option[] {
+/** Options for the start position, which exclude each other, and the cursor file. */
+function startOptions(): readonly Option[] {
   const ways = [
     new Option('--after <cursor>', 'Behind this cursor, wherever it was before.'),
     new Option('--from-now', 'With what happens from now on; so it begins the first time.'),
@@ -57,10 +57,10 @@ function beginnings(): readonly Option[] {
   return [...ways, new Option('--cursor-file <file>', file)];
 }
 
-/** What the flags ask for, checked. */
+/** The validated flags. */
 export type Asked = {
   readonly wanted: ReadonlySet<Kind>;
-  /** Where to forward to; undefined where it is only shown. */
+  /** Target URL; undefined without forwarding. */
   readonly target: string | undefined;
   readonly timeoutMs: number;
   readonly secret: string | undefined;
@@ -84,7 +84,7 @@ function readKinds(text: string | undefined): ReadonlySet<Kind> {
   return new Set(kinds.filter((kind) => named.includes(kind)));
 }
 
-/** `localhost:3000/hook` will do. */
+/** The scheme may be left out: `localhost:3000/hook`. */
 function readTarget(text: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || url.username + url.password !== '' || !['http:', 'https:'].includes(url.protocol))
