@@ -10,35 +10,35 @@ const OPERATORS: readonly CommandEntry[] = [
   { name: 'serve', summary: 'run the service', load: async () => (await import('./server/serve.ts')).addServe },
   {
     name: 'accounts',
-    summary: 'accounts of the service',
+    summary: 'manage accounts',
     load: async () => (await import('./admin/accounts.ts')).addAccounts,
   },
-  { name: 'users', summary: 'users of an account', load: async () => (await import('./admin/users.ts')).addUsers },
-  { name: 'keys', summary: 'API keys of an account', load: async () => (await import('./admin/keys.ts')).addKeys },
+  { name: 'users', summary: 'manage users of an account', load: async () => (await import('./admin/users.ts')).addUsers },
+  { name: 'keys', summary: 'manage API keys of an account', load: async () => (await import('./admin/keys.ts')).addKeys },
   {
     name: 'export',
-    summary: 'an account, or all, into a file',
+    summary: 'export an account, or all of them, to a file',
     load: async () => (await import('./admin/export.ts')).addExport,
   },
   {
     name: 'import',
-    summary: 'such a file into a database',
+    summary: 'import an export, or an account of another service',
     load: async () => (await import('./admin/import.ts')).addImport,
   },
   {
     name: 'backup',
-    summary: 'the database, as it is at one moment',
+    summary: 'back up the database',
     load: async () => (await import('./admin/backup.ts')).addBackup,
   },
   {
     name: 'restore',
-    summary: 'a backup in place of the database',
+    summary: 'restore a backup',
     load: async () => (await import('./admin/restore.ts')).addRestore,
   },
-  { name: 'audit', summary: 'who did what', load: async () => (await import('./admin/audit.ts')).addAudit },
+  { name: 'audit', summary: 'list the audit log', load: async () => (await import('./admin/audit.ts')).addAudit },
   {
     name: 'doctor',
-    summary: 'what is wrong, and what to do',
+    summary: 'check the installation and suggest fixes',
     load: async () => (await import('./admin/doctor.ts')).addDoctor,
   },
 ];
@@ -46,49 +46,49 @@ const OPERATORS: readonly CommandEntry[] = [
 const INTEGRATORS: readonly CommandEntry[] = [
   {
     name: 'login',
-    summary: 'save where the service is, and a key',
+    summary: 'save the URL of a service, a domain and a key',
     load: async () => (await import('./client/login.ts')).addLogin,
   },
-  { name: 'logout', summary: 'forget them', load: async () => (await import('./client/login.ts')).addLogout },
-  { name: 'whoami', summary: 'who one is there', load: async () => (await import('./client/login.ts')).addWhoami },
+  { name: 'logout', summary: 'delete a saved login', load: async () => (await import('./client/login.ts')).addLogout },
+  { name: 'whoami', summary: 'show the service and the user of the login', load: async () => (await import('./client/login.ts')).addWhoami },
   {
     name: 'listen',
-    summary: 'what happens, shown and forwarded to an address of yours',
+    summary: 'show occurrences as they happen and forward them to a URL',
     load: async () => (await import('./client/listen.ts')).addListen,
   },
   {
     name: 'trigger',
-    summary: 'make something happen that hooks are told of',
+    summary: 'cause an occurrence, to test hooks',
     load: async () => (await import('./client/trigger.ts')).addTrigger,
   },
   {
     name: 'mcp',
-    summary: 'what can be done, as tools for programs that speak the Model Context Protocol',
+    summary: 'serve the API as tools, over the Model Context Protocol',
     load: async () => (await import('./client/mcp.ts')).addMcp,
   },
-  resourceType('events', 'calendar events'),
-  resourceType('clients', 'clients'),
-  resourceType('contacts', 'whom one speaks to'),
-  resourceType('projects', 'projects'),
-  resourceType('tasks', 'tasks; complete and resume, too'),
-  resourceType('subtasks', 'subtasks; complete and resume, too'),
-  resourceType('time-entries', 'what was worked on tasks'),
-  resourceType('comments', 'what is said about projects and tasks'),
-  resourceType('teams', 'users who are assigned together'),
-  resourceType('calendars', 'addresses at which calendars are subscribed to'),
+  resourceType('events', 'manage calendar events'),
+  resourceType('clients', 'manage clients'),
+  resourceType('contacts', 'manage contacts'),
+  resourceType('projects', 'manage projects'),
+  resourceType('tasks', 'manage tasks'),
+  resourceType('subtasks', 'manage subtasks'),
+  resourceType('time-entries', 'manage time entries of tasks'),
+  resourceType('comments', 'manage comments on projects and tasks'),
+  resourceType('teams', 'manage teams'),
+  resourceType('calendars', 'manage calendar subscriptions'),
   {
     name: 'import-calendar',
-    summary: 'the events of an .ics file',
+    summary: 'import the events of an .ics file',
     load: async () => (await import('./client/import-calendar.ts')).addImportCalendar,
   },
-  resourceType('hooks', 'who is told of what; restore and test, too'),
-  resourceType('deliveries', 'what was told; redeliver, too'),
-  resourceType('notifications', 'the feed: everything that happened'),
-  resourceType('user', 'the caller'),
-  resourceType('company', 'the account'),
+  resourceType('hooks', 'manage hooks'),
+  resourceType('deliveries', 'list and redeliver deliveries'),
+  resourceType('notifications', 'read the feed'),
+  resourceType('user', 'show the caller'),
+  resourceType('company', 'show the account'),
   {
     name: 'completion',
-    summary: 'completion for bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion/completion.ts')).addCompletion,
   },
 ];
@@ -105,11 +105,11 @@ function resourceType(name: string, summary: string): CommandEntry {
   };
 }
 
-const GROUPS = { 'For operators, on the database:': OPERATORS, 'For integrators, through the service:': INTEGRATORS };
+const GROUPS = { 'Operator commands (on the database):': OPERATORS, 'Client commands (through the service):': INTEGRATORS };
 
 const EPILOGUE = `
-Exit status: 0 when it is done, also by Ctrl-C; 1 when not, and standard error summary why, a line for each thing to mend; 2 when
-import --from-api had to leave records out, which it lists.`;
+Exit status: 0 on success and after Ctrl-C; 1 on failure, with one line for each error on standard error; 2 if
+import --from-api left records out, which it lists.`;
 
 /** Runs the command line. Errors are printed on standard error, one line each, with exit status 1. */
 export async function run(argv: readonly string[]): Promise<void> {

@@ -14,16 +14,16 @@ type Flags = DatabaseFlags & { readonly to?: string };
 /** `carillon backup` */
 export function addBackup(program: Command): void {
   addDatabaseOptions(program.command('backup'))
-    .description('Write a backup of an SQLite database, also while the service runs, and verify it.')
+    .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
     .option(
       '--to <path>',
-      'The file to write, or a folder for it; nothing is written over. Left out: beside the database.',
+      'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.',
     )
     .action(async (flags: Flags) => {
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([
-          'A PostgreSQL is backed up with its own tools, pg_dump --format=custom for one; docs/operating.md has the way there and back.',
+          'Back up PostgreSQL with its own tools, such as pg_dump --format=custom; docs/operating.md describes backup and restore.',
         ]);
       }
       const begun = systemClock.monotonic();

@@ -21,11 +21,11 @@ type Flags = Partial<Record<OptionName, string>> & {
 
 /** `carillon doctor …` */
 export function addDoctor(program: Command): void {
-  const doctor = program.command('doctor').description('Say what is wrong, and what to do about it.');
+  const doctor = program.command('doctor').description('Check the installation and suggest fixes.');
   addServeOptions(doctor)
-    .option('--offline', 'Leave out what asks the network.')
-    .option('--mail-to <address>', 'Send a mail there, to see whether it arrives.')
-    .option('--json', 'Answer in JSON, for programs.')
+    .option('--offline', 'Skip checks that need the network.')
+    .option('--mail-to <address>', 'Send a test mail to this address.')
+    .option('--json', 'Print JSON, for programs.')
     .action(async (flags: Flags) => {
       const findings = await examine(flags);
       const width = Math.max(...findings.map(({ check }) => check.length));
@@ -69,7 +69,7 @@ function addTarget(doctor: Command): void {
   doctor
     .command('target')
     .description(
-      'Whether an address may be notified; if not, which address it leads to and the exact setting that would allow it.',
+      'Check whether a target may be notified. If not, show the address it resolves to and the setting that would allow it.',
     )
     .argument('<url>', 'The target.')
     .action(async (url: string) => {
@@ -90,7 +90,7 @@ function addTarget(doctor: Command): void {
 }
 
 const FAILURES = {
-  no_such_name: 'The name does not exist, or has no address. A hook may name it; each attempt fails until it resolves.',
+  no_such_name: 'The name does not exist, or has no address. A hook may use it; each attempt fails until it resolves.',
   resolver_silent:
-    'No resolver answered. Check the resolvers of this machine; nothing counts against the target meanwhile.',
+    'No DNS resolver answered. Check the resolvers of this machine; this does not count as a failure of the target.',
 } as const;

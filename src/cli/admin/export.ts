@@ -14,9 +14,9 @@ type Flags = ProgressFlags & { readonly domain?: string; readonly to: string };
 /** `carillon export` */
 export function addExport(program: Command): void {
   addProgressOption(addDatabaseOptions(program.command('export')))
-    .description('Write an account, or the whole service, into a file; the service may run on meanwhile.')
-    .requiredOption('--to <file>', 'The file, readable to its owner alone; - writes to standard output.')
-    .option('--domain <host>', 'This account alone.')
+    .description('Export an account, or the whole service, to a file. The service may run meanwhile.')
+    .requiredOption('--to <file>', 'File to write, readable only by its owner; - for standard output.')
+    .option('--domain <host>', 'Only this account. Default: all accounts.')
     .action(async (flags: Flags) => {
       const domain = flags.domain ?? null;
       const progress = progressOf(flags);
@@ -38,7 +38,7 @@ export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { row
 
 /** Writes to `<path>.part` and renames it when complete, so a file under its final name is never partial. */
 async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
-  if (existsSync(path)) throw new CliError([`${path} is there already.`]);
+  if (existsSync(path)) throw new CliError([`${path} already exists.`]);
   const partPath = `${path}.part`;
   try {
     rmSync(partPath, { force: true });
@@ -58,7 +58,7 @@ async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promis
 }
 
 async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
-  if (stdout.isTTY) throw new CliError(['Standard output is a terminal; an export goes into a file or a pipe.']);
+  if (stdout.isTTY) throw new CliError(['Standard output is a terminal. Write the export to a file or a pipe.']);
   // A broken pipe is reported by the failing write as well.
   onOutputBroken(() => undefined);
   try {

@@ -21,7 +21,7 @@ export function addDatabaseOptions(command: Command): Command {
   const { flag, shape, says: description, initial } = options.database;
   return command
     .option(`--${flag} <${shape}>`, `${description} (default ${initial}) Also ${environmentName(flag)}.`)
-    .option('--json', 'Answer in JSON, for programs.');
+    .option('--json', 'Print JSON, for programs.');
 }
 
 /**

@@ -17,22 +17,22 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
   const { smtpUrl: server, mailFrom: from } = config;
   const check = 'mail';
   if (server === undefined || from === undefined)
-    return to === undefined ? [] : [{ check, state: 'fault', says: 'no --smtp-url is given, so that no mail is sent' }];
+    return to === undefined ? [] : [{ check, state: 'fault', says: '--smtp-url is not set, so no mail is sent' }];
   const where = showMailServer(server);
-  if (offline) return [{ check, state: 'ok', says: `${where}, not looked at, as --offline says` }];
+  if (offline) return [{ check, state: 'ok', says: `${where}, not checked, because of --offline` }];
   if (to !== undefined && !isPlainAddress(to))
     return [{ check, state: 'fault', says: '--mail-to must be an address such as me@example.com' }];
   const { createPost } = await import('../../mail/smtp.ts');
   const post = createPost(server, from);
   const failure = to === undefined ? await post.check() : await sendTestMail(post, from, to, baseUrlOf(config));
   if (failure !== undefined)
-    return [{ check, state: 'fault', says: `${where} takes no mail: ${failure}; check --smtp-url and --mail-from` }];
+    return [{ check, state: 'fault', says: `${where} accepts no mail: ${failure}; check --smtp-url and --mail-from` }];
   if (server.tls === 'none' && !isLoopback(server.host))
     return [
-      { check, state: 'warning', says: `${where}: mails and the sign-in can be read on the way; leave ?tls=off out` },
+      { check, state: 'warning', says: `${where}: mails and credentials can be read in transit; remove ?tls=off` },
     ];
   return [
-    { check, state: 'ok', says: `${where} ${to === undefined ? 'lets this service in' : `has taken a mail to ${to}`}` },
+    { check, state: 'ok', says: `${where} ${to === undefined ? 'accepts the login' : `accepted a mail to ${to}`}` },
   ];
 }
 

@@ -24,7 +24,7 @@ export function readBaseUrl(flags: BaseUrlFlags): string {
   if ('faults' in loaded) throw new CliError(loaded.faults);
   const { config } = loaded;
   if (config.baseUrl === undefined && config.port === 0)
-    throw new CliError(['Nobody knows the port beforehand: say with --base-url where the service is.']);
+    throw new CliError(['With port 0 the port is not known beforehand: give --base-url.']);
   return baseUrlOf(config);
 }
 

@@ -56,7 +56,7 @@ export function readGiven(flags: ConnectionFlags): Given {
 function readService(text: string): string {
   const url = URL.parse(text);
   if (/\/v2\/*$/.test(url?.pathname ?? ''))
-    throw new CliError(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
+    throw new CliError(['--service must be the address without /v2, such as http://127.0.0.1:8080.']);
   const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
   if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
   throw new CliError(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
@@ -67,7 +67,7 @@ export function readConnection(flags: ConnectionFlags): Connection {
   const { profile: name, ...given } = readGiven(flags);
   const saved = findProfile(name);
   if (saved === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
-    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} makes it.`]);
+    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} creates it.`]);
   const service = given.service ?? saved?.service ?? DEFAULT_SERVICE;
   const domain = given.domain ?? saved?.domain;
   const missing = [
@@ -75,13 +75,13 @@ export function readConnection(flags: ConnectionFlags): Connection {
     ...(given.key === undefined && saved === undefined ? ['a key (CARILLON_KEY)'] : []),
   ];
   if (domain === undefined || missing.length > 0)
-    throw new CliError([`${missing.join(' and ')} must be given, or saved once by carillon login.`]);
+    throw new CliError([`${missing.join(' and ')} must be given, or saved with carillon login.`]);
   if (given.key !== undefined)
     return { service, domain, key: given.key, from: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
   // A saved key is only ever sent to the service and domain it was saved for, whatever other flags say.
   if (saved === undefined || saved.service !== service || saved.domain !== domain)
     throw new CliError([
-      `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: give CARILLON_KEY, or carillon login --profile another.`,
+      `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
     ]);
   return { service, domain, key: saved.key, from: `profile ${name}` };
 }
@@ -125,12 +125,12 @@ export async function withConnection<T>(
 function explain(error: CarillonError, { service, domain, from }: Connection): string[] {
   switch (error.code) {
     case 'unauthorized':
-      return [`${service} does not take this key for ${domain} (401; from ${from}).`];
+      return [`${service} rejects this key for ${domain} (401; from ${from}).`];
     case 'connection':
     case 'timeout':
-      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? --service names another.`];
+      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? Is --service right?`];
     case 'unexpected_answer':
-      return [`${service} does not answer as a Carillon does. ${error.message}`];
+      return [`${service} does not answer like Carillon. ${error.message}`];
     case 'invalid_input':
       return error.errors.map(({ field, message }) => `${flagOf(field)} ${message}.`);
     default:
@@ -139,7 +139,7 @@ function explain(error: CarillonError, { service, domain, from }: Connection): s
 }
 
 /** The time to wait before a retry, if the service gives one. */
-const retryHint = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; again in ${retryAfterS} s`);
+const retryHint = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; retry in ${retryAfterS} s`);
 
 /** OpenSSL messages contain line breaks. */
 const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');

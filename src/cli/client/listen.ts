@@ -17,7 +17,7 @@ export function addListen(program: Command): void {
   const command = program
     .command('listen')
     .description(
-      'Show what happens, each occurrence with its record, and forward it to an address of yours as the service would notify a hook. How far it came is kept on disk: after sleep, a restart or a lost network it goes on where it was, and misses nothing.',
+      'Show each occurrence with its record, and forward it to a URL as the service would notify a hook. The cursor is saved on disk: after sleep, a restart or a network failure it continues where it stopped and misses nothing.',
     );
   addConnectionOptions(addListenOptions(command)).action(async (flags: ListenFlags) => {
     const settings = readAsked(flags);
@@ -54,9 +54,9 @@ async function listen(
   });
   const file = flags.cursorFile || cursorFileOf(listener);
   const start = await startOf(flags, feed, file, listener);
-  const behind = start === undefined ? 'from the oldest that is kept' : `behind cursor ${start.cursor}`;
+  const behind = start === undefined ? 'from the oldest stored entry' : `after cursor ${start.cursor}`;
   const where = target === undefined ? '' : `, forwarding to ${target}`;
-  stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Ctrl-C ends it.`);
+  stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Press Ctrl-C to stop.`);
   const { onceEach = false, json = false } = flags;
   const forwarder =
     target === undefined

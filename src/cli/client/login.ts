@@ -21,9 +21,9 @@ type Flags = ConnectionFlags & { readonly json?: true };
 export function addLogin(program: Command): void {
   addConnectionOptions(program.command('login'))
     .description(
-      'Save where the service is, the domain and a key, once the service has taken them. The key is asked for without showing it, or read from standard input.',
+      'Save the URL of a service, a domain and a key, if the service accepts them. Prompts for the key without showing it, or reads it from standard input.',
     )
-    .option('--json', 'Answer in JSON, for programs.')
+    .option('--json', 'Print JSON, for programs.')
     .action(async (flags: Flags) => {
       const given = readGiven(flags);
       const service = given.service ?? DEFAULT_SERVICE;
@@ -41,21 +41,21 @@ export function addLogout(program: Command): void {
   const { flag, shape, says: description } = connectionOptions.profile;
   program
     .command('logout')
-    .description('Forget what carillon login saved. The key itself stays valid until it is revoked.')
+    .description('Delete a saved login. The key itself stays valid until it is revoked.')
     .addOption(new Option(`--${flag} <${shape}>`, description))
-    .option('--json', 'Answer in JSON, for programs.')
+    .option('--json', 'Print JSON, for programs.')
     .action((flags: Flags) => {
       const { profile } = readGiven(flags);
       if (!forgetProfile(profile)) throw new CliError([`There is no profile ${profile}.`]);
-      stdout.answer(flags, { profile, forgotten: true }, [`forgotten: ${profile}`]);
+      stdout.answer(flags, { profile, forgotten: true }, [`deleted: ${profile}`]);
     });
 }
 
 /** `carillon whoami` */
 export function addWhoami(program: Command): void {
   addConnectionOptions(program.command('whoami'))
-    .description('Say which service the other commands speak to, and as whom.')
-    .option('--json', 'Answer in JSON, for programs.')
+    .description('Show the service and the user of the login.')
+    .option('--json', 'Print JSON, for programs.')
     .action(async (flags: Flags) => {
       const connection = readConnection(flags);
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());

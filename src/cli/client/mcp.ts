@@ -15,7 +15,7 @@ import { addConnectionOptions, type ConnectionFlags, withService } from './conne
 type Flags = ConnectionFlags & { readonly readOnly?: true; readonly resourceTypes?: string };
 
 const INSTRUCTIONS =
-  'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and the hooks that are told when something happens. Ids are strings of digits. Dates are written yyyymmdd. Lists have at most 1000 records; the next page is asked for with `after`, which is the `next` of the page before.';
+  'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and hooks that are notified of changes. Ids are strings of digits. Dates are written yyyymmdd. A list returns at most 1000 records per page; pass its `next` as `after` to get the next page.';
 
 /** An MCP tool and the route that it calls. */
 export type Tool = {
@@ -31,10 +31,10 @@ export function addMcp(program: Command): void {
   const command = program
     .command('mcp')
     .description(
-      'Offer the service to a program that speaks the Model Context Protocol, on standard input and output: a tool for each thing that can be done. What the tools may do is what the key may do. See docs/mcp.md.',
+      'Serve the API as tools over the Model Context Protocol, on standard input and output. The tools have the permissions of the key. See docs/mcp.md.',
     )
-    .option('--read-only', 'Offer what reads, and nothing else.')
-    .option('--nouns <names>', 'Offer these alone, separated by commas: events,tasks.');
+    .option('--read-only', 'Offer only tools that read.')
+    .option('--nouns <names>', 'Offer only these resources, separated by commas: events,tasks.');
   addConnectionOptions(command).action(async (flags: Flags) => {
     const tools = toolsFor(flags);
     await withService(flags, async ({ send }) => void serveStdio(() => serverOf(tools, send)));
@@ -46,7 +46,7 @@ export function toolsFor({ readOnly, resourceTypes }: Flags): readonly Tool[] {
   const wanted = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
   const unknown = wanted?.find((resourceType) => !rowsByResourceType.has(resourceType));
   if (unknown !== undefined)
-    throw new CliError([`--nouns: ${unknown} is none of ${[...rowsByResourceType.keys()].join(', ')}.`]);
+    throw new CliError([`--nouns: ${unknown} is not one of ${[...rowsByResourceType.keys()].join(', ')}.`]);
   return [...rowsByResourceType.keys()]
     .filter((resourceType) => wanted?.includes(resourceType) ?? true)
     .flatMap((resourceType) => verbsOf(resourceType).map((verb) => toolOf(resourceType, verb)))
@@ -108,7 +108,7 @@ async function call({ verb }: Tool, given: Readonly<Record<string, unknown>>, se
   const unknown = rest.find(([name]) => !(name in row.parameters));
   // The service validates bodies but ignores unknown query parameters: a misspelled filter would have no effect.
   if (row.body === undefined && unknown !== undefined)
-    throw new CliError([`${unknown[0]} is no argument; there are ${argumentsOf(verb)}.`]);
+    throw new CliError([`${unknown[0]} is not an argument; valid: ${argumentsOf(verb)}.`]);
   const query = Object.fromEntries(
     rest.filter(([name]) => name in row.parameters).map(([name, value]) => [name, textOf(name, value)]),
   );

@@ -32,7 +32,7 @@ export function profileNames(): string[] {
 }
 
 function readProfiles(): Profiles {
-  const parseError = `${profilesFile()} is not what carillon login writes: mend it or delete it, and log in again.`;
+  const parseError = `${profilesFile()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
   const stored = readKept(profilesFile(), parseError) ?? {};
   const isValid = typeof stored === 'object' && !Array.isArray(stored) && Object.values(stored ?? {}).every(isProfile);
   if (!isValid) throw new CliError([parseError]);

@@ -28,7 +28,7 @@ export function addTrigger(program: Command, screen: Screen = stdout): void {
   const trigger = program
     .command('trigger')
     .description(
-      'Make something happen, really: records are created, and stay; every hook of yours that names it is told.',
+      'Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.',
     );
   for (const kind of hookKinds) addKind(trigger, kind, screen);
 }
@@ -42,15 +42,15 @@ function addKind(trigger: Command, kind: Kind, screen: Screen): void {
       [
         create.says,
         ...(completes ? ['Then completes it.'] : []),
-        ...create.ids.map((id) => `Without ${flagOf(id)} that is made, too.`),
+        ...create.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
       ].join(' '),
     );
   for (const id of create.ids)
     command.addOption(
-      new Option(`${flagOf(id)} <id>`, `The ${id} it is created under; left out: a new one.`).helpGroup('Fields:'),
+      new Option(`${flagOf(id)} <id>`, `The ${id} of the parent. Default: a new one.`).helpGroup('Fields:'),
     );
   addFields(command, withoutRequired(create.row.body));
-  addConnectionOptions(command.option('--json', 'Answer in JSON, for programs.')).action(async (flags: Flags) => {
+  addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: Flags) => {
     await withService(flags, async (resolved) => {
       const made = await make(resolved, resourceTypeOf(kind), flags);
       const last = made.at(-1);
@@ -142,13 +142,13 @@ async function notifiedHooks(
 const summaryOf = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 
 function linesOf(kind: Kind, made: readonly CreatedRecord[], hooks: readonly Hook[] | undefined): string[] {
-  const told = hooks?.map(({ id, state, target_url }) => `told: hook ${id} (${state}) at ${target_url}`);
+  const notified = hooks?.map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
   return [
-    ...made.map(({ resource, id, name }) => `made: ${resource} ${id} ${name}`),
+    ...made.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
     `${kind}: ${made.at(-1)?.resource_url}`,
-    ...(told ?? ['told: not known; this key may not read hooks']),
-    ...(told?.length === 0
-      ? [`told: nobody; no live hook of this user names ${kind}; carillon listen hears of it all the same`]
+    ...(notified ?? ['notified: unknown, since this key may not read hooks']),
+    ...(notified?.length === 0
+      ? [`notified: none; this user has no live hook for ${kind}; carillon listen shows it anyway`]
       : []),
   ];
 }

@@ -13,10 +13,10 @@ export function addCompletion(program: Command): void {
   const completion = program
     .command('completion')
     .description(
-      'Print what makes a shell complete commands, flags and their values: source <(carillon completion bash).',
+      'Print a script that completes commands, flags and values: source <(carillon completion bash).',
     );
   completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
-    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is none of ${shells.join(', ')}.`]);
+    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
     stdout.printText(scripts[shell as keyof typeof scripts]);
   });
 }

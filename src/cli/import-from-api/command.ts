@@ -29,7 +29,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
   const say = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
-  if (settings.isInTheClear) say(`${settings.base} is http: the key goes there as anyone on the way can read it.`);
+  if (settings.isInTheClear) say(`${settings.base} is http: the key is sent unencrypted.`);
   const source = createSource({ ...settings, clock: systemClock, say });
   await faultsAsRefusals(async () => {
     const work = new Work(paths.work);
@@ -60,7 +60,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
       if (moved.leftOut > 0) process.exitCode = EXIT_WITH_SKIPPED;
     } catch (error) {
-      throw isSystemError(error) ? new TransferError(`It cannot be written down: ${error.message}.`) : error;
+      throw isSystemError(error) ? new TransferError(`A file cannot be written: ${error.message}.`) : error;
     } finally {
       work.close();
     }
@@ -80,9 +80,9 @@ function requireSameSource(work: Work, now: { base: string; from: string }, { re
   const begun = stored ?? now;
   const existing = stored === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
   if (existing.length > 0)
-    throw new CliError(existing.map((path) => `${path} is there already: --report and --id-map can name others.`));
+    throw new CliError(existing.map((path) => `${path} already exists: give other files with --report and --id-map.`));
   if (begun.base !== now.base || begun.from !== now.from)
-    throw new CliError([`${work.path} was begun with ${begun.from} at ${begun.base}: --work must name another file.`]);
+    throw new CliError([`${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`]);
   work.setFact('source', begun);
 }
 

@@ -46,19 +46,19 @@ export function linesOf(arrival: Arrival): string[] {
   const { moved, key, link, paths } = arrival;
   const { compared, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
   const renumbered = newIds(moved);
-  const notAsIs = `left out: ${grouped(leftOut)}, otherwise than there: ${grouped(changed)}; see ${paths.report}`;
+  const notAsIs = `left out: ${grouped(leftOut)}, changed: ${grouped(changed)}; see ${paths.report}`;
   return [
     ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
     ...compared.map(numbersOf),
     ...missing.map(({ resourceType, state }) =>
-      state === 'absent' ? `${resourceType}: the source has none` : `${resourceType}: the key may not see them there`,
+      state === 'absent' ? `${resourceType}: the source has none` : `${resourceType}: the key may not read them at the source`,
     ),
     ...skippedIn(moved),
     ...(leftOut + changed > 0 ? [notAsIs] : []),
-    ...(renumbered.length > 0 ? [`new ids: ${renumbered.join(', ')}; old and new ones are in ${paths.idMap}`] : []),
+    ...(renumbered.length > 0 ? [`new ids: ${renumbered.join(', ')}; ${paths.idMap} maps old to new ones`] : []),
     ...standingOf(moved),
     ...hooksOf(arrival),
-    `Users come without keys and passphrases. A link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
+    `Users have no keys and passphrases yet. Create a link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
   ];
 }
 
@@ -67,10 +67,10 @@ function newIds({ plan }: Moved): string[] {
 }
 
 function numbersOf({ resourceType, there, isAsked, here, leftOut, isSame }: Compared): string {
-  if (there === undefined) return `${resourceType}: ${grouped(here)}, the source does not say how many it has`;
+  if (there === undefined) return `${resourceType}: ${grouped(here)}, the source does not report how many it has`;
   const left = leftOut > 0 ? `, ${grouped(leftOut)} left out` : '';
   const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
-  const said = isAsked ? '' : ' that it said while it was read';
+  const said = isAsked ? '' : ' that it reported while it was read';
   return `${resourceType}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
 }
 
@@ -85,10 +85,10 @@ function skippedIn({ skipped, leftOut }: Moved): string[] {
 }
 
 function standingOf({ standing: { changed } }: Moved): string[] {
-  if (changed === undefined) return ['The source was read once: what changed meanwhile is not known.'];
+  if (changed === undefined) return ['The source was read only once: changes made meanwhile are unknown.'];
   if (changed === 0) return [];
   return [
-    `The source still changed in the last reading, in ${grouped(changed)} records: let it stand still, or raise --readings.`,
+    `The source still changed during the last pass, in ${grouped(changed)} records: stop its writers, or raise --readings.`,
   ];
 }
 
@@ -101,7 +101,7 @@ function hooksOf({ hooks, moved }: Arrival): string[] {
     const { event, target_url } = hook;
     if ('made' in hook)
       return hook.made ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.why}`;
-    return `hook there, not here: carillon hooks create --domain ${moved.domain} --event ${shellQuoted(event)} --target-url ${shellQuoted(target_url)}`;
+    return `hook not created: carillon hooks create --domain ${moved.domain} --event ${shellQuoted(event)} --target-url ${shellQuoted(target_url)}`;
   });
 }
 

@@ -39,7 +39,7 @@ export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 
 /** The saved position; undefined if there is none. Throws for the file of another listener. */
 export function readMark(path: string, listener: Listener): Mark | undefined {
-  const parseError = `${path} holds no cursor of carillon listen: --from-now, --from-oldest or --after writes it anew.`;
+  const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
   const stored = readKept(path, parseError);
   if (stored === undefined) return undefined;
   const textOf = (name: string) => String(fieldOf(stored, name) ?? '');
@@ -48,7 +48,7 @@ export function readMark(path: string, listener: Listener): Mark | undefined {
   const differing = feedIdentity.filter((name) => textOf(name) !== listener[name]);
   if (differing.length === 0) return { cursor, occurred_at: textOf('occurred_at') };
   const identity = differing.map((name) => `${name} ${textOf(name)}`).join(', ');
-  throw new CliError([`${path} is the cursor of another listener (${identity}): name another file.`]);
+  throw new CliError([`${path} belongs to another listener (${identity}): give another file.`]);
 }
 
 /** Saves the position; it is durable when this returns. */

@@ -104,10 +104,10 @@ export function explainGone(mark: Mark, oldest: Notification | undefined): strin
   const since = mark.occurred_at === '' ? '' : ` (${mark.occurred_at} UTC)`;
   const isTooOld = oldest !== undefined && Number(oldest.cursor) > Number(mark.cursor);
   const missed = isTooOld
-    ? `what happened between it and cursor ${oldest.cursor} (${oldest.occurred_at} UTC) is not kept any more, and is missed`
-    : 'the service has gone back to a backup, or is another one, and does not know it';
+    ? `what happened between it and cursor ${oldest.cursor} (${oldest.occurred_at} UTC) is no longer stored and was missed`
+    : 'the service was restored from a backup or is a different one, and does not know this cursor';
   return [
-    `Listening cannot go on behind cursor ${mark.cursor}${since}: ${missed}.`,
-    'Go on with --from-oldest, from what is kept (some of it may be sent a second time), or with --from-now. Records that changed meanwhile: read the lists.',
+    `Cannot continue after cursor ${mark.cursor}${since}: ${missed}.`,
+    'Continue with --from-oldest (some occurrences may be sent again) or --from-now. To catch up with missed changes, read the lists.',
   ];
 }

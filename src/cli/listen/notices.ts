@@ -17,7 +17,7 @@ export class Notes {
   failed({ kind, cursor }: Notification, target: string, result: Told): void {
     const verb = result.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
     const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${wordOf(result.outcome)}`;
-    if (failure !== this.#failure) this.#print(`${failure}; sent again until it answers 200.`);
+    if (failure !== this.#failure) this.#print(`${failure}; retrying until it answers 200.`);
     this.#failure = failure;
     this.hint(result);
   }
@@ -31,7 +31,7 @@ export class Notes {
   }
 
   lost(service: string, { message }: CarillonError): void {
-    this.#print(`${service} does not answer (${message}); listening goes on when it does.`);
+    this.#print(`${service} does not answer (${message}); retrying.`);
   }
 
   found(service: string): void {

@@ -13,7 +13,7 @@ const LINE_INTERVAL_MS = 5_000;
 const MAX_BAR_WIDTH = 32;
 
 export function addProgressOption(command: Command): Command {
-  return command.option('--quiet', 'Show no progress.');
+  return command.option('--quiet', 'Hide progress.');
 }
 
 /** Shows progress on standard error: a bar on a terminal, otherwise a line every few seconds. */

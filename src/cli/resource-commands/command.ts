@@ -28,12 +28,12 @@ function isDefaultVerb({ word, ids, row }: Verb): boolean {
 function addVerb(resourceType: Command, verb: Verb, screen: Screen): void {
   const { word, row, ids } = verb;
   const command = resourceType.command(word, { isDefault: isDefaultVerb(verb) }).description(verb.says);
-  for (const id of ids) command.argument(`<${id}>`, `A ${id}, as ${resourceType.name()} and others answer it.`);
+  for (const id of ids) command.argument(`<${id}>`, `The ${id}, as in responses.`);
   const bodySchema = verb.sends === undefined ? row.body : undefined;
   if (bodySchema !== undefined) {
     command.argument(
       '[body]',
-      'A file with the body in JSON, - for standard input. A flag goes before what stands there.',
+      'File with the body in JSON; - for standard input. Flags override its fields.',
     );
     addFields(command, bodySchema);
   }
@@ -82,8 +82,8 @@ async function sendOr404(send: ResolvedConnection['send'], call: Call, notFoundT
 /** Error text for a 404. The service does not say whether the id in the path or one in the body is unknown. */
 function notFoundText(resourceType: string, { row, ids: names }: Verb, ids: readonly string[]): string {
   const named = names.map((name, index) => `${name} ${ids[index]}`).join(', ');
-  const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for one that a flag names';
-  return `${resourceType}: there is nothing for ${named === '' ? 'an id of a flag' : `${named}${inBody}`} (404 not_found).`;
+  const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for an id given by a flag';
+  return `${resourceType}: not found: ${named === '' ? 'an id given by a flag' : `${named}${inBody}`} (404 not_found).`;
 }
 
 /** The path segments of a route below `/v2`, with these ids. */
@@ -97,14 +97,14 @@ export function pathOf({ row }: Pick<Verb, 'row'>, ids: readonly string[]): stri
 
 function readId(id: string | undefined, segment: string): string {
   if (id !== undefined && /^\d+$/.test(id)) return id;
-  throw new CliError([`${segment.slice(1, -1)} must be digits; ${id} is none.`]);
+  throw new CliError([`${segment.slice(1, -1)} must be digits; ${id} is not one.`]);
 }
 
 async function readBody(from: string | undefined): Promise<object> {
   if (from === undefined) return {};
   const body = await parsed(from);
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
-  throw new CliError([`${from === '-' ? 'Standard input' : from} holds no JSON object.`]);
+  throw new CliError([`${from === '-' ? 'Standard input' : from} contains no JSON object.`]);
 }
 
 async function parsed(from: string): Promise<unknown> {

@@ -7,14 +7,14 @@ import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from 
 export type OutputFlags = { readonly json?: true; readonly jsonl?: true; readonly columns?: string };
 
 export function addOutputOptions(command: Command): Command {
-  return command.addOption(new Option('--json', 'Answer in JSON, for programs.').helpGroup('Output:'));
+  return command.addOption(new Option('--json', 'Print JSON, for programs.').helpGroup('Output:'));
 }
 
 /** Adds the output options of lists. */
 export function addListOptions(command: Command): Command {
   return addOutputOptions(command)
-    .addOption(new Option('--jsonl', 'Answer in JSON, one record a line, as they come.').helpGroup('Output:'))
-    .addOption(new Option('--columns <list>', 'These fields as columns, separated by commas.').helpGroup('Output:'));
+    .addOption(new Option('--jsonl', 'Print JSON, one record per line.').helpGroup('Output:'))
+    .addOption(new Option('--columns <list>', 'Only these columns, separated by commas.').helpGroup('Output:'));
 }
 
 /** Prints one record as lines; anything else, or with `--json`, as JSON. */
@@ -69,7 +69,7 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
   const known = Object.keys(page[0] ?? {});
   const wrong = wanted.filter((one) => !known.includes(one));
   if (wrong.length === 0) return wanted;
-  throw new CliError([`--columns: ${wrong.join(', ')} is none of ${known.join(', ')}.`]);
+  throw new CliError([`--columns: ${wrong.join(', ')} is not one of ${known.join(', ')}.`]);
 }
 
 /** Maximum width of a line: the terminal's, or 80 if it reports 0; undefined (no limit) for a pipe. */

@@ -53,8 +53,8 @@ function completions(row: Route): readonly Verb[] {
   if (row.method !== 'PUT' || fields.completed === undefined || fields.resume === undefined) return [];
   const verb = { row, ids: idNames(row.path) };
   return [
-    { ...verb, word: 'complete', sends: { completed: 1 }, says: 'Completes it.' },
-    { ...verb, word: 'resume', sends: { resume: 1 }, says: 'Opens it again.' },
+    { ...verb, word: 'complete', sends: { completed: 1 }, says: 'Completes a record.' },
+    { ...verb, word: 'resume', sends: { resume: 1 }, says: 'Reopens a completed record.' },
   ];
 }
 

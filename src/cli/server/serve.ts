@@ -20,7 +20,7 @@ export function addServe(program: Command): void {
     stopOnSignals(starting);
     for (const name of unknownVariables(process.env)) {
       if (connectionVariables.includes(name)) continue;
-      stderr.print(`${name} is set and no option of Carillon; see carillon serve --help.`);
+      stderr.print(`${name} is set but is not an option of Carillon; see carillon serve --help.`);
     }
     greet(await starting);
   });
@@ -56,7 +56,7 @@ function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly s
   const isValue = (argument: string, before = '') => !argument.startsWith('-') && /^--?[^=]+$/.test(before);
   const unknownOptions = rest
     .filter((argument, index) => !isValue(argument, rest[index - 1]))
-    .map((argument) => `${argument} is no option of carillon serve.`.replace(/=\S*/, ''));
+    .map((argument) => `${argument} is not an option of carillon serve.`.replace(/=\S*/, ''));
   const loaded = loadConfig({ flags, environment: process.env });
   if ('config' in loaded && unknownOptions.length === 0) return loaded.config;
   throw new CliError([...unknownOptions, ...('faults' in loaded ? loaded.faults : [])]);
@@ -71,7 +71,7 @@ function greet({ baseUrl, firstAccount }: Service): void {
       `domain: ${domain}`,
       `key: ${key}`,
       '',
-      'Open the console to set a passphrase; its link works once, for 7 days. Keep the key: it is shown this once. Try it:',
+      'Open the console to set a passphrase. The link works once, within 7 days. Keep the key: it is shown only once. Try it:',
       `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -H 'content-type: application/json' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
     );
   }
