@@ -13,8 +13,16 @@ const OPERATORS: readonly CommandEntry[] = [
     summary: 'manage accounts',
     load: async () => (await import('./admin/accounts.ts')).addAccounts,
   },
-  { name: 'users', summary: 'manage users of an account', load: async () => (await import('./admin/users.ts')).addUsers },
-  { name: 'keys', summary: 'manage API keys of an account', load: async () => (await import('./admin/keys.ts')).addKeys },
+  {
+    name: 'users',
+    summary: 'manage users of an account',
+    load: async () => (await import('./admin/users.ts')).addUsers,
+  },
+  {
+    name: 'keys',
+    summary: 'manage API keys of an account',
+    load: async () => (await import('./admin/keys.ts')).addKeys,
+  },
   {
     name: 'export',
     summary: 'export an account, or all of them, to a file',
@@ -50,7 +58,11 @@ const INTEGRATORS: readonly CommandEntry[] = [
     load: async () => (await import('./client/login.ts')).addLogin,
   },
   { name: 'logout', summary: 'delete a saved login', load: async () => (await import('./client/login.ts')).addLogout },
-  { name: 'whoami', summary: 'show the service and the user of the login', load: async () => (await import('./client/login.ts')).addWhoami },
+  {
+    name: 'whoami',
+    summary: 'show the service and the user of the login',
+    load: async () => (await import('./client/login.ts')).addWhoami,
+  },
   {
     name: 'listen',
     summary: 'show occurrences as they happen and forward them to a URL',
@@ -105,7 +117,10 @@ function resourceType(name: string, summary: string): CommandEntry {
   };
 }
 
-const GROUPS = { 'Operator commands (on the database):': OPERATORS, 'Client commands (through the service):': INTEGRATORS };
+const GROUPS = {
+  'Operator commands (on the database):': OPERATORS,
+  'Client commands (through the service):': INTEGRATORS,
+};
 
 const EPILOGUE = `
 Exit status: 0 on success and after Ctrl-C; 1 on failure, with one line for each error on standard error; 2 if

@@ -15,10 +15,7 @@ type Flags = DatabaseFlags & { readonly to?: string };
 export function addBackup(program: Command): void {
   addDatabaseOptions(program.command('backup'))
     .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
-    .option(
-      '--to <path>',
-      'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.',
-    )
+    .option('--to <path>', 'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.')
     .action(async (flags: Flags) => {
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {

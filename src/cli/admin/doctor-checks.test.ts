@@ -73,7 +73,9 @@ test('doctor looks at what others must reach: the base address, and what is open
 
   const open = (allowTargets: string) => found('targets', { config: configOf({ allowTargets }) });
   assert.deepEqual(await open(''), ['ok: private networks are blocked']);
-  assert.deepEqual(await open('10.0.0.0/8,intra.test'), ['ok: open in addition to public addresses: 10.0.0.0/8, intra.test']);
+  assert.deepEqual(await open('10.0.0.0/8,intra.test'), [
+    'ok: open in addition to public addresses: 10.0.0.0/8, intra.test',
+  ]);
   assert.match(
     (await open('10.1.2.3,0.0.0.0/0,::/0')).join(),
     /^warning: --allow-targets opens 0\.0\.0\.0\/0, ::\/0: /,

@@ -63,9 +63,7 @@ function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
   if (url.protocol === 'http:')
     found.push(warning(check, `${baseUrl} is not https: keys can be read in transit; put a proxy with TLS in front`));
   if (url.protocol === 'https:' && trustProxy.length === 0)
-    found.push(
-      warning(check, 'behind a TLS proxy, logs show its address for every caller; add it to --trust-proxy'),
-    );
+    found.push(warning(check, 'behind a TLS proxy, logs show its address for every caller; add it to --trust-proxy'));
   return found.length > 0 ? found : [ok(check, baseUrl)];
 }
 
@@ -99,7 +97,10 @@ async function storage(config: Config, database: Subject['database'], clock: Clo
     return [warning('database', `none at ${where} yet; carillon serve creates it, or correct --database`)];
   if (typeof database === 'string')
     return [
-      fault('database', `${where} cannot be reached: ${database}; check --database, permissions, and that it is running`),
+      fault(
+        'database',
+        `${where} cannot be reached: ${database}; check --database, permissions, and that it is running`,
+      ),
     ];
   const { engine, bytes, place } = database;
   const reached = `${where}, ${engine}, ${mebibytes(bytes)}`;
@@ -117,8 +118,7 @@ async function storage(config: Config, database: Subject['database'], clock: Clo
 
 function schema({ version, newest }: Inspection): Finding {
   const check = 'schema';
-  if (version > newest)
-    return fault(check, `version ${version} is from a newer Carillon; update Carillon`);
+  if (version > newest) return fault(check, `version ${version} is from a newer Carillon; update Carillon`);
   if (version < newest)
     return warning(check, `version ${version} of ${newest}; the next start migrates it; make a backup first`);
   return ok(check, `version ${version}, up to date`);
@@ -151,7 +151,9 @@ function room({ freeBytes, bytes }: Inspection): Finding[] {
   const free = `${mebibytes(freeBytes)} free`;
   if (freeBytes < MIN_FREE_BYTES) return [fault(check, `${free}; free disk space before writes are rejected`)];
   if (freeBytes < bytes + MIN_FREE_BYTES)
-    return [warning(check, `${free}, too little for a backup next to the database; free disk space, or back up elsewhere`)];
+    return [
+      warning(check, `${free}, too little for a backup next to the database; free disk space, or back up elsewhere`),
+    ];
   return [ok(check, free)];
 }
 

@@ -38,7 +38,10 @@ export function addImport(program: Command): void {
     .option('--readings <number>', 'With --from-api: maximum number of passes until nothing changes (default: 3).')
     .option('--strict', 'With --from-api: fail if a record cannot be imported unchanged, instead of leaving it out.')
     .option('--work <file>', 'With --from-api: file for intermediate data (default: carillon-from-<domain>.part).')
-    .option('--report <file>', 'With --from-api: report of records left out or changed (default: carillon-from-<domain>.report.jsonl).')
+    .option(
+      '--report <file>',
+      'With --from-api: report of records left out or changed (default: carillon-from-<domain>.report.jsonl).',
+    )
     .option('--id-map <file>', 'With --from-api: map of old to new ids (default: carillon-from-<domain>.ids.jsonl).')
     .action(async (flags: Flags) => {
       if (flags.undo) return undo(flags);

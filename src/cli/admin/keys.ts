@@ -27,10 +27,7 @@ export function addKeys(program: Command): void {
     .description('Create a key for a user. Prints the key, which is shown only once.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
-    .option(
-      '--permissions <list>',
-      'Permissions, such as events:read,events:write. Default: all of the user.',
-    )
+    .option('--permissions <list>', 'Permissions, such as events:read,events:write. Default: all of the user.')
     .option('--expires <duration>', 'Expiry: 30d, 12h, 4s, or YYYY-MM-DD HH:MM:SS in UTC. Default: never.')
     .option('--label <text>', 'Purpose of the key.', '')
     .action(createKey);

@@ -27,9 +27,7 @@ type CreatedRecord = {
 export function addTrigger(program: Command, screen: Screen = stdout): void {
   const trigger = program
     .command('trigger')
-    .description(
-      'Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.',
-    );
+    .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
   for (const kind of hookKinds) addKind(trigger, kind, screen);
 }
 

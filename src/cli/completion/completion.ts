@@ -12,9 +12,7 @@ export function addCompletion(program: Command): void {
   const shells = Object.keys(scripts);
   const completion = program
     .command('completion')
-    .description(
-      'Print a script that completes commands, flags and values: source <(carillon completion bash).',
-    );
+    .description('Print a script that completes commands, flags and values: source <(carillon completion bash).');
   completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
     if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
     stdout.printText(scripts[shell as keyof typeof scripts]);

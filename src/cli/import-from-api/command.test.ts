@@ -96,7 +96,11 @@ test('what the flags say is read, and what is wrong with them is said in a line 
     ['ftp://x', FLAGS, /^--from-api must be an http or https address without user name/],
     ['https://user:pass@x.test', FLAGS, /^--from-api must be an http or https address without user name/],
     [BASE, { key: 'secret-key' }, /^Give --domain with the account at the other service\.$/],
-    [BASE, { domain: 'old.test' }, /^Give the key of the other service with --key-file, CARILLON_IMPORT_KEY or --key\.$/],
+    [
+      BASE,
+      { domain: 'old.test' },
+      /^Give the key of the other service with --key-file, CARILLON_IMPORT_KEY or --key\.$/,
+    ],
     [BASE, { ...FLAGS, key: 'secret-key\nx' }, /^The key must be visible ASCII characters/],
     [BASE, { ...FLAGS, keyFile: 'x' }, /^--key and --key-file cannot be combined\.$/],
     [BASE, { domain: 'old.test', keyFile: '/nowhere/x' }, /^--key-file cannot be read: ENOENT/],

@@ -82,7 +82,9 @@ function requireSameSource(work: Work, now: { base: string; from: string }, { re
   if (existing.length > 0)
     throw new CliError(existing.map((path) => `${path} already exists: give other files with --report and --id-map.`));
   if (begun.base !== now.base || begun.from !== now.from)
-    throw new CliError([`${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`]);
+    throw new CliError([
+      `${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`,
+    ]);
   work.setFact('source', begun);
 }
 

@@ -51,7 +51,9 @@ export function linesOf(arrival: Arrival): string[] {
     ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
     ...compared.map(numbersOf),
     ...missing.map(({ resourceType, state }) =>
-      state === 'absent' ? `${resourceType}: the source has none` : `${resourceType}: the key may not read them at the source`,
+      state === 'absent'
+        ? `${resourceType}: the source has none`
+        : `${resourceType}: the key may not read them at the source`,
     ),
     ...skippedIn(moved),
     ...(leftOut + changed > 0 ? [notAsIs] : []),

@@ -31,7 +31,9 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
   if (from === undefined) throw new CliError(['Give --domain with the account at the other service.']);
   const domain = parseDomain(flags.asDomain ?? from);
   if (domain === undefined)
-    throw new CliError([`--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is not one.`]);
+    throw new CliError([
+      `--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is not one.`,
+    ]);
   const base = readBase(address);
   const { protocol, hostname } = new URL(base);
   const name = `carillon-from-${from.replace(/[^a-z0-9.-]/g, '_')}`;

@@ -29,7 +29,9 @@ export function readPermissions(text: string): readonly Permission[] {
     .filter((one) => one !== '');
   const wrong = wanted.filter((one) => !isPermission(one));
   if (wanted.length === 0)
-    throw new CliError(['--permissions must name at least one; without the flag the key has all permissions of the user.']);
+    throw new CliError([
+      '--permissions must name at least one; without the flag the key has all permissions of the user.',
+    ]);
   if (wrong.length === 0) return wanted.filter(isPermission);
   throw new CliError([`--permissions: ${wrong.join(', ')} is not one of ${permissions.join(', ')}.`]);
 }

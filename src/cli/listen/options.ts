@@ -23,7 +23,10 @@ export type ListenFlags = ConnectionFlags & {
 };
 
 export function addListenOptions(command: Command): Command {
-  const scope = new Option('--scope <scope>', 'own: your occurrences; account: those of all users, for admins.').choices(['own', 'account']);
+  const scope = new Option(
+    '--scope <scope>',
+    'own: your occurrences; account: those of all users, for admins.',
+  ).choices(['own', 'account']);
   const kindsOption = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
   kindsOption.argChoices = [...kinds];
   command

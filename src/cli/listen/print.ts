@@ -56,7 +56,8 @@ function idIn(resourceUrl: string): string {
 /** A hint on what an outcome means for a hook in production, where it may surprise; else undefined. */
 export function hintFor({ outcome, attempts }: Told): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
-  if (status === 401) return 'In production a 401 ends the hook immediately: it is not notified again until it is restored.';
+  if (status === 401)
+    return 'In production a 401 ends the hook immediately: it is not notified again until it is restored.';
   if (status > 200 && status < 300) return `Only 200 counts as delivered; for a hook, ${status} is a failure.`;
   if (status >= 300 && status < 400) return 'Redirects are not followed; for a hook this is a failure.';
   if (attempts === 3) return 'In production this was the third failure in a row: the hook would have ended here.';

@@ -31,10 +31,7 @@ function addVerb(resourceType: Command, verb: Verb, screen: Screen): void {
   for (const id of ids) command.argument(`<${id}>`, `The ${id}, as in responses.`);
   const bodySchema = verb.sends === undefined ? row.body : undefined;
   if (bodySchema !== undefined) {
-    command.argument(
-      '[body]',
-      'File with the body in JSON; - for standard input. Flags override its fields.',
-    );
+    command.argument('[body]', 'File with the body in JSON; - for standard input. Flags override its fields.');
     addFields(command, bodySchema);
   }
   addFilters(command, row.parameters);
