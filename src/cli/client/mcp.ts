@@ -35,8 +35,8 @@ export function addMcp(program: Command): void {
     )
     .option('--read-only', 'Offer only tools that read.')
     .option('--nouns <names>', 'Offer only these resources, separated by commas: events,tasks.');
-  addConnectionOptions(command).action(async (flags: Flags) => {
-    const tools = toolsFor(flags);
+  addConnectionOptions(command).action(async ({ nouns: resourceTypes, ...flags }: Flags & { nouns?: string }) => {
+    const tools = toolsFor({ ...flags, ...(resourceTypes !== undefined && { resourceTypes }) });
     await withService(flags, async ({ send }) => void serveStdio(() => serverOf(tools, send)));
   });
 }
