@@ -133,11 +133,11 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
   assert.equal(tooOld.code, 1);
   assert.match(
     tooOld.faults[1] ?? '',
-    /^Listening cannot go on behind cursor 0: what happened between it and cursor 2 \(20.* UTC\) is not kept any more/,
+    /^Cannot continue after cursor 0: what happened between it and cursor 2 \(20.* UTC\) is no longer stored and was missed/,
   );
-  assert.match(tooOld.faults[2] ?? '', /^Go on with --from-oldest.*--from-now\./);
+  assert.match(tooOld.faults[2] ?? '', /^Continue with --from-oldest.*--from-now\./);
   const unknown = await listen('--after', '999');
-  assert.match(unknown.faults[1] ?? '', /gone back to a backup, or is another one/);
+  assert.match(unknown.faults[1] ?? '', /restored from a backup or is a different one/);
 
   // With --once-each any response is accepted. Redirects are not followed.
   const app = await localApp(t);
@@ -167,6 +167,6 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
   const otherListener = await carillon(['listen', '--cursor-file', file], {
     environment: { ...environment, CARILLON_KEY: member.key },
   });
-  const errorMessage = `${file} is the cursor of another listener (user_id ${owner.userId}): name another file.`;
+  const errorMessage = `${file} belongs to another listener (user_id ${owner.userId}): give another file.`;
   assert.deepEqual(otherListener.faults, [errorMessage]);
 });
