@@ -155,6 +155,7 @@ test('C15 only dial.ts and dns-resolver.ts can open connections to targets, and 
   );
   const movers = files.filter(({ imports }) => imports.some(({ from }) => from.startsWith('src/import-from-api/')));
   const outside = movers.map(({ path }) => path).filter((path) => !/^src\/(cli\/)?import-from-api\//.test(path));
+  assert.ok(movers.length > 0);
   assert.deepEqual(outside, []);
   // The SDK sends requests only to its own service, through the given `fetch`.
   const sdk = files.filter(({ path }) => path.startsWith('packages/sdk/'));
