@@ -125,7 +125,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.equal(failing?.to, 'owner@acme.test');
     const next = (await owner.carillon.hooks.get(id)).next_attempt_at;
     assert.ok(
-      failing?.text.includes(`the last one with 500. It is tried again on ${next} UTC; if that fails, the hook ends.`),
+      failing?.text.includes(`the last one with 500. It will be retried on ${next} UTC; if that fails, the hook ends.`),
     );
     assert.ok(sentAt(failing) - TEST_EPOCH >= 90 * SECOND_MS, 'alerts are collected for half a minute');
 

@@ -3,7 +3,7 @@ import type { DeliveryState } from './deliveries.ts';
 import { fieldOf } from './response-body.ts';
 import { type CallOptions, type Send, unexpected } from './transport.ts';
 
-/** What one hook was told of an occurrence, and whether its user has fetched the record since. */
+/** The delivery of an occurrence to one hook, and whether its user has fetched the record since. */
 export type ToldHook = {
   /** The delivery. */
   readonly id: string;
@@ -12,23 +12,23 @@ export type ToldHook = {
   readonly user_id: string;
   readonly state: DeliveryState;
   readonly last_outcome: string;
-  /** How many attempts there were. */
+  /** Number of attempts. */
   readonly attempts: string;
-  /** How long the last of them took. */
+  /** Duration of the last attempt. */
   readonly milliseconds: string;
   readonly created_at: DateText;
   readonly date_finalized: DateText;
-  /** When a key of the hook's user last fetched the record after it became pending; the zero moment if never. */
+  /** When a key of the hook's user last fetched the record after it became pending; `0000-00-00 00:00:00` for never. */
   readonly fetched_at: DateText;
 };
 
-/** An occurrence with what came of it. */
+/** An occurrence with its deliveries. */
 export type Occurrence = {
-  /** Its place in the account. */
+  /** Its position in the account. */
   readonly cursor: string;
   /** What happened. */
   readonly kind: FeedKind;
-  /** The address of the record; of a deleted one, where it was. */
+  /** The URL of the record, also of a deleted one. */
   readonly resource_url: string;
   /** The record. */
   readonly record_id: string;
@@ -36,29 +36,38 @@ export type Occurrence = {
   readonly user_id: string;
   /** When it happened, UTC. */
   readonly occurred_at: DateText;
-  /** What came of it at each hook it was pending for; of an occurrence that more than 1000 hooks are told of, at as many. */
+  /** Its delivery to each hook, for at most 1000 hooks. */
   readonly deliveries: readonly ToldHook[];
 };
 
-/** Which occurrences, newest first. */
+/** Filters of the activity, which is sorted newest first. */
 export type ActivityFilters = Optional<{
-  /** Those before this cursor. */
+  /** Occurrences before this cursor. */
   before: string;
-  /** 1 to 200; default 50, more is taken as 200. */
+  /** 1 to 200; default 50, larger values are treated as 200. */
   limit: number;
-  /** Of this kind alone. */
+  /** Only this kind. */
   kind: FeedKind;
-  /** What this hook was pending alone; whoever may see the hook may see that. */
+  /** Only occurrences with a delivery to this hook; requires access to the hook. */
   hook_id: Id;
-  /** `account`: of everybody, for admins; default `own`. */
+  /** `account`: of all users, for admins; default `own`. */
   scope: 'own' | 'account';
 }>;
 
-/** A stretch of the activity, newest first; `next` is the cursor before which older ones lie, empty at the end. */
+/** A page of the activity, newest first. `next` is the `before` of the next page, empty at the end. */
 export type ActivityStretch = { readonly data: readonly Occurrence[]; readonly next: string };
 
-/** What happened, and what came of it. */
+/** Occurrences and their deliveries. */
 export interface Activity {
+  /**
+   * One page, newest first.
+   *
+   * @example
+   * ```ts
+   * const { data, next } = await console.activity.list({ limit: 20 });
+   * const older = await console.activity.list({ limit: 20, before: next });
+   * ```
+   */
   list(filters?: ActivityFilters, options?: CallOptions): Promise<ActivityStretch>;
 }
 
@@ -68,7 +77,7 @@ export function activity(send: Send): Activity {
     async list(filters = {}, options) {
       const { status, body } = await send({ ...options, method: 'GET', path: ['activity'], query: filters });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpected(status, `The answer is ${status} and holds no activity.`);
+        throw unexpected(status, `The response (${status}) contains no activity.`);
       }
       return body as ActivityStretch;
     },

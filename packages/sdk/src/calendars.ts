@@ -4,64 +4,76 @@ import { deletes, type Gets, gets } from './resource.ts';
 import { issuedOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
-/** What a calendar shows: what concerns its user, what belongs to a project, or everything. X9. */
+/** The content of a calendar: what concerns its user, one project, or the whole account. X9. */
 export type CalendarScope = 'own' | 'project' | 'account';
 
-/** What a calendar program subscribes to, as it is read; its address is not kept. X9. */
+/** A calendar subscription as returned by the service; its URL is not stored. X9. */
 export type Calendar = {
   /** Identifier of the calendar. */
   readonly id: string;
-  /** Whose it is: it shows no more than this user may read. */
+  /** Its owner: it only contains what this user may read. */
   readonly user_id: string;
-  /** What it is for. */
+  /** A label. */
   readonly label: string;
-  /** What it shows. */
+  /** Its content. */
   readonly scope: CalendarScope;
-  /** The project it shows; `"0"` for none. */
+  /** The project, with scope `project`; otherwise `"0"`. */
   readonly project_id: string;
-  /** The zone that its times are told in; empty for the account's. */
+  /** The time zone of its times; empty for the account's. */
   readonly time_zone: string;
-  /** When it was made, UTC. */
+  /** When it was created, UTC. */
   readonly date_created: DateText;
-  /** When a program last asked for it, UTC, to the hour. */
+  /** When it was last fetched, UTC, to the hour. */
   readonly last_fetched: DateText;
-  /** When it ends by itself, UTC: with the key that made it. */
+  /** When it expires, UTC: with the key that created it. */
   readonly expires: DateText;
 };
 
-/** A calendar at the one moment when its address can be seen. X9. */
+/** A created calendar with its URL, which is only returned once. X9. */
 export type MadeCalendar = Calendar & {
-  /** The address to subscribe to: shown once, in this answer alone. */
+  /** The secret URL to subscribe to; only in this response. */
   readonly url: string;
 };
 
-/** What a calendar is made from. X9. */
+/** Input for creating a calendar. X9. */
 export type CalendarInput = Optional<{
-  /** What it is for. */
+  /** A label. */
   label: string;
-  /** What it shows; `own` when left out. */
+  /** Its content; default `own`. */
   scope: CalendarScope;
   /** The project, with scope `project`. */
   project_id: IdOrNone;
-  /** The IANA name of the zone that its times are told in; the account's when left out. */
+  /** The IANA name of the time zone of its times; default: the account's. */
   time_zone: string;
 }>;
 
 /** Filters of the list of calendars. X9. */
 export type CalendarFilters = Window &
   Optional<{
-    /** Whose calendars; admins see those of all, others their own. */
+    /** Calendars of this user; only admins can see those of others. */
     user_id: Id;
   }>;
 
 /** Calendars, ordered by id. X9. */
 export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calendar> {
   /**
-   * Makes an address to subscribe to. Errors: `invalid_input`, `not_found` for its project, `not_permitted`;
-   * `secret_gone` when the answer was lost and the call was repeated: revoke it and make another.
+   * Creates a calendar subscription. Errors: `invalid_input`, `not_found` for its project, `not_permitted`;
+   * `secret_gone` if the response was lost and the call was repeated: revoke the calendar and create another one.
+   *
+   * @example
+   * ```ts
+   * const { url } = await carillon.calendars.create({ label: 'Phone', scope: 'own' });
+   * ```
    */
   create(input: CalendarInput, options?: OnceOptions): Promise<MadeCalendar>;
-  /** Ends a calendar at once. Errors: `not_found`, `not_permitted`. */
+  /**
+   * Revokes a calendar immediately. Errors: `not_found`, `not_permitted`.
+   *
+   * @example
+   * ```ts
+   * await carillon.calendars.revoke('7');
+   * ```
+   */
   revoke(id: Id, options?: ChangeOptions): Promise<void>;
 }
 

@@ -20,32 +20,33 @@ import { type CallOptions, type Fetch, type Send, streaming, type TransportOptio
 import { type Caller, user } from './user.ts';
 import { type Users, users } from './users.ts';
 
-/** Where the service is and how to speak to it. */
+/** Options of a client. */
 export type CarillonOptions = {
-  /** Address of the service, `https://calendar.example` or with a path before `/v2`; a slash at its end is dropped. */
+  /** URL of the service, `https://calendar.example`, optionally with a path; a trailing slash is ignored. */
   readonly baseUrl: string | URL;
-  /** A way to authenticate: `apiKey({ domain, key })`. */
+  /** Authentication: `apiKey({ domain, key })`. */
   readonly auth: Authenticate;
-  /** Path below `baseUrl` where the nouns are; default `/v2`. */
+  /** Path of the API below `baseUrl`; default `/v2`. */
   readonly basePath?: string | undefined;
-  /** Milliseconds for each call that says nothing else, with all its repeats; default 30,000; 0 waits without limit. */
+  /** Default timeout of a call including its retries, in milliseconds; default 30,000; 0 is no timeout. */
   readonly timeoutMs?: number | undefined;
   /**
-   * How often a call is repeated at most when it fails in a way that may pass: no connection, 408, 429, 502 to 504.
-   * Default 2; 0: never. So that a POST can be repeated, it carries an `Idempotency-Key`, made up for it. X4.
+   * Maximum number of retries after a transient failure: no connection, 408, 429, 502 to 504. Default 2; 0: never.
+   * A POST gets a generated `Idempotency-Key`, so that it can be retried safely. X4.
    */
   readonly retries?: number | undefined;
-  /** What makes requests; default the global `fetch`. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: Fetch | undefined;
 };
 
-/** What else a client of another door says. */
+/** Options of a client for any route group. */
 export type DoorOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'keepsAnswers'>>;
 
 /**
- * A client of one Carillon service for one caller: a property for each noun. Every call rejects with a
- * `CarillonError`, or with the reason of the signal that aborted it. No redirect is ever followed.
+ * A client of one Carillon service for one caller, with a property for each resource. Calls reject with a
+ * `CarillonError`, or with the reason of the signal that aborted them. Redirects are never followed.
  *
+ * @example
  * ```ts
  * const carillon = new Carillon({ baseUrl: 'http://127.0.0.1:8080', auth: apiKey({ domain, key }) });
  * const event = await carillon.events.create({ event_name: 'Launch', start_date: '20261120', due_date: '20261120' });
@@ -54,11 +55,11 @@ export type DoorOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'keepsAn
 export class Carillon {
   /** Calendar events. */
   readonly events: Events;
-  /** What calendar programs subscribe to. */
+  /** Calendar subscriptions. */
   readonly calendars: Calendars;
-  /** Clients: whom projects are for. */
+  /** Clients of projects. */
   readonly clients: Clients;
-  /** Contacts: whom one speaks to. */
+  /** Contacts at clients. */
   readonly contacts: Contacts;
   /** Projects. */
   readonly projects: Projects;
@@ -66,7 +67,7 @@ export class Carillon {
   readonly tasks: Tasks;
   /** Subtasks, each of a task. */
   readonly subtasks: Subtasks;
-  /** Time entries: what was worked on tasks. */
+  /** Time worked on tasks. */
   readonly timeEntries: TimeEntries;
   /** Comments on projects, tasks and subtasks. */
   readonly comments: Comments;
@@ -80,15 +81,15 @@ export class Carillon {
   readonly company: Account;
   /** API keys. */
   readonly keys: Keys;
-  /** Hooks: which target is told of what. */
+  /** Webhook subscriptions. */
   readonly hooks: Hooks;
-  /** What hooks were told, and what came of it. */
+  /** Deliveries to hooks and their attempts. */
   readonly deliveries: Deliveries;
   /** The feed. */
   readonly notifications: Notifications;
   readonly #root: string;
 
-  /** @throws TypeError when `baseUrl` is not absolute http or https, or holds userinfo, a query or a fragment. */
+  /** @throws TypeError if `baseUrl` is not an absolute http or https URL, or has userinfo, a query or a fragment. */
   constructor(options: DoorOptions) {
     const transported = transportedBy(options);
     this.#root = transported.root;
@@ -113,20 +114,26 @@ export class Carillon {
   }
 
   /**
-   * The record that a notification names, with its noun. The key is sent to this client's service and nowhere else:
-   * a `resource_url` that is no address of it rejects with a TypeError before anything is sent. C15, C16.
+   * Fetches the record that a notification names. The key is only sent to this client's service: any other
+   * `resource_url` rejects with a TypeError before a request is sent. C15, C16.
+   *
+   * @example
+   * ```ts
+   * const { resourceType, record } = await carillon.notified(resourceUrl);
+   * if (resourceType === 'events') showEvent(record.event_name, record.start_date);
+   * ```
    */
   async notified(resourceUrl: string, options?: CallOptions): Promise<Notified> {
     return notified(this, this.#root, resourceUrl, options);
   }
 }
 
-/** What these options mean for each request. */
+/** Applies defaults to the options of a client. */
 export function transportedBy(options: DoorOptions): TransportOptions & RepeatOptions {
   return {
     root: rootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,
-    // Called as a plain function: a browser's `fetch` refuses any other `this`.
+    // Wrapped, because a browser's `fetch` throws if `this` is not the window.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 30_000,
     retries: options.retries ?? 2,
@@ -134,7 +141,7 @@ export function transportedBy(options: DoorOptions): TransportOptions & RepeatOp
   };
 }
 
-/** Requests, repeated where that is safe. */
+/** Creates a `Send` with retries. */
 export function sending(options: TransportOptions & RepeatOptions): Send {
   return repeating(transport(options), options);
 }
@@ -143,7 +150,7 @@ function rootOf(baseUrl: string | URL, basePath: string): string {
   const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   const isHttp = base?.protocol === 'http:' || base?.protocol === 'https:';
   if (base === undefined || !isHttp || base.username + base.password + base.search + base.hash !== '') {
-    throw new TypeError('baseUrl is an http or https address without userinfo, query and fragment.');
+    throw new TypeError('baseUrl must be an http or https URL without userinfo, query and fragment.');
   }
   const path = `${base.pathname}/${basePath}`.split('/').filter((part) => part !== '');
   return [base.origin, ...path].join('/');

@@ -2,7 +2,7 @@ import type { DateText } from './api-types.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
 
-/** The account as it is read. C35. */
+/** The account as returned by the service. C35. */
 export type Company = {
   /** Identifier of the company. */
   readonly company_id: string;
@@ -32,7 +32,14 @@ export type Company = {
 
 /** The account. */
 export interface Account {
-  /** The account that the key belongs to. Errors: `not_permitted`. C35. */
+  /**
+   * The account that the key belongs to. Errors: `not_permitted`. C35.
+   *
+   * @example
+   * ```ts
+   * const { company_name } = await carillon.company.get();
+   * ```
+   */
   get(options?: CallOptions): Promise<Company>;
 }
 

@@ -10,35 +10,41 @@ import { type Sessions, type SignedIn, sessions } from './sessions.ts';
 import { type JudgesTargets, verdict } from './target-check.ts';
 import type { CallOptions, Send } from './transport.ts';
 
-/** Where the console's service is. How it authenticates is settled: by the cookie that signing in sets. */
+/** Options of the console's client. It authenticates by the session cookie. */
 export type ConsoleOptions = Omit<CarillonOptions, 'auth' | 'basePath'>;
 
-/** What signing in takes. */
+/** Input for signing in. */
 export type SignIn = {
-  /** May be left out where the service has exactly one account. */
+  /** May be omitted if the service has exactly one account. */
   readonly domain?: string | undefined;
   readonly email: string;
   readonly passphrase: string;
 };
 
-/** Whom a link is for. */
+/** The user that an invitation is for. */
 export type Invited = {
   readonly email: string;
   readonly user_name: string;
   readonly domain: string;
   readonly company_name: string;
-  /** There is a passphrase, and another one is to be set. */
+  /** Whether the user already has a passphrase, which will be replaced. */
   readonly has_passphrase: Flag;
   readonly expires: DateText;
 };
 
-/** The browser's own cookie of this origin; a script neither sees nor sets it. */
+/** The session cookie is `HttpOnly`: the browser sends it, and scripts cannot read it. */
 const byCookie = () => ({ credentials: 'same-origin' }) as const;
 
 /**
- * The client of the console's pages: everything that a client with a key can, for whoever is signed in in this browser,
- * and what only the console has. Calls reject with `signed_out` when nobody is. An `idempotencyKey` is not looked at, and
- * nothing is repeated unless `retries` says so.
+ * The client of the console: all methods of a client with a key, for the user who is signed in in this browser,
+ * and those that only the console has. Calls reject with `signed_out` without a session. `idempotencyKey` is
+ * ignored, and calls are only retried if `retries` is set.
+ *
+ * @example
+ * ```ts
+ * const console = new CarillonConsole({ baseUrl: location.origin });
+ * await console.signIn({ email, passphrase });
+ * ```
  */
 export class CarillonConsole extends Carillon {
   readonly sessions: Sessions;
@@ -46,14 +52,14 @@ export class CarillonConsole extends Carillon {
   readonly passphrase: Passphrase;
   readonly activity: Activity;
   readonly hours: Hours;
-  /** How deliveries go at this moment: of the account for admins, else the caller's own. */
+  /** Current state of deliveries: of the account for admins, otherwise the caller's own. */
   readonly overview: OverviewNow;
-  /** Whether an address would be taken as a target, and why. */
+  /** Whether a URL would be accepted as a target, and why. */
   readonly verdict: JudgesTargets;
   readonly #open: Send;
 
   constructor(options: ConsoleOptions) {
-    // A page shows at once what is wrong, and behind its door no answer is kept.
+    // A page shows errors immediately, and the console API stores no responses for replays.
     const own = { retries: 0, ...options, auth: byCookie, basePath: '/console/api', keepsAnswers: false };
     super(own);
     const send = sending(transportedBy(own));
@@ -67,22 +73,50 @@ export class CarillonConsole extends Carillon {
     this.#open = sending(transportedBy({ ...own, basePath: '/console' }));
   }
 
-  /** Signs in. Errors: `sign_in_refused`, whatever is wrong; `too_many_tries`; `invalid_input` naming the field. */
+  /**
+   * Signs in. Errors: `sign_in_refused` for any wrong credentials; `too_many_tries`; `invalid_input` with the field.
+   *
+   * @example
+   * ```ts
+   * await console.signIn({ domain, email, passphrase });
+   * ```
+   */
   async signIn(input: SignIn, options?: CallOptions): Promise<SignedIn> {
     return recordOf(await this.#open({ ...options, method: 'POST', path: ['session'], body: input }));
   }
 
-  /** Signs out; also where nobody is signed in. */
+  /**
+   * Signs out; does nothing without a session.
+   *
+   * @example
+   * ```ts
+   * await console.signOut();
+   * ```
+   */
   async signOut(options?: CallOptions): Promise<void> {
     await this.#open({ ...options, method: 'DELETE', path: ['session'] });
   }
 
-  /** Whom a link is for. Errors: `not_found` when it was used, has expired, or never was. */
+  /**
+   * The user that an invitation is for. Errors: `not_found` if it was used, has expired, or does not exist.
+   *
+   * @example
+   * ```ts
+   * const { user_name } = await console.invitation(token);
+   * ```
+   */
   async invitation(token: string, options?: CallOptions): Promise<Invited> {
     return recordOf(await this.#open({ ...options, method: 'POST', path: ['invitation'], body: { token } }));
   }
 
-  /** Sets the passphrase of whom a link is for, and signs in. Errors: `not_found`, `invalid_input`. */
+  /**
+   * Sets the passphrase of the invited user, and signs in. Errors: `not_found`, `invalid_input`.
+   *
+   * @example
+   * ```ts
+   * await console.welcome(token, passphrase);
+   * ```
+   */
   async welcome(token: string, passphrase: string, options?: CallOptions): Promise<SignedIn> {
     return recordOf(await this.#open({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }));
   }

@@ -5,28 +5,28 @@ import { recordOf } from './response-body.ts';
 import type { OnceOptions, Send } from './transport.ts';
 
 /**
- * `pending`: to be sent, or to be sent again. The others are settled: answered with 200; left over when its hook ended;
- * sent once without its outcome counting, and not answered with 200. X3.
+ * `pending`: to be sent or retried. Final states: `delivered` (response 200), `undelivered` (its hook ended before),
+ * `failed` (a test or redelivery without a response 200). X3.
  */
 export type DeliveryState = 'pending' | 'delivered' | 'undelivered' | 'failed';
 
-/** One occurrence pending for one hook, as it is read. X3. */
+/** The delivery of one occurrence to one hook. X3. */
 export type Delivery = {
-  /** Also the notification's `Webhook-Id`, the same in every attempt. */
+  /** Also the `Webhook-Id` of every attempt. */
   readonly id: string;
   /** The hook it is pending for. */
   readonly hook_id: string;
   /** The kind of occurrence, or test. */
   readonly event: Kind | 'test';
-  /** The address that is told. */
+  /** The `resource_url` that is sent. */
   readonly resource_url: string;
-  /** pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200. */
+  /** Its state. */
   readonly state: DeliveryState;
   /** When it became pending, UTC. */
   readonly date_created: DateText;
-  /** When it was delivered or given up, UTC. */
+  /** When it reached its final state, UTC. */
   readonly date_finalized: DateText;
-  /** What the last attempt came to. Empty before the first. */
+  /** Outcome of the last attempt; empty before the first. */
   readonly last_outcome: string;
 };
 
@@ -34,9 +34,9 @@ export type Delivery = {
 export type Attempt = {
   /** When it began, UTC. */
   readonly attempted_at: DateText;
-  /** The status that was answered, or one word for what went wrong. */
+  /** The status of the response, or a failure code. */
   readonly outcome: string;
-  /** How long it took. */
+  /** Duration. */
   readonly milliseconds: string;
   /** Whether the outcome counted for the hook's failures. C19. */
   readonly counted: Flag;
@@ -47,20 +47,28 @@ export type Attempt = {
 /** A delivery with its history. X3. */
 export type DeliveryDetail = Delivery & { readonly attempts: readonly Attempt[] };
 
-/** Filters of the list of deliveries, all of which must hold. X3. */
+/** Filters of the list of deliveries; a delivery must match all of them. X3. */
 export type DeliveryFilters = Window &
   Optional<{
     /** The hook it is pending for. */
     hook_id: Id;
-    /** pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200. */
+    /** In this state. */
     state: DeliveryState;
-    /** Whose deliveries; another than the caller is for admins. */
+    /** Deliveries of this user; only admins can see those of others. */
     user_id: Id;
   }>;
 
 /** Deliveries of the last 30 days. X3. */
 export interface Deliveries extends Lists<Delivery, DeliveryFilters>, Gets<DeliveryDetail> {
-  /** Sends a delivery again, with the same `Webhook-Id`, not counted. Errors: `not_found`, `hook_ended`. */
+  /**
+   * Sends a delivery again with the same `Webhook-Id`; its outcome does not count for the hook. Errors: `not_found`,
+   * `hook_ended`.
+   *
+   * @example
+   * ```ts
+   * const { state } = await carillon.deliveries.redeliver('7');
+   * ```
+   */
   redeliver(id: Id, options?: OnceOptions): Promise<Delivery>;
 }
 

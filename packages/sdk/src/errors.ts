@@ -1,85 +1,94 @@
-/** Codes that the service answers, each with its status. The first half of {@link ProblemCode}. C6. */
+/** Codes that the service returns, each with its status. The first part of {@link ProblemCode}. C6. */
 export const serviceCodes = [
   'malformed_body', // 400: the body is not JSON
-  'malformed_request', // 400: not HTTP that can be read
-  'invalid_input', // 400: `errors` names every bad field
-  'unauthorized', // 401: key or domain missing or not acceptable (C1)
-  'signed_out', // 401, the console: nobody is signed in here
-  'sign_in_refused', // 401, the console: domain, email and passphrase do not belong together
-  'not_permitted', // 401: the key is known and may not do this (C2)
-  'cross_origin', // 403, the console: called from another page than its own
+  'malformed_request', // 400: invalid HTTP
+  'invalid_input', // 400: `errors` names every invalid field
+  'unauthorized', // 401: key or domain missing or invalid (C1)
+  'signed_out', // 401, the console: no valid session
+  'sign_in_refused', // 401, the console: domain, email and passphrase do not match
+  'not_permitted', // 401: the key lacks the permission (C2)
+  'cross_origin', // 403, the console: called from a page of another origin
   'not_found', // 404: no such record, or one of another account (C3)
   'request_timeout', // 408: the request did not arrive in time
   'target_taken', // 409: a live hook has this target (C12)
-  'too_many_hooks', // 409: the account has as many live hooks as it may have
-  'hook_ended', // 409: the hook has ended, nothing is sent to it any more (X3)
+  'too_many_hooks', // 409: the account has reached its quota of live hooks
+  'hook_ended', // 409: the hook has ended (X3)
   'last_owner', // 409: the account would be left without an owner (X7)
-  'email_taken', // 409: another user has this address
+  'email_taken', // 409: another user has this e-mail address
   'domain_taken', // 409: another account has this domain
   'idempotency_in_progress', // 409: a call with this Idempotency-Key is still running (X4)
-  'cursor_gone', // 410: what came after the cursor is not kept any more; begin anew (X2)
-  'precondition_failed', // 412: the record is not as If-Match says (X5)
+  'cursor_gone', // 410: entries after the cursor are no longer stored; start over (X2)
+  'precondition_failed', // 412: the record does not match If-Match (X5)
   'body_too_large', // 413
   'uri_too_long', // 414
   'unsupported_media_type', // 415: not `application/json` (C4)
   'idempotency_mismatch', // 422: the Idempotency-Key was used for another call (X4)
-  'rate_limited', // 429: more calls than the operator allows a key, or an account
-  'pending_quota_exceeded', // 429: too many notifications of the account are still to be told
-  'too_many_tries', // 429, the console: too many wrong passphrases from here
+  'rate_limited', // 429: more calls than the operator allows a key or an account
+  'pending_quota_exceeded', // 429: the account has reached its quota of pending deliveries
+  'too_many_tries', // 429, the console: too many wrong passphrases from this network
   'headers_too_large', // 431
   'internal', // 500
-  'overloaded', // 503: come back later
+  'overloaded', // 503: try again later
   'storage_unavailable', // 503: nothing can be written now
   'timed_out', // 503: the service gave up on the request
 ] as const;
 
-/** Codes for what goes wrong on this side of the wire. The second half of {@link ProblemCode}. */
+/** Codes of errors that the client detects. The second part of {@link ProblemCode}. */
 export const clientCodes = [
-  'connection', // no answer, or half of one: name, network, TLS
-  'timeout', // no whole answer within `timeoutMs`
-  'unexpected_answer', // not Carillon's: a gateway's page, a redirect; or a code that this version does not know
-  'secret_gone', // it was issued by a call made before, whose lost answer alone showed its secret (X4)
+  'connection', // no response or an incomplete one: name, network, TLS
+  'timeout', // no complete response within `timeoutMs`
+  'unexpected_answer', // not from Carillon, such as a gateway's page or a redirect; or an unknown code
+  'secret_gone', // issued by an earlier call, whose lost response contained the secret (X4)
 ] as const;
 
-/** Every value that {@link CarillonError.code} can have; a `switch` over it can be exhaustive. */
+/** All values of {@link CarillonError.code}; a `switch` over it can be exhaustive. */
 export type ProblemCode = (typeof serviceCodes)[number] | (typeof clientCodes)[number];
 
-/** One field that was refused: its name as sent, and why. */
+/** An invalid field: its name as sent, and the error message. */
 export type FieldError = { readonly field: string; readonly message: string };
 
-/** What a {@link CarillonError} is made of. */
+/** The properties of a {@link CarillonError}. */
 export type Problem = {
-  /** What happened. */
+  /** Error code. */
   readonly code: ProblemCode;
-  /** HTTP status; 0 when there was no answer. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** The same in a sentence. */
+  /** Error message. */
   readonly message: string;
-  /** Every refused field. */
+  /** Every invalid field. */
   readonly errors?: readonly FieldError[];
-  /** Seconds to wait before the next try. */
+  /** Seconds to wait before a retry. */
   readonly retryAfterS?: number | undefined;
-  /** What the service has logged the request under. */
+  /** Id of the request in the service's log. */
   readonly requestId?: string | undefined;
-  /** What was thrown below. */
+  /** The underlying error. */
   readonly cause?: unknown;
 };
 
 /**
- * The one error that a call rejects with, save two: the reason of your own `AbortSignal` passes through untouched,
- * and an argument that can be no request at all (an empty id) is a `TypeError`. C6.
+ * The error that calls reject with. Exceptions: the reason of your own `AbortSignal` is passed through, and an invalid
+ * argument, such as an empty id, is a `TypeError`. C6.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await carillon.events.get('7');
+ * } catch (error) {
+ *   if (!(error instanceof CarillonError && error.code === 'not_found')) throw error;
+ * }
+ * ```
  */
 export class CarillonError extends Error {
   override readonly name = 'CarillonError';
-  /** What happened, from a closed set. */
+  /** Error code, from a closed set. */
   readonly code: ProblemCode;
-  /** HTTP status of the answer; 0 when there was none (`connection`, `timeout`). */
+  /** HTTP status; 0 without a response (`connection`, `timeout`). */
   readonly status: number;
-  /** Every refused field at once; empty unless `code` is `invalid_input`. */
+  /** Every invalid field; empty unless `code` is `invalid_input`. */
   readonly errors: readonly FieldError[];
-  /** How many seconds the service asks to wait before the next try; undefined where it says nothing. */
+  /** Seconds from `Retry-After`; undefined without this header. */
   readonly retryAfterS: number | undefined;
-  /** What the service has logged the request under; undefined where there was no answer of it. */
+  /** Id of the request in the service's log; undefined without a response. */
   readonly requestId: string | undefined;
 
   constructor(problem: Problem) {
@@ -103,25 +112,25 @@ function isFieldError(entry: unknown): entry is FieldError {
   return 'field' in entry && typeof entry.field === 'string' && 'message' in entry && typeof entry.message === 'string';
 }
 
-/** Reads an `application/problem+json` answer (C6). An unknown code keeps its status and its message. */
+/** Parses an `application/problem+json` response (C6). An unknown code becomes `unexpected_answer`. */
 export function problemFrom({ status, headers }: Pick<Response, 'status' | 'headers'>, body: unknown): CarillonError {
   const problem: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, message, errors } = problem;
   return new CarillonError({
     status,
     code: isServiceCode(code) ? code : 'unexpected_answer',
-    message: typeof message === 'string' ? message : `The service answered ${status}.`,
+    message: typeof message === 'string' ? message : `The service responded ${status}.`,
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
     retryAfterS: retryAfterOf(headers),
     requestId: headers.get('x-request-id') ?? undefined,
   });
 }
 
-/** In seconds, or as a date: then by the clock of who answered. */
+/** `Retry-After` in seconds. A date is compared with the `Date` header, so that the local clock does not matter. */
 function retryAfterOf(headers: Headers): number | undefined {
-  const asked = headers.get('retry-after');
-  if (asked === null) return undefined;
-  if (/^\d{1,9}$/.test(asked)) return Number(asked);
-  const seconds = (Date.parse(asked) - Date.parse(headers.get('date') ?? '')) / 1_000;
+  const value = headers.get('retry-after');
+  if (value === null) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  const seconds = (Date.parse(value) - Date.parse(headers.get('date') ?? '')) / 1_000;
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }

@@ -3,22 +3,22 @@ import { systemPorts } from './runtime.ts';
 import { messages } from './sse-parser.ts';
 import { type Call, type Open, unexpected } from './transport.ts';
 
-/** Waits before a lost connection is opened again: doubled from the first, which the service may set, to the longest. */
+/** Exponential backoff before reconnecting. The service may set the first delay. */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 30_000;
 
-/** The service says something every 15 seconds: a connection that is silent for so long is lost. */
+/** The service sends a heartbeat every 15 seconds: after this time without data, the connection is lost. */
 const SILENCE_TIMEOUT_MS = 45_000;
 
-/** How following is ended. */
+/** Options of following the feed. */
 export type FollowOptions = {
-  /** Aborted: there is no further entry, and no error. */
+  /** Ends the iteration without an error when aborted. */
   readonly signal?: AbortSignal | undefined;
 };
 
 /**
- * Everything that a path tells as server-sent events, each parsed, over as many connections as it takes: every one goes
- * on behind the last event of the one before, by the query parameter `after`.
+ * Yields the parsed server-sent events of a path. Reconnects when the connection is lost, and continues after the last
+ * event by the query parameter `after`.
  */
 export async function* followEvents<T>(
   open: Open,
@@ -30,7 +30,7 @@ export async function* followEvents<T>(
   let waitMs = FIRST_WAIT_MS;
   let isFirst = true;
   while (!signal?.aborted) {
-    const silence = new Silence();
+    const silence = new SilenceTimeout();
     const ending = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
     try {
       const bytes = await open({ method: 'GET', path, query: { ...query, after }, signal: ending });
@@ -39,14 +39,14 @@ export async function* followEvents<T>(
         firstWaitMs = retryMs ?? firstWaitMs;
         waitMs = firstWaitMs;
         after = id ?? after;
-        // Whoever takes their time with an entry is not the service's silence.
+        // Pause the timeout while the consumer processes the entry.
         silence.end();
-        if (data !== undefined) yield parsed(data);
+        if (data !== undefined) yield parse(data);
         silence.begin();
       }
     } catch (error) {
       if (signal?.aborted) return;
-      if (isFirst || !isLoss(error)) throw error;
+      if (isFirst || !isTransient(error)) throw error;
     } finally {
       silence.end();
     }
@@ -55,15 +55,15 @@ export async function* followEvents<T>(
   }
 }
 
-/** Whether the same may go well a little later; what the service has refused stays refused. */
-function isLoss(error: unknown): boolean {
-  // What breaks in the middle of a stream is the runtime's own error, of any kind.
+/** Whether reconnecting may succeed; a rejection by the service is permanent. */
+function isTransient(error: unknown): boolean {
+  // An error in the middle of a stream comes from the runtime and can be of any type.
   if (!(error instanceof CarillonError)) return true;
   return error.status === 0 || error.status >= 500 || error.status === 408 || error.status === 429;
 }
 
-/** Its fields are the service's promise. */
-function parsed<T>(data: string): T {
+/** Parses an event; its fields are not validated. */
+function parse<T>(data: string): T {
   try {
     return JSON.parse(data);
   } catch (error) {
@@ -71,8 +71,8 @@ function parsed<T>(data: string): T {
   }
 }
 
-/** Aborts when nothing was heard for too long. */
-class Silence {
+/** Aborts its signal after SILENCE_TIMEOUT_MS unless it is ended or begun again. */
+class SilenceTimeout {
   readonly #controller = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -86,7 +86,7 @@ class Silence {
 
   begin(): void {
     this.end();
-    const lost = () => new CarillonError({ code: 'timeout', status: 0, message: 'The stream has fallen silent.' });
+    const lost = () => new CarillonError({ code: 'timeout', status: 0, message: 'The stream has timed out.' });
     this.#timer = setTimeout(() => this.#controller.abort(lost()), SILENCE_TIMEOUT_MS);
   }
 

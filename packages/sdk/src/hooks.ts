@@ -5,67 +5,67 @@ import { type Deletes, deletes, type Gets, gets } from './resource.ts';
 import { fieldOf, issuedOf, recordOf } from './response-body.ts';
 import { type ChangeOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
 
-/** `failing`: live, with one or two failures in a row, waiting to try again. X1. */
+/** `failing`: live, with one or two failures in a row, waiting for the next attempt. X1. */
 export type HookState = 'live' | 'failing' | 'ended';
 
-/** Why a hook ended; `""` while it lives. C23. */
+/** Why a hook ended; `""` for a live hook. C23. */
 export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted';
 
-/** A hook as it is read. X1. */
+/** A hook as returned by the service. X1. */
 export type Hook = {
   /** Identifier of the hook. */
   readonly id: string;
-  /** The kind it is told of. */
+  /** The kind that it subscribes to. */
   readonly event: Kind;
-  /** The address that is notified. */
+  /** The URL that notifications are sent to. */
   readonly target_url: string;
-  /** Whose hook it is. */
+  /** Its owner. */
   readonly user_id: string;
   /** live, failing (between a failure and the next 200), or ended. */
   readonly state: HookState;
   /** Failures in a row, `"0"` to `"3"`. */
   readonly failures: string;
-  /** While it is failing: when it is tried again, UTC. */
+  /** The next attempt of a failing hook, UTC. */
   readonly next_attempt_at: DateText;
-  /** What the last attempt came to: a status, or one word. Empty before the first. */
+  /** Outcome of the last attempt: a status or a failure code; empty before the first. */
   readonly last_outcome: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it ended, UTC. */
   readonly date_ended: DateText;
-  /** Why it ended. Empty while it lives. */
+  /** Why it ended; empty for a live hook. */
   readonly ended_reason: EndedReason;
   /** Whether its notifications are signed. X8. */
   readonly signed: Flag;
-  /** Since when its newest secret signs. */
+  /** When its newest secret was created. */
   readonly secret_created: DateText;
-  /** Until when the secret before it signs, too. */
+  /** Until when the previous secret signs, too. */
   readonly secret_previous_until: DateText;
 };
 
-/** A secret at the one moment when it can be seen. X8. */
+/** A new signing secret, which is only returned once. X8. */
 export type HookSecret = {
   /** Identifier of the hook. */
   readonly hook_id: string;
-  /** `whsec_` and base64: shown once, in this answer alone. */
+  /** `whsec_` and base64; only in this response. */
   readonly secret: string;
-  /** Since when it signs, UTC. */
+  /** When it was created, UTC. */
   readonly date_created: DateText;
-  /** Until when the secret before it signs, too, UTC. */
+  /** Until when the previous secret signs, too, UTC. */
   readonly previous_until: DateText;
 };
 
-/** What a secret is made with. X8. */
+/** Input for creating a signing secret. X8. */
 export type HookSecretInput = Optional<{
-  /** For how many seconds the secret before it goes on signing, too: at most a week, a day when left out, 0 to end it. */
+  /** Seconds during which the previous secret signs, too: at most a week, default a day, 0 to end it immediately. */
   overlap: number | string;
 }>;
 
-/** What a hook is created from. C11. */
+/** Input for creating a hook. C11. */
 export type HookInput = {
   /** Absolute http or https, at most 2,048 characters, no userinfo; unique on the service, so make it hard to guess. */
   readonly target_url: string;
-  /** The kind to be told of. */
+  /** The kind to subscribe to. */
   readonly event: Kind;
 };
 
@@ -74,31 +74,62 @@ export type HookFilters = Window &
   Optional<{
     /** live, failing or ended. */
     state: HookState;
-    /** Whose hooks; another than the caller is for admins. */
+    /** Hooks of this user; only admins can see those of others. */
     user_id: Id;
   }>;
 
-/** Hooks: who is told of what. C11–C14, X1. */
+/** Hooks. C11–C14, X1. */
 export interface Hooks extends Lists<Hook, HookFilters>, Gets<Hook>, Deletes {
   /**
-   * Subscribes `target_url` to a kind and gives the new hook's id. C11, C12.
-   * Errors: `invalid_input`, `target_taken`, `not_permitted` for a key that may not read what the kind is about.
+   * Subscribes `target_url` to a kind, and returns the id of the new hook. C11, C12.
+   * Errors: `invalid_input`, `target_taken`, `not_permitted` if the key may not read the records of the kind.
+   *
+   * @example
+   * ```ts
+   * const target_url = 'https://app.example/bell-7f3k2q9d';
+   * const { id } = await carillon.hooks.create({ event: 'new_event', target_url });
+   * ```
    */
   create(input: HookInput, options?: OnceOptions): Promise<{ readonly id: string }>;
   /**
-   * Makes an ended hook live again, under its id; it is told what it missed. X1.
-   * Errors: `target_taken` meanwhile, `not_found` for what is no ended hook of the caller.
+   * Restores an ended hook under its id; what it missed is delivered. X1.
+   * Errors: `target_taken` if another hook has the target now, `not_found` if the caller has no such ended hook.
+   *
+   * @example
+   * ```ts
+   * const hook = await carillon.hooks.restore('7');
+   * ```
    */
   restore(id: Id, options?: OnceOptions): Promise<Hook>;
-  /** Sends one notification whose resource_url is the hook itself, at once. The outcome is in the delivery. X1. */
+  /**
+   * Immediately sends one notification whose `resource_url` is the hook itself. The outcome is in the delivery. X1.
+   *
+   * @example
+   * ```ts
+   * const { id } = await carillon.hooks.test('7');
+   * const { state, last_outcome } = await carillon.deliveries.get(id);
+   * ```
+   */
   test(id: Id, options?: OnceOptions): Promise<Delivery>;
   /**
-   * Signs its notifications by Standard Webhooks from now on, or gives it a new secret. X8.
-   * Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone` when the answer was lost and the
-   * call was repeated: give it another.
+   * Signs its notifications by Standard Webhooks from now on, or rotates its secret. X8.
+   * Errors: `invalid_input`, `hook_ended`, `not_found`, `not_permitted`; `secret_gone` if the response was lost and the
+   * call was repeated: create another secret.
+   *
+   * @example
+   * ```ts
+   * const { secret } = await carillon.hooks.createSecret('7', { overlap: 3_600 });
+   * ```
    */
   createSecret(id: Id, input?: HookSecretInput, options?: OnceOptions): Promise<HookSecret>;
-  /** Signs its notifications no more. X8. Errors: `not_found` also where they are not signed, `hook_ended`. */
+  /**
+   * Stops signing its notifications. X8. Errors: `not_found`, also if they are not signed; `hook_ended`.
+   *
+   * @example
+   * ```ts
+   * await carillon.hooks.deleteSecret('7');
+   * ```
+   */
   deleteSecret(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
@@ -111,7 +142,7 @@ export function hooks(send: Send): Hooks {
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
       const id = fieldOf(body, 'id'); // C11: at top level, unlike every other record
-      if (typeof id !== 'string') throw unexpected(status, `The answer is ${status} and holds no id.`);
+      if (typeof id !== 'string') throw unexpected(status, `The response (${status}) contains no id.`);
       return { id };
     },
     restore: async (id, options) =>

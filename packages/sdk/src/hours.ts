@@ -8,18 +8,18 @@ export type Hour = {
   readonly hook_id: string;
   /** When the hour begins, UTC. */
   readonly hour: DateText;
-  /** Attempts that were answered with 200. */
+  /** Attempts with a response 200. */
   readonly delivered: string;
-  /** Attempts that failed; faults of our own are neither. */
+  /** Failed attempts; local errors of the service are not counted. */
   readonly failed: string;
-  /** How long they took on average. */
+  /** Average duration. */
   readonly milliseconds: string;
 };
 
-/** Whose hours, and of which hook. */
+/** Filters by user and hook. */
 export type HourFilters = Window & Optional<{ hook_id: Id; user_id: Id }>;
 
-/** The last 24 hours of each hook, ordered by hook and hour; those without an attempt, too. */
+/** The last 24 hours of each hook, ordered by hook and hour, including hours without an attempt. */
 export type Hours = Lists<Hour, HourFilters>;
 
 /** Hours at `/hours`. */

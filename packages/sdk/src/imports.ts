@@ -2,24 +2,24 @@ import type { FlagInput, IdOrNone, Optional } from './api-types.ts';
 import { recordOf } from './response-body.ts';
 import type { OnceOptions, Send } from './transport.ts';
 
-/** A file to be brought in. X9. */
+/** A file to import. X9. */
 export type ImportInput = {
   /** The file: iCalendar (RFC 5545), as text. */
   readonly ics: string;
 } & Optional<{
-  /** The project of what is created. */
+  /** The project of the created records. */
   project_id: IdOrNone;
-  /** The IANA name of the zone that times with a zone are converted to; left out: the account's. */
+  /** The IANA name of the time zone that times with a zone are converted to; default: the account's. */
   time_zone: string;
-  /** The same for an account that has none; left out: the file's own. */
+  /** Used if the account has no time zone; default: the file's own. */
   default_time_zone: string;
-  /** No hook is told; the feed says `changed_event` of what is created. */
+  /** Notifies no hook; the feed contains `changed_event` for created events. */
   silent: FlagInput;
-  /** What was deleted here since it was brought in comes again. */
+  /** Imports records again that were deleted after an earlier import. */
   again: FlagInput;
 }>;
 
-/** Why something in a file is not here afterwards, or is here otherwise. X9. */
+/** Why a part of a file was not imported, or was changed. X9. */
 export type DropReason =
   | 'not_an_event'
   | 'no_field'
@@ -47,51 +47,56 @@ export type DropReason =
 
 /** What was dropped for one reason. X9. */
 export type Dropped = {
-  /** What it is: `VTODO`, `LOCATION`, `EXDATE`. */
+  /** The component or property: `VTODO`, `LOCATION`, `EXDATE`. */
   readonly what: string;
   /** Why. */
   readonly reason: DropReason;
   /** The reason in a sentence. */
   readonly says: string;
-  /** How often. */
+  /** Number of times. */
   readonly count: string;
-  /** The first of them: the lines where they stand, and their names or what stands there. */
+  /** The first of them: line numbers with names or values. */
   readonly examples: readonly string[];
 };
 
-/** What came of a file. X9. */
+/** The result of an import. X9. */
 export type ImportReport = {
   /** Events that were created. */
   readonly created: string;
-  /** Events that the file says something else of than before, and were changed. */
+  /** Events that were imported before and differ now. */
   readonly changed: string;
-  /** Events that were brought in before, and of which the file says the same; they stay as they are. */
+  /** Events that were imported before and are the same in the file. */
   readonly unchanged: string;
-  /** Events that were brought in before and deleted here since; they stay deleted. */
+  /** Events that were deleted after an earlier import; they stay deleted. */
   readonly deleted: string;
-  /** The zone that times with a zone were converted to; UTC where there is none. */
+  /** The time zone that times with a zone were converted to; UTC by default. */
   readonly time_zone: string;
-  /** From this day on repetitions were brought in, `YYYY-MM-DD`. */
+  /** First day of imported repetitions, `YYYY-MM-DD`. */
   readonly repeated_from: string;
-  /** Until this day, included. */
+  /** Last day of imported repetitions. */
   readonly repeated_to: string;
-  /** What of the file is not here. */
+  /** Parts of the file that were not imported. */
   readonly dropped: readonly Dropped[];
 };
 
-/** What files can be brought into. X9. */
+/** A resource that supports imports. X9. */
 export interface Imports {
   /**
-   * Brings an .ics file in; a second time it makes nothing twice. Waits five minutes unless `timeoutMs` says otherwise.
+   * Imports an .ics file; importing it again creates no duplicates. The default timeout is five minutes.
    * Errors: `invalid_input` with the line, `not_found` for the project, `body_too_large`, `overloaded`.
+   *
+   * @example
+   * ```ts
+   * const { created, dropped } = await carillon.events.import({ ics });
+   * ```
    */
   import(input: ImportInput, options?: OnceOptions): Promise<ImportReport>;
 }
 
-/** How long a large file may take. */
+/** Default timeout: a large file takes long. */
 const TIMEOUT_MS = 300_000;
 
-/** Imports at `/{noun}/import`. */
+/** Imports at `/{resource}/import`. */
 export function imports(send: Send, resourceType: string): Imports {
   return {
     import: async (input, options) =>

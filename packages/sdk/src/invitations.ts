@@ -3,24 +3,24 @@ import { type Lists, lists } from './pages.ts';
 import { type Creates, creates, deletes } from './resource.ts';
 import type { ChangeOptions, Send } from './transport.ts';
 
-/** A link by which a user sets a passphrase, once. */
+/** A link with which a user can set a passphrase once. */
 export type Invitation = {
   /** Identifier of the link. */
   readonly id: string;
-  /** Whom it is for. */
+  /** The invited user. */
   readonly user_id: string;
-  /** Who made it; `0` for the command line and the first start. */
+  /** Who created it; `0` for the command line and the first start. */
   readonly made_by: string;
-  /** When it was made, UTC. */
+  /** When it was created, UTC. */
   readonly date_created: DateText;
-  /** When it ends by itself, UTC. */
+  /** When it expires, UTC. */
   readonly expires: DateText;
 };
 
-/** A link at the one moment when it can be seen. */
+/** A created link, which is only returned once. */
 export type IssuedInvitation = Invitation & { readonly link: string };
 
-/** What a link is made from. */
+/** Input for creating a link. */
 export type InvitationInput = { readonly user_id: Id };
 
 /** Filters of the list of links. */
@@ -28,7 +28,14 @@ export type InvitationFilters = Window & Optional<{ user_id: Id }>;
 
 /** Links that can still be used, ordered by id; for admins. */
 export interface Invitations extends Lists<Invitation, InvitationFilters>, Creates<IssuedInvitation, InvitationInput> {
-  /** Takes one back. Errors: `not_found`, `not_permitted`. */
+  /**
+   * Revokes a link. Errors: `not_found`, `not_permitted`.
+   *
+   * @example
+   * ```ts
+   * await console.invitations.withdraw('7');
+   * ```
+   */
   withdraw(id: Id, options?: ChangeOptions): Promise<void>;
 }
 

@@ -5,8 +5,8 @@ import { issuedOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
 /**
- * What permissions are for: subtasks and time entries go with tasks, contacts with clients, comments with projects, teams with
- * users. C2.
+ * The areas of permissions. Subtasks and time entries belong to `tasks`, contacts to `clients`, comments to
+ * `projects`, teams to `users`. C2.
  */
 export const permissionAreas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
 
@@ -16,67 +16,83 @@ export type PermissionArea = (typeof permissionAreas)[number];
 /** One permission of a key. C2. */
 export type Permission = `${PermissionArea}:${'read' | 'write'}`;
 
-/** An API key as it is read; the secret itself is not kept. X7. */
+/** An API key as returned by the service; the secret itself is not stored. X7. */
 export type Key = {
   /** Identifier of the key. */
   readonly id: string;
-  /** What it is for. */
+  /** A label. */
   readonly label: string;
-  /** Whose key it is. */
+  /** Its owner. */
   readonly user_id: string;
-  /** What it may do. */
+  /** Its permissions. */
   readonly permissions: readonly Permission[];
   /** When it was issued, UTC. */
   readonly date_created: DateText;
   /** When it was last used, UTC, to the minute. */
   readonly last_used: DateText;
-  /** When it ends by itself, UTC. */
+  /** When it expires, UTC. */
   readonly expires: DateText;
-  /** It has been revoked. */
+  /** Whether it was revoked. */
   readonly revoked: Flag;
 };
 
-/** An API key at the one moment when it can be seen. X7. */
+/** A created API key with its secret, which is only returned once. X7. */
 export type IssuedKey = Key & {
-  /** The secret: shown once, in this answer alone. */
+  /** The secret; only in this response. */
   readonly key: string;
 };
 
-/** What a key is issued from. X7. */
+/** Input for creating a key. X7. */
 export type KeyInput = Optional<{
-  /** What it is for. */
+  /** A label. */
   label: string;
-  /** Never wider than the caller's own key. */
+  /** Its permissions; at most those of the caller's own key. */
   permissions: readonly Permission[];
-  /** Whose key it will be; `0`, `""`, `null` or left out: the caller's own. */
+  /** Its owner; default (also for `0`, `""` and `null`): the caller. */
   user_id: IdOrNone;
-  /** A duration, `30d` or `12h`, or `YYYY-MM-DD HH:MM:SS` in UTC; `null` or left out: when the caller's own key ends. */
+  /**
+   * A duration, `30d` or `12h`, or `YYYY-MM-DD HH:MM:SS` in UTC; default (also for `null`): the expiry of the
+   * caller's own key.
+   */
   expires: string | null;
 }>;
 
-/** What can be changed of a key; what it may do only becomes less. X7. */
+/** Input for changing a key; permissions can only be removed. X7. */
 export type KeyChanges = Optional<{
-  /** What it is for. */
+  /** A label. */
   label: string;
-  /** What it may do from now on: never what it may not do already. */
+  /** Its remaining permissions. */
   permissions: readonly Permission[];
 }>;
 
 /** Filters of the list of keys. X7. */
 export type KeyFilters = Window &
   Optional<{
-    /** Whose keys; admins see those of all, others their own. */
+    /** Keys of this user; only admins can see those of others. */
     user_id: Id;
   }>;
 
 /** API keys, ordered by id. X7. */
 export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Updates<Key, KeyChanges> {
   /**
-   * Issues a key. Errors: `invalid_input`, `not_found` for its user, `not_permitted`; `secret_gone` when the answer was
-   * lost and the call was repeated: the key is there, nobody has its secret; revoke it and issue another.
+   * Creates a key. Errors: `invalid_input`, `not_found` for its user, `not_permitted`; `secret_gone` if the
+   * response was lost and the call was repeated: the key exists, but its secret is lost; revoke it and create
+   * another one.
+   *
+   * @example
+   * ```ts
+   * const { key } = await carillon.keys.create({ label: 'Import', permissions: ['events:write'], expires: '30d' });
+   * ```
    */
   create(input: KeyInput, options?: OnceOptions): Promise<IssuedKey>;
-  /** Ends a key at once; its user's hooks stay (C23). Errors: `not_found`, `not_permitted`. */
+  /**
+   * Revokes a key immediately; the hooks of its user stay (C23). Errors: `not_found`, `not_permitted`.
+   *
+   * @example
+   * ```ts
+   * await carillon.keys.revoke('7');
+   * ```
+   */
   revoke(id: Id, options?: ChangeOptions): Promise<void>;
 }
 

@@ -3,16 +3,16 @@ import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './response-body.ts';
 import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
 
-/** How much longer than it waits a call may take, in milliseconds, when nothing else is said. */
+/** Added to the wait of a long poll for its default timeout. */
 const MARGIN_MS = 15_000;
 
-/** Something that happened, as the feed shows it. X2. */
+/** An entry of the feed. X2. */
 export type Notification = {
-  /** Its place in the account; a later one is higher, as a number. */
+  /** Its position in the account; as a number, a later entry has a higher one. */
   readonly cursor: string;
   /** What happened. */
   readonly kind: FeedKind;
-  /** The address of the record; of a deleted one, where it was. */
+  /** The URL of the record, also of a deleted one. */
   readonly resource_url: string;
   /** When it happened, UTC. */
   readonly occurred_at: DateText;
@@ -20,36 +20,52 @@ export type Notification = {
   readonly user_id: string;
 };
 
-/** Where the feed is read from, and what of it. X2. */
+/** Position and filters of a read of the feed. X2. */
 export type NotificationFilters = Optional<{
-  /** The cursor behind which to go on; `latest`: behind all that there is; left out: from the oldest that is kept. */
+  /** The cursor to continue after; `latest`: only new entries; omitted: from the oldest stored entry. */
   after: string;
-  /** Of this kind alone. */
+  /** Only this kind. */
   kind: FeedKind;
-  /** Entries in one answer, 1 to 1000; default 1000, more is taken as 1000. */
+  /** Entries per page, 1 to 1000; default 1000, larger values are treated as 1000. */
   limit: number;
-  /** Seconds to wait for something to happen when there is nothing; 30 at most. */
+  /** Seconds to wait for new entries if there are none; at most 30. */
   wait: number;
-  /** `account`: what anybody of the account did, for admins; default `own`. */
+  /** `account`: entries of all users, for admins; default `own`. */
   scope: 'own' | 'account';
 }>;
 
-/** Where the feed is followed from, and what of it. X2. */
+/** Position and filters of following the feed. X2. */
 export type FollowFilters = Omit<NotificationFilters, 'limit' | 'wait'>;
 
-/** A stretch of the feed, and the cursor to go on with: it is to be kept also when `data` is empty. X2. */
+/** A page of the feed, and the cursor to continue with, which has to be stored even if `data` is empty. X2. */
 export type Stretch = { readonly data: readonly Notification[]; readonly next: string };
 
-/** The feed: everything that happened, in order and without a gap, for 90 days. X2. */
+/** The feed: all occurrences of the last 90 days, in order and without gaps. X2. */
 export interface Notifications {
-  /** Errors: `cursor_gone` when what came after the cursor is not kept any more, `not_permitted`, `invalid_input`. */
+  /**
+   * One page of the feed. Errors: `cursor_gone` if entries after the cursor are no longer stored, `not_permitted`,
+   * `invalid_input`.
+   *
+   * @example
+   * ```ts
+   * const { data, next } = await carillon.notifications.list({ after: cursor, wait: 30 });
+   * ```
+   */
   list(filters?: NotificationFilters, options?: CallOptions): Promise<Stretch>;
   /**
-   * Every entry behind a cursor, and then each as soon as it happens, until the signal is aborted or the loop is left.
-   * Keep the `cursor` of what you have dealt with: given as `after`, it goes on there.
+   * All entries after a cursor, and then each new one as it occurs, until the signal is aborted or the loop is left.
+   * Store the `cursor` of the last entry that you have processed, and pass it as `after` to continue there.
    *
-   * A connection that is lost is opened again behind the last entry, after a wait that grows from one second to thirty.
-   * Errors: whatever the first connection fails with; later `cursor_gone`, `unauthorized` and `not_permitted`.
+   * Reconnects after a lost connection, with a backoff from one second to thirty. Errors: any error of the first
+   * connection; later `cursor_gone`, `unauthorized` and `not_permitted`.
+   *
+   * @example
+   * ```ts
+   * for await (const { kind, resource_url, cursor } of carillon.notifications.follow({ after: 'latest' })) {
+   *   await processEntry(kind, resource_url);
+   *   await saveCursor(cursor);
+   * }
+   * ```
    */
   follow(filters?: FollowFilters, options?: FollowOptions): AsyncGenerator<Notification, void, undefined>;
 }
@@ -64,7 +80,7 @@ export function notifications(send: Send, open: Open): Notifications {
       const call = { method: 'GET', path: ['notifications'], query: filters } as const;
       const { status, body } = await send({ ...timeout, ...options, ...call });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpected(status, `The answer is ${status} and holds no stretch of the feed.`);
+        throw unexpected(status, `The response (${status}) contains no page of the feed.`);
       }
       return body as Stretch;
     },

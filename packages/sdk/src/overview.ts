@@ -5,9 +5,9 @@ import type { CallOptions, Send } from './transport.ts';
 /** Attempts of one minute. */
 export type Minute = { readonly minute: DateText; readonly delivered: string; readonly failed: string };
 
-/** How deliveries go at this moment: the account's for admins, else the caller's own. */
+/** Current state of deliveries: of the account for admins, otherwise the caller's own. */
 export type Overview = {
-  /** Deliveries that are pending for live hooks, of the 10000 lowest of those that are pending any. */
+  /** Pending deliveries of live hooks; counts at most the 10,000 hooks with the lowest ids that have any. */
   readonly pending: string;
   /** When the oldest of them became pending, UTC. */
   readonly oldest_pending_at: DateText;
@@ -17,21 +17,21 @@ export type Overview = {
   readonly hooks_live: string;
   /** Hooks that have ended since 00:00 UTC. */
   readonly hooks_ended_today: string;
-  /** Attempts of this minute and the 59 before it that were answered with 200. */
+  /** Attempts of the last 60 minutes with a response 200. */
   readonly delivered_last_hour: string;
-  /** Those that failed; faults of our own are neither. */
+  /** Failed attempts of the last 60 minutes; local errors of the service are not counted. */
   readonly failed_last_hour: string;
-  /** Of the attempts of the last hour, milliseconds. */
+  /** Median duration of the attempts of the last hour, milliseconds. */
   readonly p50_ms: string;
-  /** 95 of 100 took no longer. */
+  /** 95th percentile of their duration, milliseconds. */
   readonly p95_ms: string;
-  /** From when on attempts were counted: an hour ago, or later where there were very many. */
+  /** Start of the counted period: an hour ago, or later if there were very many attempts. */
   readonly attempts_since: DateText;
   /** The last 60, oldest first; fewer where `attempts_since` is later. */
   readonly minutes: readonly Minute[];
 };
 
-/** How deliveries go at this moment. */
+/** Returns the current state of deliveries. */
 export type OverviewNow = (options?: CallOptions) => Promise<Overview>;
 
 /** The overview at `/overview`. */

@@ -2,26 +2,40 @@ import type { Page, Window } from './api-types.ts';
 import { behindPage, pageOf } from './response-body.ts';
 import type { CallOptions, QueryValue, Send } from './transport.ts';
 
-/** Filters as they are sent. */
+/** Filters and paging parameters of a list. */
 export type Filters = Window & Readonly<Record<string, QueryValue>>;
 
-/** A noun that can be listed. C7. */
+/** A resource that can be listed. C7. */
 export interface Lists<T, F extends Window> {
-  /** One page, in a total and stable order. Errors: `invalid_input` for a malformed filter, `not_permitted`. */
+  /**
+   * One page, in a total and stable order. Errors: `invalid_input` for a malformed filter, `not_permitted`.
+   *
+   * @example
+   * ```ts
+   * const { data, next } = await carillon.events.list({ from: '20270301', limit: 50 });
+   * const following = await carillon.events.list({ from: '20270301', limit: 50, after: next });
+   * ```
+   */
   list(filters?: F, options?: CallOptions): Promise<Page<T>>;
   /**
-   * Every record from `offset` on, each once, page after page as they are consumed; `limit` is the size of a page, and
-   * `timeoutMs` counts for each page. Each page begins behind the last record of the one before, so whatever comes or goes
-   * meanwhile, none that stays is missed, and each may be deleted as it comes; one that moves, by a change of what the list
-   * is ordered by, may be missed. Errors: as of `list`.
+   * All records from `offset` on, each once. Pages of `limit` records are loaded as they are consumed;
+   * `timeoutMs` applies to each page. No record is missed while others are added or deleted, so each may be
+   * deleted in the loop; a record that moves in the list's order may be missed. Errors: as for `list`.
+   *
+   * @example
+   * ```ts
+   * for await (const event of carillon.events.each({ from: '20270301' })) {
+   *   showEvent(event.event_name, event.start_date);
+   * }
+   * ```
    */
   each(filters?: F, options?: CallOptions): AsyncGenerator<T, void, undefined>;
 }
 
 /**
- * Lists `/{noun}`.
+ * Lists `/{resource}`.
  *
- * @param identity the fields that tell one record from another
+ * @param identity the fields that identify a record
  */
 export function lists<T, F extends Filters>(
   send: Send,
@@ -34,17 +48,17 @@ export function lists<T, F extends Filters>(
   return {
     list: async (filters, options) => pageOf(await page(filters ?? {}, options)),
     async *each(filters, options) {
-      const given = new Set<string>();
+      const yielded = new Set<string>();
       for (let next: Filters | undefined = filters ?? {}; next !== undefined; ) {
-        const answer = await page(next, options);
-        for (const record of pageOf<T>(answer).data) {
+        const response = await page(next, options);
+        for (const record of pageOf<T>(response).data) {
           options?.signal?.throwIfAborted();
-          if (given.has(idOf(record))) continue;
-          given.add(idOf(record));
+          if (yielded.has(idOf(record))) continue;
+          yielded.add(idOf(record));
           yield record;
         }
-        const behind = behindPage(answer);
-        next = behind && { ...filters, ...behind };
+        const nextPage = behindPage(response);
+        next = nextPage && { ...filters, ...nextPage };
       }
     },
   };

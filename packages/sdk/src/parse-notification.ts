@@ -13,16 +13,16 @@ type NotifiedRecords = {
   projects: Project;
   tasks: Task;
   subtasks: Subtask;
-  /** What a test notification names. X1. */
+  /** The `resource_url` of a test notification is the hook itself. X1. */
   hooks: Hook;
 };
 
 /** The record that a notification names. */
 export type Notified = {
   [ResourceType in keyof NotifiedRecords]: {
-    /** The type of the record, as in the path of its address. */
+    /** The type of the record, as in the path of its URL. */
     readonly resourceType: ResourceType;
-    /** The record as it is now. */
+    /** The current record. */
     readonly record: NotifiedRecords[ResourceType];
   };
 }[keyof NotifiedRecords];
@@ -51,7 +51,7 @@ function isResourceType(resourceType: string): resourceType is keyof NotifiedRec
   return Object.hasOwn(readers, resourceType);
 }
 
-/** Reads the record at `resourceUrl` if that is a record's address below `root`; anybody can POST to a target. */
+/** Fetches the record at `resourceUrl`. Checks the URL first, because anyone can POST to a target. */
 export async function notified(
   resourceTypes: NotifyingResourceTypes,
   root: string,
@@ -62,7 +62,7 @@ export async function notified(
   return readers[resourceType](resourceTypes, id, options);
 }
 
-/** Which record `resourceUrl` names: a TypeError unless it is the address of one below `root`, and nothing else. */
+/** Parses a record's URL. Throws a TypeError unless it is exactly the URL of a record below `root`. */
 export function recordAt(
   root: string,
   resourceUrl: string,
@@ -71,7 +71,7 @@ export function recordAt(
   const below = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
   const [resourceType = '', id = '', ...more] = below.split('/');
   if (!isResourceType(resourceType) || !/^\d+$/.test(id) || more.length > 0) {
-    throw new TypeError(`${JSON.stringify(resourceUrl)} is not the address of a record below ${root}.`);
+    throw new TypeError(`${JSON.stringify(resourceUrl)} is not the URL of a record below ${root}.`);
   }
   return { resourceType, id };
 }

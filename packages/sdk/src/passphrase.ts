@@ -2,17 +2,25 @@ import { recordOf } from './response-body.ts';
 import type { SignedIn } from './sessions.ts';
 import type { CallOptions, Send } from './transport.ts';
 
-/** What setting another passphrase takes. */
+/** Input for changing the passphrase. */
 export type PassphraseInput = {
-  /** The passphrase as it is. */
+  /** The current passphrase. */
   readonly current: string;
-  /** As it is to be: 12 to 256 characters, neither the e-mail address nor the domain. */
+  /** The new one: 12 to 256 characters, neither the e-mail address nor the domain. */
   readonly passphrase: string;
 };
 
 /** The caller's own passphrase. */
 export interface Passphrase {
-  /** Sets another one and ends the user's other sessions. Errors: `invalid_input` naming the field, `too_many_tries`. */
+  /**
+   * Changes the passphrase and ends the user's other sessions. Errors: `invalid_input` with the field,
+   * `too_many_tries`.
+   *
+   * @example
+   * ```ts
+   * await console.passphrase.set({ current: passphrase, passphrase: newPassphrase });
+   * ```
+   */
   set(input: PassphraseInput, options?: CallOptions): Promise<SignedIn>;
 }
 

@@ -3,22 +3,22 @@ import { CarillonError } from './errors.ts';
 import { keepEtag } from './etag.ts';
 import { type Answer, unexpected } from './transport.ts';
 
-/** The record in `{ data }`; its `ETag` is kept. Its fields are the service's promise, the envelope is checked. C8. */
+/** The record in `{ data }`; stores its `ETag`. Only the envelope is validated, not the fields of the record. C8. */
 export function recordOf<T>({ status, headers, body }: Answer): T {
   const data = fieldOf(body, 'data');
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    throw unexpected(status, `The answer is ${status} and holds no record.`);
+    throw unexpected(status, `The response (${status}) contains no record.`);
   }
   keepEtag(data, headers);
   return data as T;
 }
 
-/** The record of what shows its secret in the first answer alone: one that was kept and is given again is without it. X4. */
+/** A created record with a secret. A replayed response does not contain the secret: throws `secret_gone`. X4. */
 export function issuedOf<T extends object>(answer: Answer, secret: keyof T & string): T {
   const record = recordOf<T>(answer);
   if (record[secret] !== undefined) return record;
-  const what = JSON.stringify(record);
-  const message = `It was issued, but the answer that showed its ${secret} was lost: issue another. ${what}`;
+  const json = JSON.stringify(record);
+  const message = `The record was created, but the response with its ${secret} was lost: create another one. ${json}`;
   throw new CarillonError({ code: 'secret_gone', status: answer.status, message });
 }
 
@@ -29,20 +29,20 @@ export function pageOf<T>(answer: Answer): Page<T> {
   const paging = fieldOf(body, 'paging');
   const [offset, limit, total_records] = ['offset', 'limit', 'total_records'].map((name) => fieldOf(paging, name));
   const isPage = Array.isArray(data) && [offset, limit, total_records].every(Number.isInteger);
-  if (!isPage) throw unexpected(status, `The answer is ${status} and holds no list.`);
-  const behind = behindPage(answer);
-  return behind === undefined ? (body as Page<T>) : { ...(body as Page<T>), next: behind.after };
+  if (!isPage) throw unexpected(status, `The response (${status}) contains no list.`);
+  const nextPage = behindPage(answer);
+  return nextPage === undefined ? (body as Page<T>) : { ...(body as Page<T>), next: nextPage.after };
 }
 
-/** What the page behind this one is asked for with, as its `Link` says; undefined behind the last one. C7. */
+/** The parameters of the next page, from the `Link` header; undefined on the last page. C7. */
 export function behindPage({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
-  const [, address] = /<([^<>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
-  if (address === undefined) return undefined;
-  const said = new URL(address, 'http://any').searchParams;
-  return { offset: Number(said.get('offset')), limit: Number(said.get('limit')), after: said.get('after') ?? '' };
+  const [, url] = /<([^<>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
+  if (url === undefined) return undefined;
+  const query = new URL(url, 'http://any').searchParams;
+  return { offset: Number(query.get('offset')), limit: Number(query.get('limit')), after: query.get('after') ?? '' };
 }
 
-/** A field of something that came over the wire; absent is `undefined`. */
+/** A field of an untrusted value; `undefined` if it is absent. */
 export function fieldOf(body: unknown, name: string): unknown {
   return typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined;
 }

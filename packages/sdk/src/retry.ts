@@ -2,26 +2,26 @@ import { CarillonError, type ProblemCode } from './errors.ts';
 import { type Ports, systemPorts } from './runtime.ts';
 import type { Answer, Call, Send } from './transport.ts';
 
-/** The wait before the first repeat; doubled for each that follows up to the longest, and shortened by up to half at random. */
+/** Delay before the first retry; doubled for each further one up to MAX_WAIT_MS, with a jitter of up to half. */
 const FIRST_WAIT_MS = 500;
 
-/** Who is asked to wait for longer is told so instead. */
+/** With a longer `Retry-After`, the call rejects instead of waiting. */
 const MAX_WAIT_MS = 60_000;
 
-/** What calls are repeated by. */
+/** Retry options of a client. */
 export type RepeatOptions = {
-  /** How often a call that says nothing else is repeated. */
+  /** Default maximum number of retries. */
   readonly retries: number;
-  /** Milliseconds for a call that says nothing else, with all its repeats; 0 waits without limit. */
+  /** Default timeout of a call including its retries, in milliseconds; 0 is no timeout. */
   readonly timeoutMs: number;
-  /** Whether the service keeps answers by `Idempotency-Key`, so that a POST can be repeated. X4. */
+  /** Whether the service stores responses by `Idempotency-Key`, so that a POST can be retried. X4. */
   readonly keepsAnswers: boolean;
 };
 
 /**
- * Makes a call again when it may go well a little later and nothing can happen twice by it: a GET; a POST, which gets an
- * `Idempotency-Key` for it; a PUT and a DELETE without `ifMatch`. What the service says it has not done is repeated
- * whatever it was. X4.
+ * Retries calls after transient failures if they are idempotent: a GET; a POST, which gets an
+ * `Idempotency-Key`; a PUT and a DELETE without `ifMatch`. Any call is retried if the service reports that it
+ * was not executed. X4.
  */
 export function repeating(send: Send, options: RepeatOptions, ports: Ports = systemPorts): Send {
   return async (given) => {
@@ -30,18 +30,18 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
     const call = repeatable(given, options, ports);
     const endsAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : ports.now() + timeoutMs;
     const left = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(endsAt - ports.now())));
-    let isUnsure = false;
+    let mayHaveRun = false;
     for (let repeats = 0; ; repeats += 1) {
       try {
         return await send({ ...call, timeoutMs: left() });
       } catch (error) {
         if (!(error instanceof CarillonError)) throw error;
-        // C28: an earlier try may have been the one that found it; it is gone, as was asked.
-        if (isUnsure && call.method === 'DELETE' && error.code === 'not_found') return GONE;
+        // C28: an earlier try may have deleted the record, and its response was lost.
+        if (mayHaveRun && call.method === 'DELETE' && error.code === 'not_found') return GONE;
         const waitMs = waitFor(error, repeats, ports);
-        const isAgain = repeats < retries && mayPass(error) && (isUndone(error) || isSafe(call, options));
-        if (!isAgain || waitMs > MAX_WAIT_MS || ports.now() + waitMs >= endsAt) throw error;
-        isUnsure ||= !isUndone(error);
+        const isRetryable = repeats < retries && isTransient(error) && (isNotExecuted(error) || isSafe(call, options));
+        if (!isRetryable || waitMs > MAX_WAIT_MS || ports.now() + waitMs >= endsAt) throw error;
+        mayHaveRun ||= !isNotExecuted(error);
         await ports.pause(waitMs, call.signal);
         call.signal?.throwIfAborted();
       }
@@ -51,28 +51,28 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
 
 const GONE: Answer = { status: 200, headers: new Headers(), body: [] };
 
-/** The call with a word of its own, and with its body as it is now: what becomes of the input later is no matter of it. */
+/** The call with an idempotency key, and with a copy of its body, so that later changes of the input have no effect. */
 function repeatable(call: Call, { keepsAnswers }: RepeatOptions, ports: Ports): Call {
   const body: unknown = call.body === undefined ? undefined : JSON.parse(JSON.stringify(call.body));
-  const needsWord = keepsAnswers && call.method === 'POST' && call.idempotencyKey === undefined;
-  return { ...call, body, ...(needsWord && { idempotencyKey: ports.word() }) };
+  const needsKey = keepsAnswers && call.method === 'POST' && call.idempotencyKey === undefined;
+  return { ...call, body, ...(needsKey && { idempotencyKey: ports.word() }) };
 }
 
-const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
-/** Whether the same may go well a little later. A timeout is not that: it was the end of the whole call. */
-function mayPass({ code, status }: CarillonError): boolean {
-  return code === 'connection' || code === 'idempotency_in_progress' || PASSING.has(status);
+/** Whether a retry may succeed. Not after `timeout`, which ends the whole call. */
+function isTransient({ code, status }: CarillonError): boolean {
+  return code === 'connection' || code === 'idempotency_in_progress' || TRANSIENT_STATUSES.has(status);
 }
 
-/** What the service answers when it has not begun, or has written nothing. */
-const UNDONE: ReadonlySet<ProblemCode> = new Set(['request_timeout', 'overloaded', 'storage_unavailable']);
+/** Codes which mean that the call was not executed. */
+const NOT_EXECUTED: ReadonlySet<ProblemCode> = new Set(['request_timeout', 'overloaded', 'storage_unavailable']);
 
-function isUndone({ code, status }: CarillonError): boolean {
-  return status === 429 || UNDONE.has(code);
+function isNotExecuted({ code, status }: CarillonError): boolean {
+  return status === 429 || NOT_EXECUTED.has(code);
 }
 
-/** Whether a call that may have been made already can be made again. After a change its `ifMatch` holds no more. */
+/** Whether a call that may have been executed can be repeated. After a change, its `ifMatch` would fail. */
 function isSafe({ method, idempotencyKey, ifMatch }: Call, { keepsAnswers }: RepeatOptions): boolean {
   if (method === 'GET') return true;
   if (method === 'POST') return keepsAnswers && idempotencyKey !== undefined;

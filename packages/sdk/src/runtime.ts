@@ -1,21 +1,21 @@
-/** What time and chance are to the SDK, which stands alone: everything that a call waits by, or makes up. */
+/** Time and randomness of the SDK. */
 export type Ports = {
-  /** Milliseconds from any beginning. */
+  /** Milliseconds since an arbitrary time. */
   now(): number;
-  /** Over after so long, or as soon as the signal is aborted; never rejects. */
+  /** Resolves after `waitMs`, or when the signal is aborted; never rejects. */
   pause(waitMs: number, signal: AbortSignal | undefined): Promise<void>;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   fraction(): number;
-  /** One that nobody has used before. */
+  /** A unique idempotency key. */
   word(): string;
 };
 
-/** Those of the machine, by what browsers, Node, Deno and Bun have in common. */
+/** Implementation for browsers, Node, Deno and Bun. */
 export const systemPorts: Ports = {
   now: () => performance.now(),
   pause,
   fraction: Math.random,
-  // `crypto.randomUUID` is missing on pages that came over http.
+  // `crypto.randomUUID` is not available on http pages.
   word: () =>
     Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(''),
 };

@@ -59,7 +59,10 @@ function pages(total: number): Script {
   return listing(Array.from({ length: total }, (_, index) => String(index)));
 }
 
-/** A list in the order of its ids, as it stands when a page of it is asked for; `then` runs when that has been answered. */
+/**
+ * A list in the order of its ids, as it stands when a page of it is asked for; `then` runs when that has been
+ * answered.
+ */
 function listing(ids: string[], inOrder = (id: string) => Number(id), then = () => {}): Script {
   return (response, { line }) => {
     const query = new URL(line.split(' ')[1] ?? '', 'http://peer').searchParams;
@@ -391,7 +394,9 @@ test('a redirect is never followed: the key stays here', async () => {
     );
     const error = await refusal(service.client().events.get(1));
     assert.deepEqual([error.code, error.status], ['unexpected_answer', status]);
-    assert.ok(error.message.endsWith(`no redirect is followed, this one leads to ${elsewhere.url}/v2/events/1`));
+    assert.ok(
+      error.message.endsWith(`redirects are not followed; the service redirects to ${elsewhere.url}/v2/events/1`),
+    );
     assert.equal(service.arrived.length, 1);
   }
   assert.equal(elsewhere.arrived.length, 0);

@@ -3,7 +3,7 @@ import { type Lists, lists } from './pages.ts';
 import { deletes } from './resource.ts';
 import type { ChangeOptions, Send } from './transport.ts';
 
-/** A browser that is signed in. */
+/** A session of the console. */
 export type Session = {
   /** Identifier of the session. */
   readonly id: string;
@@ -13,29 +13,36 @@ export type Session = {
   readonly date_created: DateText;
   /** When it was last used, UTC, to the minute. */
   readonly last_used: DateText;
-  /** When it ends by itself unless it is used before. */
+  /** When it expires unless it is used before. */
   readonly expires: DateText;
-  /** The browser, in words. */
+  /** A description of the browser. */
   readonly agent: string;
-  /** The address they signed in from. */
+  /** The IP address of the sign-in. */
   readonly source: string;
-  /** It is the one that asks. */
+  /** Whether it is the session of this request. */
   readonly current: Flag;
 };
 
-/** Who is signed in. */
+/** The user who is signed in. */
 export type SignedIn = { readonly user_id: string };
 
 /** Filters of the list of sessions. */
 export type SessionFilters = Window &
   Optional<{
-    /** Whose; for admins. */
+    /** Sessions of this user, for admins. */
     user_id: Id;
   }>;
 
-/** Sessions, ordered by id: one's own, or for admins another user's. */
+/** Sessions, ordered by id: the caller's own, or for admins another user's. */
 export interface Sessions extends Lists<Session, SessionFilters> {
-  /** Ends one at once. Errors: `not_found`, `not_permitted`. */
+  /**
+   * Ends a session immediately. Errors: `not_found`, `not_permitted`.
+   *
+   * @example
+   * ```ts
+   * await console.sessions.end('7');
+   * ```
+   */
   end(id: Id, options?: ChangeOptions): Promise<void>;
 }
 

@@ -1,11 +1,11 @@
-/** One server-sent event as it arrived; what it did not say is undefined. A comment alone is an empty one. */
+/** A server-sent event; missing fields are undefined. A comment is an event without fields. */
 export type Message = {
   readonly id: string | undefined;
   readonly data: string | undefined;
   readonly retryMs: number | undefined;
 };
 
-/** Reads server-sent events out of bytes, each as soon as its last line is there; half of one at the end is none. */
+/** Parses server-sent events from a stream of bytes. An incomplete event at the end is dropped. */
 export async function* messages(bytes: ReadableStream<Uint8Array>): AsyncGenerator<Message, void, undefined> {
   const reader = bytes.getReader();
   const decoder = new TextDecoder();
@@ -14,14 +14,14 @@ export async function* messages(bytes: ReadableStream<Uint8Array>): AsyncGenerat
     while (true) {
       const { done, value } = await reader.read();
       if (done) return;
-      // A line may end in a carriage return whose line feed is still on its way.
+      // The line feed after a trailing carriage return may be in the next chunk.
       text = (text + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n');
       const whole = text.split('\n\n');
       text = whole.pop() ?? '';
       yield* whole.map(messageOf);
     }
   } finally {
-    // Whoever stops reading wants no more of it; what is broken already cannot be given up.
+    // The consumer has left the loop: cancel the stream. That fails if the stream is already broken.
     await reader.cancel().catch(() => undefined);
   }
 }

@@ -1,36 +1,37 @@
 import { type Authenticate, headerValue } from './auth.ts';
 import { CarillonError, problemFrom } from './errors.ts';
 
-/** What may be said about any single call, as its last argument. */
+/** Options of every call, as its last argument. */
 export type CallOptions = {
-  /** Aborts the call, also while it waits to be repeated; it then rejects with the signal's own reason. */
+  /** Aborts the call, also between retries; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds for the whole call with all its repeats, from name lookup to the last byte; 0 waits without limit. */
+  /** Timeout of the whole call including its retries, in milliseconds; 0 is no timeout. */
   readonly timeoutMs?: number | undefined;
-  /** How often the call is repeated at most when it fails in a way that may pass; 0: never. */
+  /** Maximum number of retries after a transient failure; 0: never. */
   readonly retries?: number | undefined;
 };
 
-/** What may be said about a call that creates something or asks for it (POST). */
+/** Options of a POST. */
 export type OnceOptions = CallOptions & {
   /**
-   * A word of your own for this call, 1 to 255 visible ASCII characters, new for each, in place of one that is made up.
-   * Repeated with it within 24 hours, also by another process, the call is made once and answered as the first time.
-   * Errors: `idempotency_in_progress`, and `idempotency_mismatch` when the word was used for another call. X4.
+   * A unique key for this call, 1 to 255 visible ASCII characters, in place of a generated one. A call that is repeated
+   * with the same key within 24 hours, even by another process, runs once and gets the first response again.
+   * Errors: `idempotency_in_progress`, and `idempotency_mismatch` if the key was used for another call. X4.
    */
   readonly idempotencyKey?: string | undefined;
 };
 
-/** What may be said about a call that changes or deletes a single record. */
+/** Options of a call that changes or deletes a single record. */
 export type ChangeOptions = CallOptions & {
   /**
-   * The tag that the record must still have, `etagOf(record)`: else nothing is done. Such a call is repeated only where
-   * the service says that it has done nothing. Errors: `precondition_failed` when somebody else was faster. X5.
+   * The ETag that the record must have, `etagOf(record)`; otherwise nothing is changed. Such a call is only
+   * retried if the service reports that it was not executed. Errors: `precondition_failed` if the record was
+   * changed. X5.
    */
   readonly ifMatch?: string | undefined;
 };
 
-/** The value of one query parameter; `undefined` leaves it out. */
+/** The value of one query parameter; `undefined` omits it. */
 export type QueryValue = string | number | undefined;
 
 /** One request. `path` is given in segments below the base path; each is encoded. */
@@ -41,38 +42,38 @@ export type Call = OnceOptions &
     readonly query?: Readonly<Record<string, QueryValue>> | undefined;
     /** Sent as JSON; absent: no body and no Content-Type. */
     readonly body?: unknown;
-    /** The tag that is known already: the answer is 304 while the record has it. X5. */
+    /** A known ETag: the response is 304 if the record still has it. X5. */
     readonly ifNoneMatch?: string | undefined;
   };
 
-/** A 2xx answer, or 304; `body` is parsed JSON, `undefined` when empty. */
+/** A 2xx or 304 response; `body` is parsed JSON, `undefined` if empty. */
 export type Answer = { readonly status: number; readonly headers: Headers; readonly body: unknown };
 
-/** Makes one request. Nouns know only this, so that what wraps every call wraps a `Send`. */
+/** Sends one request. Resources depend only on this type, so that retries can wrap it. */
 export type Send = (call: Call) => Promise<Answer>;
 
 /**
- * Makes one request whose answer is a stream of server-sent events: resolves with its bytes as soon as the service has
- * agreed. `timeoutMs` does not hold here; only `signal` ends a stream.
+ * Opens a stream of server-sent events: resolves with its bytes when the response headers have arrived.
+ * `timeoutMs` does not apply; only `signal` ends a stream.
  */
 export type Open = (call: Call) => Promise<ReadableStream<Uint8Array>>;
 
-/** The part of `fetch` that is used: an address as text, and a request to make there. */
+/** The subset of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** What a transport needs to know. */
+/** Options of a transport. */
 export type TransportOptions = {
-  /** Beginning of every address, without a slash at its end. */
+  /** Prefix of every URL, without a trailing slash. */
   readonly root: string;
   readonly auth: Authenticate;
   readonly fetch: Fetch;
 };
 
 /**
- * Makes one request for each call, below `root`. No redirect is ever followed: the key would go with it.
+ * Creates a `Send` for requests below `root`. Redirects are never followed, because they would leak the key.
  *
- * The `Send` rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for
- * a path segment that would change the path, and for what no header can carry.
+ * It rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for a
+ * path segment that would change the path or an invalid header value.
  */
 export function transport(options: TransportOptions): Send {
   return (call) => {
@@ -83,7 +84,7 @@ export function transport(options: TransportOptions): Send {
   };
 }
 
-/** The same for streams; the `Open` rejects as the `Send` does, until there is a stream. */
+/** Creates an `Open` for streams; until the stream is open, it rejects like a `Send`. */
 export function streaming(options: TransportOptions): Open {
   return (call) => exchange(options, call, EVENT_STREAM, undefined, opened);
 }
@@ -101,34 +102,34 @@ async function exchange<T>(
   const init = requestOf(call, options.auth, accept, timeout);
   try {
     const response = await options.fetch(url, init);
-    await refuseRedirect(response, `${call.method} ${url}`);
+    await rejectRedirect(response, `${call.method} ${url}`);
     return await take(response);
   } catch (error) {
     if (error instanceof CarillonError) throw error;
     if (call.signal?.aborted) throw call.signal.reason;
-    const what = `${call.method} ${url}`;
+    const request = `${call.method} ${url}`;
     if (timeout?.aborted) {
-      throw new CarillonError({ code: 'timeout', status: 0, message: `${what}: no answer in time`, cause: error });
+      throw new CarillonError({ code: 'timeout', status: 0, message: `${request}: timed out`, cause: error });
     }
-    const message = `${what}: ${reasonOf(error)}`;
+    const message = `${request}: ${reasonOf(error)}`;
     throw new CarillonError({ code: 'connection', status: 0, message, cause: error });
   }
 }
 
-/** Whoever is led elsewhere has the wrong `baseUrl`; browsers do not say where to. */
-async function refuseRedirect({ type, status, headers, body }: Response, what: string): Promise<void> {
+/** Throws for a redirect, which means that `baseUrl` is wrong. Browsers hide the location. */
+async function rejectRedirect({ type, status, headers, body }: Response, request: string): Promise<void> {
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
   if (!isRedirect) return;
   await body?.cancel();
-  const target = headers.get('location') ?? 'another address';
-  throw unexpected(status, `${what}: no redirect is followed, this one leads to ${target}`);
+  const target = headers.get('location') ?? 'another URL';
+  throw unexpected(status, `${request}: redirects are not followed; the service redirects to ${target}`);
 }
 
 async function opened(response: Response): Promise<ReadableStream<Uint8Array>> {
   const { status, headers, body } = response;
   if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM) && body !== null) return body;
   read(response, await response.text());
-  throw unexpected(status, `The answer is ${status} and no stream of events.`);
+  throw unexpected(status, `The response (${status}) is not a stream of events.`);
 }
 
 function addressOf(root: string, call: Call): string {
@@ -141,14 +142,14 @@ function addressOf(root: string, call: Call): string {
   return search === '' ? root + path : `${root}${path}?${search}`;
 }
 
-/** An empty or dotted segment would address something else: `delete('')` must not reach the list. */
+/** Rejects empty and dotted segments, which would change the path: `delete('')` must not reach the list. */
 function encodeSegment(segment: string | number): string {
   const text = String(segment);
-  if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} is no id.`);
+  if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} is not an id.`);
   return encodeURIComponent(text);
 }
 
-/** What a timer can wait for at most; one that is asked for more waits for nothing. */
+/** The maximum delay of a timer; a longer one would fire immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
@@ -174,7 +175,7 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
   };
 }
 
-/** A header for each property of a call that becomes one. */
+/** Properties of a call that are sent as headers. */
 const headerNames = { idempotencyKey: 'idempotency-key', ifMatch: 'if-match', ifNoneMatch: 'if-none-match' } as const;
 
 function ownHeaders(call: Call): Record<string, string> {
@@ -191,8 +192,8 @@ function read(response: Response, text: string): Answer {
   const isGood = response.ok || status === 304;
   const mediaType = headers.get('content-type') ?? 'no media type';
   if (!isGood && !mediaType.startsWith('application/problem+json')) {
-    // A gateway's page, or another service's 404: it says nothing about our records.
-    throw problemFrom(response, { message: `The answer is ${status} (${mediaType}) and no problem document.` });
+    // A page of a gateway, or a 404 of another service: it must not be taken for `not_found`.
+    throw problemFrom(response, { message: `The response (${status}, ${mediaType}) is not a problem document.` });
   }
   const body = parse(status, text);
   if (!isGood) throw problemFrom(response, body);
@@ -204,16 +205,16 @@ function parse(status: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw unexpected(status, `The answer is ${status} and its body is not JSON.`, error);
+    throw unexpected(status, `The body of the response (${status}) is not JSON.`, error);
   }
 }
 
-/** An answer that is not what this interface gives. */
+/** The error for a response that does not follow the API. */
 export function unexpected(status: number, message: string, cause?: unknown): CarillonError {
   return new CarillonError({ code: 'unexpected_answer', status, message, ...(cause !== undefined && { cause }) });
 }
 
-/** `fetch failed` says nothing; what failed stands in the cause, at times only as its code. */
+/** The message of `fetch failed` is useless; the reason is in its cause, sometimes only as a code. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -4,7 +4,14 @@ import type { User } from './users.ts';
 
 /** The caller. */
 export interface Caller {
-  /** The user whose key is used. Needs no permission. C2, C35. */
+  /**
+   * The user whose key is used. Needs no permission. C2, C35.
+   *
+   * @example
+   * ```ts
+   * const { user_id, role } = await carillon.user.get();
+   * ```
+   */
   get(options?: CallOptions): Promise<User>;
 }
 

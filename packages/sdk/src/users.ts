@@ -2,10 +2,10 @@ import type { DateText, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** What a user may do; admins and owners may also act for others. C2, C14. */
+/** The role of a user; admins and owners may also act for others. C2, C14. */
 export type Role = 'member' | 'admin' | 'owner';
 
-/** A user of the account as it is read. C35. */
+/** A user of the account. C35. */
 export type User = {
   /** Identifier of the user. */
   readonly user_id: string;
@@ -23,21 +23,21 @@ export type User = {
   readonly date_created: DateText;
 };
 
-/** What a user is created from, by admins. C35. */
+/** Input for creating a user, for admins. C35. */
 export type UserInput = Pick<User, 'email'> &
   Optional<
     Pick<User, 'first_name' | 'last_name'> & {
-      /** Never above the caller's own. X7. */
+      /** At most the caller's own role. X7. */
       role: Role;
     }
   >;
 
-/** What can be changed of a user, by admins. C35. */
+/** Input for changing a user, for admins. C35. */
 export type UserChanges = Optional<UserInput>;
 
 /**
- * The users of the account, ordered by id. Writes are for admins. Deleting one revokes the keys, ends the hooks and
- * leaves the records (C23). Errors beside the common ones: `email_taken`, `last_owner`. C35.
+ * The users of the account, ordered by id. Only admins can change them. Deleting a user revokes their keys,
+ * ends their hooks and keeps their records (C23). Additional errors: `email_taken`, `last_owner`. C35.
  */
 export type Users = Editable<User, UserChanges, Window> & Creates<User, UserInput>;
 

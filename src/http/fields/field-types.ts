@@ -163,7 +163,7 @@ const CALENDAR_TIME_MUST = 'must be a real calendar day written yyyymmdd (or YYY
 export const calendarTime = (says: string) =>
   writable<string>(
     {
-      says: `${says} Written yyyymmdd, or as it is answered.`,
+      says: `${says} Accepts yyyymmdd or the output format.`,
       accepts: { type: 'string', format: 'calendar-time' },
       must: CALENDAR_TIME_MUST,
       parse: (value) => parseCalendarTime(String(value)) ?? unreachable(),
@@ -177,7 +177,7 @@ export const calendarTime = (says: string) =>
 export const calendarTimeOrNone = (says: string) =>
   writable<string | null>(
     {
-      says: `${says} Written yyyymmdd, or as it is answered; empty for none.`,
+      says: `${says} Accepts yyyymmdd or the output format; empty for none.`,
       accepts: { type: ['string', 'null'], format: 'calendar-time-or-none' },
       must: `${CALENDAR_TIME_MUST}, or empty`,
       parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? unreachable())),
@@ -191,7 +191,7 @@ export const calendarTimeOrNone = (says: string) =>
 export const calendarDayOrNone = (says: string) =>
   writable<string | null>(
     {
-      says: `${says} Written yyyymmdd, or as it is answered.`,
+      says: `${says} Accepts yyyymmdd or the output format.`,
       accepts: { type: ['string', 'null'], format: 'calendar-day-or-none' },
       must: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
       parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? unreachable())),
@@ -325,7 +325,7 @@ const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && N
 export const fixedPrice = (says: string): Field<number, 'written'> => ({
   ...writable<number>(
     {
-      says: `${says} An amount other than 0 and 1 sets it, and is the price.`,
+      says: `${says} An amount other than 0 and 1 sets the flag and becomes the price.`,
       accepts: {
         type: ['string', 'number', 'boolean'],
         format: 'decimal',

@@ -1,21 +1,21 @@
 /**
- * Makes of `work` something that can be asked for at any time: one is under way at a time, and whoever asks gets the first
- * that begins after they asked. However many ask meanwhile, they share it.
+ * Coalesces runs of `work`: only one runs at a time, and `ask` resolves with the first run that begins after
+ * the call. All calls during a run share the next one.
  */
 export function rounds(work: () => Promise<void>): { ask(): Promise<void>; settled(): Promise<unknown> } {
-  let underWay: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | undefined;
   const begin = () => {
     next = undefined;
-    const round = work();
-    underWay = round.catch(() => undefined);
-    return round;
+    const run = work();
+    running = run.catch(() => undefined);
+    return run;
   };
   return {
     ask() {
-      next ??= underWay.then(begin);
+      next ??= running.then(begin);
       return next;
     },
-    settled: () => underWay,
+    settled: () => running,
   };
 }

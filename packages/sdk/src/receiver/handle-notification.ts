@@ -3,75 +3,75 @@ import { fieldOf } from '../response-body.ts';
 import type { Signed } from './signature.ts';
 import { within } from './time.ts';
 
-/** A notification is an address, which has 2,048 characters at most; nobody else has more to say here. */
+/** A notification contains one URL of at most 2,048 characters. */
 const MAX_BODY_BYTES = 4 * 1_024;
 
-/** Deliveries that are remembered as done, and the length of their ids: those of the service are a few digits. */
+/** Size of the cache of handled deliveries, and the maximum length of their ids, which are a few digits. */
 const MAX_REMEMBERED_IDS = 10_000;
 const MAX_ID_LENGTH = 64;
 
-/** A request as the core of a receiver knows it, wherever it came from. */
+/** A request, independent of the HTTP framework. */
 export type Posted = {
   readonly method: string;
-  /** A header by its name in small letters. */
+  /** A header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The body; undefined when it has more bytes than that, or breaks off. */
-  text(mostBytes: number): Promise<string | undefined>;
+  /** The body; undefined if it is larger than `maxBytes` or cut off. */
+  text(maxBytes: number): Promise<string | undefined>;
 };
 
-/** What is answered, in a few words of plain text: whoever asks is a program. */
+/** A response with a short plain text. */
 export type Reply = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 };
 
-/** Answers one request; never rejects. */
+/** Handles one request; never rejects. */
 export type Answer = (posted: Posted) => Promise<Reply>;
 
 export type Answering = {
-  /** Beginning of every address of the service. */
+  /** Prefix of every URL of the service. */
   readonly root: string;
-  /** Undefined: signatures are not looked at. */
+  /** Undefined: signatures are not checked. */
   readonly verify: ((signed: Signed) => Promise<boolean>) | undefined;
-  /** Resolves when everything that happened before it was called is handled; says itself what went wrong. */
+  /** Resolves when all occurrences before the call are handled; reports its errors itself. */
   readonly catchUp: () => Promise<void>;
-  /** Milliseconds for one answer. */
+  /** Milliseconds until the response. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
-  /** Called when what a notification tells of could not be handled, or takes too long. */
+  /** Called if the occurrence of a notification could not be handled in time. */
   readonly onPutOff: () => void;
 };
 
-/** C18: it can lengthen the wait of the service, and never shortens it. */
+/** C18: `Retry-After` can only lengthen the backoff of the service. */
 const NOT_YET = reply(503, 'Not yet.', { 'retry-after': '1' });
 
 /**
- * Answers notifications: 200 when everything up to this one is handled, 503 when that failed or takes too long, 4xx for
- * what is no notification of our service. Never 401, which would end the hook (C17).
+ * Responds to notifications: 200 when everything up to this one is handled, 503 if that fails or takes too
+ * long, 4xx for anything that is not a notification of the service. Never 401, which would end the hook (C17).
  */
 export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff }: Answering): Answer {
   const done = new Set<string>();
 
-  async function answer(posted: Posted, onTold: () => void): Promise<Reply> {
-    if (posted.method !== 'POST') return reply(405, 'Notifications are POSTed.', { allow: 'POST' });
+  async function respond(posted: Posted, onNotification: () => void): Promise<Reply> {
+    if (posted.method !== 'POST') return reply(405, 'Notifications are POST requests.', { allow: 'POST' });
     if (!isJson(posted.header('content-type'))) return reply(415, 'Notifications are JSON.');
     const body = await posted.text(MAX_BODY_BYTES);
-    if (body === undefined) return reply(413, 'No notification is as large.');
+    if (body === undefined) return reply(413, 'The body is too large or incomplete.');
     const signed = signedOf(posted, body);
     if (verify !== undefined && !(await verify(signed))) {
-      onError(new Error('A notification is not signed by any of the secrets, or not lately by this clock.'));
-      return reply(400, 'The signature is wrong.');
+      onError(new Error('A notification has no valid signature, or its timestamp is too far from this clock.'));
+      return reply(400, 'The signature is invalid.');
     }
     const resourceType = resourceTypeIn(body);
     if (resourceType === undefined) return reply(400, 'The body names no record of the service.');
-    // X1: a test, of whether anybody is here.
-    if (resourceType === 'hooks') return reply(200, 'Here.');
-    onTold();
-    return told(signed.id);
+    // X1: a test notification names the hook itself.
+    if (resourceType === 'hooks') return reply(200, 'Test received.');
+    onNotification();
+    return handleDelivery(signed.id);
   }
 
-  /** The noun of the record that a body names; undefined for everything that is no notification of this service. */
+  /** The resource type of the record that a body names; undefined if it is not a notification of this service. */
   function resourceTypeIn(body: string): string | undefined {
     try {
       return recordAt(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
@@ -81,7 +81,7 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
     }
   }
 
-  async function told(id: string): Promise<Reply> {
+  async function handleDelivery(id: string): Promise<Reply> {
     const isCaughtUp = catchUp().then(
       () => true,
       () => {
@@ -89,8 +89,8 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
         return false;
       },
     );
-    // The feed is read nevertheless: the word of whoever sent it is not enough to leave something unread.
-    if (done.has(id)) return reply(200, 'Known.');
+    // The feed was read anyway: an untrusted sender must not make the receiver skip entries.
+    if (done.has(id)) return reply(200, 'Already handled.');
     if (!(await isCaughtUp)) return NOT_YET;
     if (id !== '' && id.length <= MAX_ID_LENGTH) remember(done, id);
     return reply(200, 'Handled.');
@@ -101,16 +101,16 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
       onError(error);
       return NOT_YET;
     };
-    let isTold = false;
-    const onTold = () => {
-      isTold = true;
+    let isNotification = false;
+    const onNotification = () => {
+      isNotification = true;
     };
-    const answered = await within(timeoutMs, answer(posted, onTold).catch(failed));
-    if (answered === undefined && isTold) {
+    const response = await within(timeoutMs, respond(posted, onNotification).catch(failed));
+    if (response === undefined && isNotification) {
       onPutOff();
-      onError(new Error(`A notification is put off: what it tells of is not handled after ${timeoutMs} ms.`));
+      onError(new Error(`A notification was postponed: its occurrence was not handled within ${timeoutMs} ms.`));
     }
-    return answered ?? NOT_YET;
+    return response ?? NOT_YET;
   };
 }
 
@@ -132,7 +132,7 @@ function signedOf(posted: Posted, body: string): Signed {
   };
 }
 
-/** The oldest goes first. */
+/** Adds an id, and evicts the oldest one if the cache is full. */
 function remember(ids: Set<string>, id: string): void {
   ids.add(id);
   if (ids.size <= MAX_REMEMBERED_IDS) return;

@@ -20,11 +20,11 @@ export type RecordOf = {
   new_task: Task;
 };
 
-/** What is known of an occurrence beside its record. */
+/** Properties of an occurrence in addition to its record. */
 export type Context = {
   readonly kind: Kind;
   /**
-   * Its place in the account. The same each time it is told, should it be told again: what was done under a cursor is done.
+   * Its position in the account, the same if the handler is called again: use it to detect duplicates.
    */
   readonly cursor: string;
   readonly resourceUrl: string;
@@ -33,31 +33,31 @@ export type Context = {
   readonly userId: string;
   /** The receiver's own client, for further calls. */
   readonly carillon: Carillon;
-  /** Aborted when the receiver is stopped: it then waits for the handler. */
+  /** Aborted when the receiver is stopped; `stop` waits for the handler. */
   readonly signal: AbortSignal;
 };
 
 /**
- * Does the work for one kind; awaited. It has happened when this resolves, so that has to be durable by then. When it
- * throws, it is called again with the same occurrence, and nothing behind it is handled before.
+ * Handles occurrences of one kind. Its work has to be durable when it resolves. If it throws, it is called
+ * again with the same occurrence, and later occurrences wait.
  */
 export type Handler<K extends Kind> = (record: RecordOf[K], context: Context) => unknown;
 
-/** A handler for each kind that is wanted. */
+/** Handlers by kind. */
 export type Handlers = { readonly [K in Kind]?: Handler<K> | undefined };
 
 /**
- * The kinds that there is a handler for.
+ * The kinds that have a handler.
  *
- * @throws TypeError for a name that is no kind a hook can name
+ * @throws TypeError for an unknown kind
  */
 export function kindsOf(on: Handlers): readonly Kind[] {
-  const strange = Object.keys(on).find((name) => !Object.hasOwn(resourceTypes, name));
-  if (strange !== undefined)
-    throw new TypeError(`"on.${strange}" is none of ${Object.keys(resourceTypes).join(', ')}.`);
+  const unknown = Object.keys(on).find((name) => !Object.hasOwn(resourceTypes, name));
+  if (unknown !== undefined)
+    throw new TypeError(`"on.${unknown}" is none of ${Object.keys(resourceTypes).join(', ')}.`);
   const handled = kinds.filter((kind) => on[kind] !== undefined);
   const wrong = handled.find((kind) => typeof on[kind] !== 'function');
-  if (wrong !== undefined) throw new TypeError(`"on.${wrong}" is no function.`);
+  if (wrong !== undefined) throw new TypeError(`"on.${wrong}" is not a function.`);
   return handled;
 }
 
@@ -72,25 +72,25 @@ const resourceTypes: { readonly [K in Kind]: (carillon: Carillon) => Gets<Record
 };
 
 /**
- * Rejects where the key may not read what a kind is about: the feed leaves that out without a word, and the cursor would
- * move past it.
+ * Rejects if the key may not read the records of a kind: the feed would omit their entries silently, and the
+ * cursor would move past them.
  */
 export async function mustBeReadable(carillon: Carillon, some: readonly Kind[], signal: AbortSignal): Promise<void> {
-  // There is no record 0, but who may not read any is told that first.
+  // Record 0 does not exist, but a missing permission is reported before that.
   await Promise.all(some.map((kind) => found<unknown>(resourceTypes[kind](carillon).get('0', { signal }))));
 }
 
-/** A handler has thrown; the `cause` is what. */
+/** A handler has thrown the `cause`. */
 export class HandlerFailed extends Error {
   readonly context: Context;
 
   constructor(context: Context, cause: unknown) {
-    super(`The handler of ${context.kind} has thrown.`, { cause });
+    super(`The handler of ${context.kind} failed.`, { cause });
     this.context = context;
   }
 }
 
-/** Reads the record and calls the handler of its kind. A record that was deleted since is done with. */
+/** Fetches the record and calls the handler of its kind. A deleted record is skipped. */
 export async function handle<K extends Kind>(on: Handlers, kind: K, id: string, context: Context): Promise<void> {
   const { carillon, signal } = context;
   const record = await found(resourceTypes[kind](carillon).get(id, { signal }));

@@ -3,7 +3,7 @@ import type { Carillon } from '../carillon.ts';
 import type { Hook } from '../hooks.ts';
 import { stretches } from './feed-pages.ts';
 
-/** What is looked at to find where to begin: `hooks` are those whose notifications come to this receiver. */
+/** Input for finding the initial cursor. `hooks` are those that notify this receiver. */
 export type Beginning = {
   readonly carillon: Carillon;
   readonly hooks: readonly Hook[];
@@ -12,10 +12,11 @@ export type Beginning = {
 };
 
 /**
- * Where a receiver begins that has no cursor: before the oldest that the service has not been answered 200 for, so that
- * what a lost cursor knew is known to the service; where nothing is pending, behind everything.
+ * The initial cursor of a receiver without a stored one: before the oldest pending delivery, because the
+ * service knows what was not acknowledged; without pending deliveries, the end of the feed.
  *
- * Nothing may be answered 200 before this is known. The end is found first: what is pending only after that lies behind it.
+ * No notification may be acknowledged with 200 before this is known. The end of the feed is read first, so that
+ * deliveries that become pending later are after it.
  */
 export async function beginning({ carillon, hooks, kinds, signal }: Beginning): Promise<string> {
   const whole = { feed: carillon.notifications, after: undefined, kinds };
@@ -32,7 +33,7 @@ export async function beginning({ carillon, hooks, kinds, signal }: Beginning): 
   if (pending.size === 0) return end;
   for await (const { data } of stretches(whole, { signal })) {
     const first = data.find(({ kind, resource_url }) => pending.has(`${kind} ${resource_url}`));
-    // Cursors are the places of an account: whole numbers, without a gap.
+    // Cursors are consecutive integers.
     if (first !== undefined) return String(Math.min(Number(first.cursor) - 1, Number(end)));
   }
   return end;

@@ -3,27 +3,27 @@ import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Hook } from '../hooks.ts';
 
-/** The hooks of a receiver: one for each kind, told apart by the query of their targets. */
+/** The hooks of a receiver: one for each kind, distinguished by the query of their targets. */
 export type OwnHooks = {
   readonly carillon: Carillon;
-  /** Where the receiver is reached; undefined: its hooks are made by others. */
+  /** URL of the receiver; undefined if the application creates the hooks itself. */
   readonly at: string | undefined;
   readonly kinds: readonly Kind[];
   readonly signal: AbortSignal;
 };
 
-/** Ended by failures alone. Whoever deleted a hook meant it. */
+/** Reasons after which a hook is restored; a deleted hook is not. */
 const RESTORED: readonly string[] = ['answered_401', 'three_failures'];
 
 /** The target of a kind. A target belongs to one hook (C12), so each kind has its own. */
 export function targetOf(at: string, kind: Kind): string {
   const url = new URL(at);
-  // What stands there stays as it is: whoever reads it may not read it as a form.
+  // Append to the query without re-encoding it, because it may not be form-encoded.
   url.search += `${url.search === '' ? '' : '&'}kind=${kind}`;
   return url.href;
 }
 
-/** The caller's hooks that notify this receiver; without `at`, all that are of its kinds. */
+/** The caller's hooks that notify this receiver; without `at`, all hooks of its kinds. */
 export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Promise<Hook[]> {
   const found: Hook[] = [];
   for await (const hook of carillon.hooks.each({}, { signal })) {
@@ -35,10 +35,10 @@ export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Prom
 }
 
 /**
- * Sees to it that each hook is told: one that waits after a failure is tested, which makes what is pending due at once;
- * one that failures have ended is restored. X1.
+ * Repairs the hooks: a failing hook is tested, which makes its pending deliveries due immediately; a hook that
+ * ended after failures is restored. X1.
  *
- * @param subscribing what is missing is made
+ * @param subscribing whether missing hooks are created
  */
 export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<void> {
   if (own.at === undefined) return;
@@ -49,7 +49,7 @@ export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<vo
     try {
       await tend(own, kind, ofKind, subscribing);
     } catch (error) {
-      // Another process of the same application may have been faster.
+      // Another process of the application may have done the same concurrently.
       const isRace = error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
       const now = isRace ? await findHooks(own) : [];
       if (!now.some(({ event, state }) => event === kind && state !== 'ended')) failures.push(error);

@@ -3,22 +3,22 @@ import type { Answer, Posted } from './handle-notification.ts';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What is needed of an `IncomingMessage` of Node or a `Request` of Express. */
+/** The subset of Node's `IncomingMessage` or Express's `Request` that is used. */
 export type NodeRequest = AsyncIterable<Uint8Array> & {
   readonly method?: string | undefined;
   readonly headers: Headers;
-  /** What a parser in front has made of the body. */
+  /** The body, if a middleware has parsed it. */
   readonly body?: unknown;
 };
 
-/** What is needed of a `ServerResponse` of Node or a `Response` of Express. */
+/** The subset of Node's `ServerResponse` or Express's `Response` that is used. */
 export type NodeResponse = {
   statusCode: number;
   setHeader(name: string, value: string): unknown;
   end(text: string): unknown;
 };
 
-/** Answers as `node:http` and Express ask. */
+/** A request handler for `node:http` and Express. */
 export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>;
 
 export function nodeHandler(answer: Answer): NodeHandler {
@@ -26,7 +26,7 @@ export function nodeHandler(answer: Answer): NodeHandler {
     const { status, headers, text } = await answer(postedBy(request));
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    // What is still on its way is not read.
+    // The rest of the body is not read.
     if (status !== 200) response.setHeader('connection', 'close');
     response.end(text);
   };
@@ -36,38 +36,38 @@ function postedBy(request: NodeRequest): Posted {
   return {
     method: request.method ?? '',
     header: headerOf(request.headers),
-    async text(mostBytes) {
-      if (request.body !== undefined) return textRead(request.body, mostBytes);
-      // Never returned: that would destroy the connection before it is answered.
-      const pieces = request[Symbol.asyncIterator]();
-      return textOf(() => pieces.next(), mostBytes);
+    async text(maxBytes) {
+      if (request.body !== undefined) return textRead(request.body, maxBytes);
+      // The iterator is never returned, because that would destroy the connection before the response.
+      const chunks = request[Symbol.asyncIterator]();
+      return textOf(() => chunks.next(), maxBytes);
     },
   };
 }
 
-/** What is needed of a request of Fastify, which has read the body. */
+/** The subset of Fastify's request that is used; Fastify has parsed the body. */
 export type FastifyRequest = { readonly method: string; readonly headers: Headers; readonly body: unknown };
 
-/** What is needed of a reply of Fastify. */
+/** The subset of Fastify's reply that is used. */
 export type FastifyReply = {
   code(status: number): unknown;
   headers(values: Readonly<Record<string, string>>): unknown;
 };
 
-/** Answers as Fastify asks: the handler of a route. */
+/** A route handler for Fastify. */
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 
 export function fastifyHandler(answer: Answer): FastifyHandler {
   return async ({ method, headers, body }, reply) => {
-    const text = async (mostBytes: number) => textRead(body, mostBytes);
-    const answered = await answer({ method, header: headerOf(headers), text });
-    reply.code(answered.status);
-    reply.headers(answered.headers);
-    return answered.text;
+    const text = async (maxBytes: number) => textRead(body, maxBytes);
+    const response = await answer({ method, header: headerOf(headers), text });
+    reply.code(response.status);
+    reply.headers(response.headers);
+    return response.text;
   };
 }
 
-/** A header that was sent twice is none: nobody says which one holds. */
+/** A repeated header is ambiguous and treated as missing. */
 function headerOf(headers: Headers): (name: string) => string | undefined {
   return (name) => {
     const value = headers[name];

@@ -1,39 +1,39 @@
 import { after } from './time.ts';
 
-/** The wait before another look after one that failed: doubled from the first to the longest. */
+/** Exponential backoff after a failed poll. */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 
-/** Looks that come about by themselves. */
+/** A poll loop. */
 export type Watch = {
-  /** From now on, every so often. */
+  /** Starts polling. */
   begin(): void;
-  /** The next one is due soon: something went wrong. */
+  /** Polls soon, after a failure. */
   soon(): void;
   end(): void;
 };
 
 /**
- * One look at a time: what goes wrong during one has another follow it soon.
+ * Creates a poll loop. Polls never overlap; after a failure, the next one follows with a backoff.
  *
- * @param look rejects when it should be tried again soon
- * @param everyMs from one look to the next while all is well; 0: only after something went wrong
+ * @param look the poll; rejects if it should be retried soon
+ * @param everyMs interval between successful polls; 0: only after a failure
  */
 export function watch(look: () => Promise<void>, everyMs: number): Watch {
   let isOn = false;
-  let isLooking = false;
+  let isPolling = false;
   let isSoon = false;
   let failures = 0;
   let cancel = () => {};
 
-  function plan(): void {
+  function schedule(): void {
     cancel();
     const waitMs = isSoon ? Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), MAX_WAIT_MS) : everyMs;
     if (isOn && waitMs > 0) cancel = after(waitMs, run);
   }
   async function run(): Promise<void> {
-    if (isLooking) return;
-    isLooking = true;
+    if (isPolling) return;
+    isPolling = true;
     isSoon = false;
     try {
       await look();
@@ -42,20 +42,20 @@ export function watch(look: () => Promise<void>, everyMs: number): Watch {
       failures += 1;
       isSoon = true;
     }
-    isLooking = false;
-    plan();
+    isPolling = false;
+    schedule();
   }
 
   return {
     begin() {
       isOn = true;
       isSoon = false;
-      plan();
+      schedule();
     },
     soon() {
       if (isSoon) return;
       isSoon = true;
-      if (!isLooking) plan();
+      if (!isPolling) schedule();
     },
     end() {
       isOn = false;

@@ -8,20 +8,20 @@ import { beginning } from './initial-cursor.ts';
 import { findHooks, type OwnHooks, tendHooks } from './manage-hooks.ts';
 import type { State } from './state.ts';
 
-/** What a round needs. */
+/** Dependencies of a feed sync. */
 export type Reading = {
   readonly carillon: Carillon;
-  /** Beginning of every address of the service. */
+  /** Prefix of every URL of the service. */
   readonly root: string;
   readonly on: Handlers;
   readonly own: OwnHooks;
   readonly state: State;
   readonly signal: AbortSignal;
-  /** What came behind the cursor is not kept any more; awaited before it goes on with the oldest that is. */
+  /** Called if entries after the cursor are no longer stored; awaited before reading from the oldest stored entry. */
   readonly onGap: (error: CarillonError) => unknown;
 };
 
-/** One round: everything behind the cursor, in order, each to its handler and then below the cursor. */
+/** One feed sync: handles all entries after the cursor in order, and saves the cursor after each. */
 export async function readRound(reading: Reading): Promise<void> {
   const { state, onGap } = reading;
   const after = (await state.load()) ?? (await begin(reading));
@@ -34,7 +34,7 @@ export async function readRound(reading: Reading): Promise<void> {
   }
 }
 
-/** The hooks come first: what happens once they are there is pending until it is answered. */
+/** Creates the hooks first: from then on, the service stores pending deliveries. */
 async function begin({ carillon, own, state, signal }: Reading): Promise<string> {
   await tendHooks(own, true);
   const first = await beginning({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });
@@ -58,11 +58,11 @@ async function readFrom(reading: Reading, after: string | undefined): Promise<vo
   }
 }
 
-/** Answers whether there is a handler for it. */
+/** Handles an entry. Returns whether there is a handler for its kind. */
 async function isHandled({ carillon, root, on, own, signal }: Reading, entry: Notification): Promise<boolean> {
   const kind = own.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
-  // The key goes to this service alone, whatever it says.
+  // Throws for a URL of another service, so that the key is only sent to this one.
   const { id } = recordAt(root, entry.resource_url);
   await handle(on, kind, id, contextOf(entry, kind, carillon, signal));
   return true;

@@ -339,7 +339,10 @@ test('C21 work that takes longer than an answer may is put off, goes on, and is 
   assert.deepEqual([called, await state.load()], [['1', 'done, stopped'], '1']);
   assert.equal(await ring('c'), 503);
   assert.equal(called.length, 2);
-  assert.deepEqual(errors, Array(2).fill('A notification is put off: what it tells of is not handled after 100 ms.'));
+  assert.deepEqual(
+    errors,
+    Array(2).fill('A notification was postponed: its occurrence was not handled within 100 ms.'),
+  );
   await assert.rejects(receiver.start(), /was stopped/);
 });
 
@@ -416,7 +419,7 @@ test('a cursor in a file is there or is not, and never half; what is no cursor i
   );
   assert.equal(await state.load(), '12345');
   await files.writeFile(path, '12x');
-  await assert.rejects(state.load(), /holds no cursor/);
+  await assert.rejects(state.load(), /contains no cursor/);
   await assert.rejects(fileState(files, temporaryFolder(t)).load(), { code: 'EISDIR' });
 });
 

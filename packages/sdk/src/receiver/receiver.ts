@@ -14,88 +14,119 @@ import { type WebHandler, webHandler } from './web.ts';
 
 type OnError = (error: unknown, context?: Context) => unknown;
 
-/** What a receiver is made of. */
+/** Options of a receiver. */
 export type ReceiverOptions = {
-  /** The service, by the address that it calls itself: every `resource_url` has to begin with it. */
+  /** The public base URL of the service: every `resource_url` has to begin with it. */
   readonly baseUrl: string | URL;
   /** The account's own host name. */
   readonly domain: string;
   /**
-   * A key of the user whose occurrences are wanted. It needs `hooks:read`, to read what the kinds are about, and with `at`
-   * `hooks:write`.
+   * A key of the user whose occurrences are handled. It needs `hooks:read`, read permission for the records of
+   * the kinds, and with `at` also `hooks:write`.
    */
   readonly key: string;
-  /** What is done, by kind. */
+  /** Handlers by kind. */
   readonly on: Handlers;
   /**
-   * Where this receiver is reached, with a part that nobody can guess. `start` then subscribes it to each kind of `on`, at
-   * this address with the kind in its query. Left out: the hooks are yours to make.
+   * The URL of this receiver, with a part that cannot be guessed. `start` then creates a hook for each kind of
+   * `on`, with the kind in the query of this URL. Omitted: create the hooks yourself.
    */
   readonly at?: string | URL | undefined;
-  /** Where the cursor is kept; default: in memory. */
+  /** Storage of the cursor; default: in memory. */
   readonly state?: State | undefined;
-  /** `whsec_…`: only what is signed by one of these is answered. */
+  /** `whsec_…`: notifications must be signed by one of these secrets. */
   readonly secret?: string | readonly string[] | undefined;
   /**
-   * Hears everything that goes wrong; with the occurrence when a handler has thrown. Default: a warning of the process,
-   * where there is one. So is what it throws itself.
+   * Called with every error, and with the occurrence if a handler has thrown. Default: `process.emitWarning`,
+   * if available, which is also used for errors that this function throws.
    */
   readonly onError?: OnError | undefined;
   /**
-   * Called, and awaited, when something behind the cursor is not kept any more: the receiver was away for 90 days, or the
-   * service has gone back to a backup. Read the lists here; the receiver then goes on with the oldest that is kept.
+   * Called and awaited if entries after the cursor are no longer stored: the receiver was offline for 90 days,
+   * or the service was restored from a backup. Read the lists here; the receiver then continues with the oldest
+   * stored entry.
    */
   readonly onGap?: ((error: CarillonError) => unknown) | undefined;
-  /** Milliseconds until a notification is put off with 503; default 10,000. The service waits 15 seconds. */
+  /** Milliseconds until a notification is postponed with 503; default 10,000. The service waits 15 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** Milliseconds from one look into the feed to the next, also without a notification; default 5 minutes; 0: none. */
+  /** Interval of polling the feed without notifications, in milliseconds; default 5 minutes; 0: never. */
   readonly everyMs?: number | undefined;
-  /** What makes requests to the service; default the global `fetch`. */
+  /** Replaces the global `fetch` for requests to the service. */
   readonly fetch?: CarillonOptions['fetch'];
 };
 
 /**
- * Takes notifications, and calls a handler for everything that happens: in order, and never past one that failed. Every
- * member can be handed on by itself.
+ * Receives notifications, and calls the handlers in order; after a failure, later occurrences wait. The members
+ * are bound: each can be passed on its own.
  */
 export type Receiver = {
-  /** For Deno, Bun and Workers as it is; for Hono: `(c) => receiver.fetch(c.req.raw)`. */
+  /** Request handler for Deno, Bun and Workers; for Hono: `(c) => receiver.fetch(c.req.raw)`. */
   readonly fetch: WebHandler;
-  /** For `node:http` and, with or without a parser of bodies in front, for Express. */
+  /** Request handler for `node:http`, and for Express with or without a body parser. */
   readonly node: NodeHandler;
-  /** For a route of Fastify. */
+  /** Route handler for Fastify. */
   readonly fastify: FastifyHandler;
   /**
-   * Makes the hooks that are missing, handles what was missed, and tells the service to try again what it puts off; from
-   * then on it looks by itself every `everyMs`. To be called once the server listens.
+   * Creates missing hooks, handles missed occurrences, and makes the service retry what it has postponed; then
+   * polls every `everyMs`. Call it when the server listens.
    *
-   * Resolves after the first look. Rejects with a `CarillonError` where the service refuses: the key, the permission, the
-   * address. Is it away, or has a handler thrown, then `onError` hears of it and it is tried again. Rejects after `stop`:
-   * a receiver that was stopped stays so.
+   * Resolves after the first sync. Rejects with a `CarillonError` if the service rejects the key, a permission or the
+   * target. If the service is unavailable or a handler has thrown, `onError` is called and the sync is retried. Rejects
+   * after `stop`: a stopped receiver cannot be restarted.
+   *
+   * @example
+   * ```ts
+   * await receiver.start();
+   * ```
    */
   start(): Promise<void>;
-  /** Begins nothing more, and resolves when the handler that is at work has ended. Notifications are put off. */
+  /**
+   * Stops handling, and resolves when the current handler has finished. Notifications are postponed with 503.
+   *
+   * @example
+   * ```ts
+   * await receiver.stop();
+   * ```
+   */
   stop(): Promise<void>;
 };
 
-/** @throws TypeError for an address, a key, a secret, a handler or a time that can be none */
+/**
+ * Creates a receiver.
+ *
+ * @throws TypeError for an invalid URL, key, secret, handler or time
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ *
+ * const receiver = createReceiver({
+ *   baseUrl: 'https://calendar.example',
+ *   domain,
+ *   key,
+ *   at: 'https://app.example/bell-7f3k2q9d',
+ *   on: { new_event: (event) => showEvent(event.event_name, event.start_date) },
+ * });
+ * createServer(receiver.node).listen(3000, () => receiver.start());
+ * ```
+ */
 export function createReceiver(options: ReceiverOptions): Receiver {
   const { on, state = memoryState(), timeoutMs = 10_000, everyMs = 300_000 } = options;
-  if (!(timeoutMs > 0)) throw new TypeError('"timeoutMs" is a number above 0.');
-  if (!(everyMs >= 0)) throw new TypeError('"everyMs" is a number, 0 or more.');
+  if (!(timeoutMs > 0)) throw new TypeError('"timeoutMs" must be a number above 0.');
+  if (!(everyMs >= 0)) throw new TypeError('"everyMs" must be a number of at least 0.');
   const stopping = new AbortController();
   const report = reporting(options.onError ?? warn, stopping.signal);
   const client = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
   const carillon = new Carillon(client);
   const { root } = transportedBy(client);
-  const own: OwnHooks = { carillon, at: addressOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
+  const own: OwnHooks = { carillon, at: urlOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
   let isReadable = false;
   let isSubscribed = false;
   const { onGap = report } = options;
   const reading: Reading = {
     ...{ carillon, root, on, own, state, signal: stopping.signal },
     onGap(error) {
-      // A service that has gone back may have gone back to before the hooks were made.
+      // A restored service may have lost the hooks.
       isSubscribed = false;
       return onGap(error);
     },
@@ -112,13 +143,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       throw error;
     }
   });
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     await round.ask();
     const subscribing = !isSubscribed;
-    // Beforehand: a gap that is found meanwhile has the next look make them again.
+    // Set before the call: a gap that is found in the meantime resets it, so that the next poll creates the
+    // hooks again.
     isSubscribed = true;
     try {
-      // The hooks last: what they are then told again is handled by that time.
+      // After the sync: what the hooks then deliver again is already handled.
       await tendHooks(own, subscribing);
     } catch (error) {
       if (subscribing) isSubscribed = false;
@@ -126,14 +158,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       throw error;
     }
   }
-  const watching = watch(look, everyMs);
+  const pollLoop = watch(poll, everyMs);
   const answer = answering({
     root,
     verify: options.secret === undefined ? undefined : verifier([options.secret].flat()),
     catchUp: round.ask,
     timeoutMs,
     onError: report,
-    onPutOff: watching.soon,
+    onPutOff: pollLoop.soon,
   });
 
   return {
@@ -143,55 +175,55 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     async start() {
       stopping.signal.throwIfAborted();
       isSubscribed = false;
-      watching.begin();
+      pollLoop.begin();
       try {
-        await look();
+        await poll();
       } catch (error) {
-        if (isRefusal(error)) {
-          watching.end();
+        if (isPermanent(error)) {
+          pollLoop.end();
           throw error;
         }
-        watching.soon();
+        pollLoop.soon();
       }
     },
     async stop() {
-      watching.end();
+      pollLoop.end();
       stopping.abort(new Error('The receiver was stopped.'));
       await round.settled();
     },
   };
 }
 
-function addressOf(at: string | URL | undefined): string | undefined {
+function urlOf(at: string | URL | undefined): string | undefined {
   if (at === undefined) return undefined;
   const url = URL.canParse(at) ? new URL(at) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new TypeError('"at" is an http or https address.');
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new TypeError('"at" must be an http or https URL.');
   url.hash = '';
   return url.href;
 }
 
-/** What a stop breaks off has not gone wrong; what a handler has thrown is told as it was thrown. */
+/** Reports errors to `onError`. Errors caused by `stop` are ignored, errors of handlers are unwrapped. */
 function reporting(onError: OnError, stopped: AbortSignal): (error: unknown) => void {
-  const tell = async (error: unknown, context?: Context) => {
+  const report = async (error: unknown, context?: Context) => {
     try {
       await onError(error, context);
-    } catch (own) {
-      warn(own);
+    } catch (thrown) {
+      warn(thrown);
     }
   };
   return (error) => {
-    if (error instanceof HandlerFailed) tell(error.cause, error.context);
-    else if (!stopped.aborted) tell(error);
+    if (error instanceof HandlerFailed) report(error.cause, error.context);
+    else if (!stopped.aborted) report(error);
   };
 }
 
-/** Node, Deno and Bun write it to standard error. */
+/** Emits a process warning, which Node, Deno and Bun write to standard error. */
 function warn(error: unknown): void {
   const host: { emitWarning?: (warning: string | Error) => void } | undefined = Reflect.get(globalThis, 'process');
   host?.emitWarning?.(error instanceof Error ? error : String(error));
 }
 
-/** Tried again, it would be refused again. */
-function isRefusal(error: unknown): boolean {
+/** Whether a retry would fail again. */
+function isPermanent(error: unknown): boolean {
   return error instanceof CarillonError && [400, 401, 409].includes(error.status);
 }

@@ -1,12 +1,12 @@
 import { now } from './time.ts';
 
-/** How far the clock of whoever signed may be from ours. */
+/** Maximum difference between the signed timestamp and the local clock. */
 const TOLERANCE_S = 300;
 
-/** Signatures of one request that are looked at; a service that is changing its secret sends two. */
+/** Maximum number of signatures that are checked; during a rotation there are two. */
 const MAX_SIGNATURES = 10;
 
-/** What was signed, and how. */
+/** The signed parts of a request, and its signatures. */
 export type Signed = {
   readonly id: string;
   readonly timestamp: string;
@@ -16,11 +16,11 @@ export type Signed = {
 };
 
 /**
- * Says whether a request was signed by one of these secrets, a short while ago: Standard Webhooks, HMAC-SHA256, compared
- * in constant time. X8.
+ * Returns a function that checks whether a request was recently signed by one of the secrets: Standard Webhooks,
+ * HMAC-SHA256, compared in constant time. X8.
  *
  * @param secrets `whsec_<base64>` each
- * @throws TypeError when one is no secret; the message never holds it
+ * @throws TypeError for an invalid secret; the message never contains it
  */
 export function verifier(secrets: readonly string[]): (signed: Signed) => Promise<boolean> {
   const bytes = secrets.map(bytesOfSecret);
@@ -46,9 +46,9 @@ function importKey(secret: Uint8Array<ArrayBuffer>) {
 }
 
 function bytesOfSecret(secret: string): Uint8Array<ArrayBuffer> {
-  const trimmed = secret.trim(); // one read from a file ends with a newline
+  const trimmed = secret.trim(); // a secret from a file ends with a newline
   const bytes = trimmed.startsWith('whsec_') ? bytesOf(trimmed.slice('whsec_'.length)) : undefined;
-  if (bytes === undefined || bytes.length === 0) throw new TypeError('A secret is "whsec_" and base64.');
+  if (bytes === undefined || bytes.length === 0) throw new TypeError('A secret must be "whsec_" and base64.');
   return bytes;
 }
 

@@ -1,31 +1,38 @@
 /**
- * Where a receiver keeps its cursor: how far the feed is handled. It is the one thing that has to outlive a restart. Keep
- * it where the work of the handlers is kept; {@link fileState} keeps it in a file.
+ * Storage of a receiver's cursor, the position up to which the feed is handled. It has to survive a restart. Store it
+ * together with the results of the handlers; {@link fileState} stores it in a file.
  */
 export type State = {
-  /** The cursor that was saved last; undefined or null when there is none. Asked before each round. */
+  /** The last saved cursor; undefined or null if there is none. Called before each feed sync. */
   load(): Promise<string | undefined | null>;
-  /** Resolves when the cursor is durable. Called after each occurrence that a handler was called with. */
+  /** Resolves when the cursor is durable. Called after each handled occurrence. */
   save(cursor: string): Promise<void>;
   /**
-   * For several processes with one cursor: does the work while nobody else does theirs, under a lock of the database for
-   * example. Without it, two rounds at once call handlers twice.
+   * For several processes with one cursor: runs the work exclusively, for example under an advisory lock. Without it,
+   * concurrent feed syncs call handlers twice.
    */
   alone?(work: () => Promise<void>): Promise<void>;
 };
 
-/** Forgets with the process: the next one asks the service what it was not answered 200 for, and begins there. */
+/**
+ * Keeps the cursor in memory. After a restart, the receiver begins with the oldest pending delivery of the service.
+ *
+ * @example
+ * ```ts
+ * const receiver = createReceiver({ baseUrl: 'https://calendar.example', domain, key, on: {}, state: memoryState() });
+ * ```
+ */
 export function memoryState(): State {
-  let kept: string | undefined;
+  let saved: string | undefined;
   return {
-    load: async () => kept,
+    load: async () => saved,
     save: async (cursor) => {
-      kept = cursor;
+      saved = cursor;
     },
   };
 }
 
-/** The part of `node:fs/promises` that is used; Deno and Bun have it, too. */
+/** The subset of `node:fs/promises` that is used; Deno and Bun have it, too. */
 export type Files = {
   readFile(path: string, encoding: 'utf8'): Promise<string>;
   open(
@@ -36,11 +43,14 @@ export type Files = {
 };
 
 /**
- * Keeps the cursor in a file, for one process: written beside it, synced, and put in its place in one step.
+ * Stores the cursor in a file, for one process: writes a temporary file, syncs it, and renames it.
  *
+ * @example
  * ```ts
  * import * as files from 'node:fs/promises';
- * const receiver = createReceiver({ …, state: fileState(files, 'receiver.cursor') });
+ *
+ * const state = fileState(files, 'receiver.cursor');
+ * const receiver = createReceiver({ baseUrl: 'https://calendar.example', domain, key, on: {}, state });
  * ```
  */
 export function fileState(files: Files, path: string): State {
@@ -51,8 +61,8 @@ export function fileState(files: Files, path: string): State {
         throw error;
       });
       if (text === undefined) return undefined;
-      // To begin anywhere else would be to miss something.
-      if (!/^\d+\n?$/.test(text)) throw new Error(`${path} holds no cursor.`);
+      // Starting anywhere else could miss entries.
+      if (!/^\d+\n?$/.test(text)) throw new Error(`${path} contains no cursor.`);
       return text.trim();
     },
     async save(cursor) {

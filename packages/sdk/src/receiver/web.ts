@@ -1,7 +1,7 @@
 import { textOf } from './body.ts';
 import type { Answer, Posted } from './handle-notification.ts';
 
-/** Answers as `fetch`-style servers ask: Deno, Bun, Workers, Hono. */
+/** A request handler for `fetch`-style servers: Deno, Bun, Workers, Hono. */
 export type WebHandler = (request: Request) => Promise<Response>;
 
 export function webHandler(answer: Answer): WebHandler {
@@ -21,14 +21,14 @@ export function webHandler(answer: Answer): WebHandler {
 function bodyOf(request: Request) {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   return {
-    async text(mostBytes: number): Promise<string | undefined> {
+    async text(maxBytes: number): Promise<string | undefined> {
       if (request.bodyUsed) throw new TypeError('The body was read before the receiver got the request.');
       const reading = request.body?.getReader();
       if (reading === undefined) return '';
       reader = reading;
-      return textOf(() => reading.read(), mostBytes);
+      return textOf(() => reading.read(), maxBytes);
     },
-    /** What has not been read is not wanted any more. */
+    /** Cancels the rest of the body. */
     end(): void {
       reader?.cancel().catch(() => undefined);
     },
