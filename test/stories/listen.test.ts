@@ -157,7 +157,7 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
     ],
   );
   assert.equal(app.received.length, 2);
-  assert.match(listening.said(), /No redirect is followed/);
+  assert.match(listening.said(), /Redirects are not followed/);
   await eventually(
     () => JSON.parse(readFileSync(file, 'utf8')).cursor,
     (cursor) => cursor === '3',

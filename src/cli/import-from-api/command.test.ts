@@ -127,7 +127,7 @@ test('a source that is none, or lets nobody in, is said in one line, and so is a
   const mistakes: [string, string, RegExp][] = [
     [closed.base, 'a', /^The source accepts neither the key nor the domain: it answers 401 to everything\.$/],
     [empty.base, 'b', /^There is no such interface: the source answers 404 to everything\./],
-    [empty.base, 'a', /^a was begun with old\.test at .*: --work must name another file\.$/],
+    [empty.base, 'a', /^a belongs to an import of old\.test from .*: give another file with --work\.$/],
   ];
   for (const [base, work, fault] of mistakes) {
     const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--work', work];
