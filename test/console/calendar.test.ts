@@ -54,7 +54,7 @@ async function eventNamed({ owner }: Console, name: string): Promise<CalendarEve
 
 /** Waits until a value equals the expected one. */
 const waitFor = <T>(read: () => Promise<T> | T, wanted: T) =>
-  eventually(read, (answer) => isDeepStrictEqual(answer, wanted));
+  eventually(read, (value) => isDeepStrictEqual(value, wanted));
 
 const waitForEvents = (one: Console, ...wanted: readonly string[]) => waitFor(() => eventsOnServer(one), wanted);
 

@@ -79,8 +79,8 @@ test('comments on a subtask appear on its task, and comments on tasks appear on 
   await comments.getByLabel('Comment', { exact: true }).fill('Hot enough?');
   await button(page, 'Add comment').click();
   await comments.getByText('on Melt').waitFor();
-  const [said] = (await owner.carillon.comments.list({ subtask_id })).data;
-  assert.deepEqual([said?.comment, said?.task_id], ['Hot enough?', task_id]);
+  const [created] = (await owner.carillon.comments.list({ subtask_id })).data;
+  assert.deepEqual([created?.comment, created?.task_id], ['Hot enough?', task_id]);
 
   await button(page, 'Delete Melt').click();
   await page.getByRole('dialog').getByText('Its comment goes with it. This cannot be taken back.').waitFor();

@@ -22,14 +22,14 @@ export type Example = {
 };
 
 /** Simulated targets: outcome, and average duration. No request is sent. */
-const TARGETS: Readonly<Record<string, { readonly ms: number; answer(now: number): number | 'refused' | 'timeout' }>> =
+const TARGETS: Readonly<Record<string, { readonly ms: number; outcome(now: number): number | 'refused' | 'timeout' }>> =
   {
-    'erp.acme.example': { ms: 34, answer: () => 200 },
-    'chat.acme.example': { ms: 112, answer: () => 200 },
-    'reports.acme.example': { ms: 61, answer: (now) => (now > NOW - 61_000 ? 503 : 200) },
-    'mirror.acme.example': { ms: 480, answer: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
-    'old-crm.acme.example': { ms: 3, answer: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
-    'partner.example': { ms: 88, answer: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
+    'erp.acme.example': { ms: 34, outcome: () => 200 },
+    'chat.acme.example': { ms: 112, outcome: () => 200 },
+    'reports.acme.example': { ms: 61, outcome: (now) => (now > NOW - 61_000 ? 503 : 200) },
+    'mirror.acme.example': { ms: 480, outcome: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
+    'old-crm.acme.example': { ms: 3, outcome: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
+    'partner.example': { ms: 88, outcome: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
   };
 
 /** Simulates attempts by the table; durations are deterministic. */
@@ -41,11 +41,11 @@ function simulatedAttempts(clock: TestClock): Attempt {
   };
   return async ({ target }): Promise<Outcome> => {
     const row = TARGETS[new URL(target).hostname];
-    const answer = row?.answer(clock.now()) ?? 200;
-    const ms = answer === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * spread());
-    return typeof answer === 'number'
-      ? { kind: 'answered', status: answer, ms }
-      : { kind: 'failed', cause: answer, ms };
+    const outcome = row?.outcome(clock.now()) ?? 200;
+    const ms = outcome === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * spread());
+    return typeof outcome === 'number'
+      ? { kind: 'answered', status: outcome, ms }
+      : { kind: 'failed', cause: outcome, ms };
   };
 }
 

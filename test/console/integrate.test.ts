@@ -28,7 +28,7 @@ const waitForRows = (page: Page, count: number) =>
     (shown) => shown === count,
   );
 
-test('a failing hook waitForRows its last outcome, failure count, next attempt and advice; a test is sent meanwhile', async (t) => {
+test('a failing hook shows its last outcome, failure count, next attempt and advice; a test is sent meanwhile', async (t) => {
   const setup = { options: { retryWaits: '50ms,2h' } };
   const { page, owner } = await consoleOf(t, { path: 'hooks' }, setup);
   const target = await startTarget(t, 500);
@@ -57,7 +57,7 @@ test('a failing hook waitForRows its last outcome, failure count, next attempt a
   await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
 });
 
-test('a hook ended by three failures waitForRows the reason; Restore previews the missed deliveries and sends them', async (t) => {
+test('a hook ended by three failures shows the reason; Restore previews the missed deliveries and sends them', async (t) => {
   const { page, owner } = await consoleOf(t);
   const target = await startTarget(t, 500);
   const id = await subscribe(owner, target.at('/bell'));
@@ -83,7 +83,7 @@ test('a hook ended by three failures waitForRows the reason; Restore previews th
   await page.getByText('Three failures in a row').waitFor({ state: 'detached' });
 });
 
-test('a hook ended by 401 waitForRows the reason and advice', async (t) => {
+test('a hook ended by 401 shows the reason and advice', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'hooks?state=ended' });
   const target = await startTarget(t, 401);
   await subscribe(owner, target.at('/bell'));
@@ -93,7 +93,7 @@ test('a hook ended by 401 waitForRows the reason and advice', async (t) => {
   await page.getByText(/let the target answer 200, then restore the hook/).waitFor();
 });
 
-test('an expanded delivery waitForRows every attempt with its reason and the request as sent, and can be sent again', async (t) => {
+test('an expanded delivery shows every attempt with its reason and the request as sent, and can be sent again', async (t) => {
   const { page, owner, service } = await consoleOf(t);
   const target = await startTarget(t, 503, 200);
   const id = await subscribe(owner, target.at('/bell'));
@@ -121,7 +121,7 @@ test('an expanded delivery waitForRows every attempt with its reason and the req
   await attempts.nth(3).waitFor();
 });
 
-test('the activity feed waitForRows live: delivered, never read, and read after the record was fetched', async (t) => {
+test('the activity feed shows live: delivered, never read, and read after the record was fetched', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   const target = await startTarget(t);
   await page.getByText('Nothing has happened yet').waitFor();
@@ -142,7 +142,7 @@ test('the activity feed waitForRows live: delivered, never read, and read after 
   assert.equal(await event.getByText('told, never read').count(), 0);
 });
 
-test('the timeline of an occurrence waitForRows its commit, attempts and fetch', async (t) => {
+test('the timeline of an occurrence shows its commit, attempts and fetch', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   const target = await startTarget(t, 500, 200);
   await subscribe(owner, target.at('/bell'));
@@ -159,7 +159,7 @@ test('the timeline of an occurrence waitForRows its commit, attempts and fetch',
   );
 });
 
-test('the paused feed counts new occurrences, sends no requests, and waitForRows them after Resume', async (t) => {
+test('the paused feed counts new occurrences, sends no requests, and shows them after Resume', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   // The target never responds, so that a visible delivery stays pending and would be polled.
   const target = await startTarget(t, () => undefined);
@@ -301,7 +301,7 @@ test('a hook is deleted after confirmation, and an admin selects whose hooks are
   assert.equal(target.received.length, 0);
 });
 
-test('the overview waitForRows onboarding for a new account, then counts delivered and failed attempts', async (t) => {
+test('the overview shows onboarding for a new account, then counts delivered and failed attempts', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'overview' });
   for (const step of ['Give it an ear', 'Subscribe it', 'Make something happen']) {
     await page.getByRole('heading', { name: step }).waitFor();
@@ -365,7 +365,7 @@ test('activity that cannot be loaded does not claim to be empty, and later follo
   assert.match(requestedUrl, /after=\d+/);
 });
 
-test('activity of an unknown hook waitForRows an error and stops polling', async (t) => {
+test('activity of an unknown hook shows an error and stops polling', async (t) => {
   const { page } = await consoleOf(t, { path: 'activity?hook=99' });
   await page.getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
   assert.equal(await page.getByText('connection lost').count(), 0);

@@ -37,7 +37,7 @@ test('an issued key has the chosen user, permissions and lifetime', async (t) =>
   assert.notEqual(issued?.expires, '0000-00-00 00:00:00');
 });
 
-test('an invalid lifetime is shown at its field, and entered values are stored', async (t) => {
+test('an invalid lifetime is shown at its field, and entered values are kept', async (t) => {
   const { page } = await consoleOf(t, { path: 'keys' });
   await page.getByRole('button', { name: 'Issue a key' }).click();
   await page.getByLabel('What it is for').fill('Release bot');

@@ -32,10 +32,10 @@ function recordChanges(page: Page): unknown[] {
 }
 
 /** A day relative to today, in API format and in the format of date inputs. */
-function day(ahead: number): { readonly given: string; readonly input: string } {
+function day(ahead: number): { readonly apiDay: string; readonly input: string } {
   const date = new Date(Date.now() + ahead * 86_400_000);
   const input = date.toISOString().slice(0, 10);
-  return { input, given: input.replaceAll('-', '') };
+  return { input, apiDay: input.replaceAll('-', '') };
 }
 
 async function withProject({ owner }: Pick<Console, 'owner'>, project_name = 'Bells') {
@@ -297,7 +297,7 @@ test('views open, due soon, overdue and completed: the view is in the URL, and a
   const { project_id } = await withProject({ owner });
   const tasks = { Late: -2, Soon: 3, Far: 40 };
   for (const [task_name, ahead] of Object.entries(tasks)) {
-    await owner.carillon.tasks.create(project_id, { task_name, due_date: day(ahead).given });
+    await owner.carillon.tasks.create(project_id, { task_name, due_date: day(ahead).apiDay });
   }
   await visit(page, 'tasks');
   const names = () => page.getByRole('row').getByRole('link').allTextContents();
@@ -367,7 +367,7 @@ test('1,200 tasks are paginated by 100 in the requested order, with range and to
 
 test('a missing or deleted record shows an explanation and a link to the list', async (t) => {
   const { page } = await consoleOf(t);
-  for (const [path, way] of [
+  for (const [path, linkName] of [
     ['projects/99', 'All projects'],
     ['tasks/99', 'All tasks'],
     ['clients/0', 'All clients'],
@@ -375,7 +375,7 @@ test('a missing or deleted record shows an explanation and a link to the list', 
   ] as const) {
     await visit(page, path);
     await page.getByRole('alert').getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
-    await page.getByRole('link', { name: way }).waitFor();
+    await page.getByRole('link', { name: linkName }).waitFor();
   }
 });
 
@@ -515,7 +515,7 @@ test('on a narrow screen tables become cards without overflow', async (t) => {
   const { project_id } = await owner.carillon.projects.create({ project_name, client_id, tags: 'bronze,iron,gold' });
   const { task_id } = await owner.carillon.tasks.create(project_id, {
     task_name: 'averyveryverylongwordthatcannotbebrokenatanyplacewhatsoever',
-    due_date: day(-400).given,
+    due_date: day(-400).apiDay,
   });
   const { contact_id } = await owner.carillon.contacts.create({
     contact_name: 'A desk',

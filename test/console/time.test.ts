@@ -167,13 +167,13 @@ test('90 is logged as 1:30, and no entry, edit or change of date makes a day exc
   await form.getByText('90 minutes (1:30)').waitFor();
   await form.getByLabel('Time').press('Enter');
   await page.getByRole('button', { name: 'Change Time of 1:30 on Cast' }).waitFor();
-  for (const [written, said] of [
+  for (const [input, message] of [
     ['96:00', 'A day has 24 hours. Enter at most 24:00.'],
     ['3h', /^That makes 24:30 on .* A day has 24 hours\.$/],
   ] as const) {
-    await form.getByLabel('Time').fill(written);
+    await form.getByLabel('Time').fill(input);
     await form.getByLabel('Time').press('Enter');
-    await form.getByText(said).waitFor();
+    await form.getByText(message).waitFor();
   }
   await page.getByRole('button', { name: 'Change Time of 1:30 on Cast' }).click();
   await page.getByLabel('Time of 1:30 on Cast').fill('4:01');

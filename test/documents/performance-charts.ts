@@ -192,7 +192,7 @@ function processes(): Chart {
 
 function requireResult(id: string): Result {
   const result = resultOf({ id });
-  if (result === undefined) throw new Error(`${id} has no result to draw`);
+  if (result === undefined) throw new Error(`${id} has no result`);
   return result;
 }
 

@@ -28,7 +28,7 @@ function resourceTypeOf(routes: readonly Route[], resourceType: Resource) {
   const path = resourceTypes[resourceType].collection;
   const row = (method: Route['method'], at: string) => {
     const found = routes.find((one) => one.method === method && one.path === at);
-    if (found === undefined) throw new Error(`no row ${method} ${at}`);
+    if (found === undefined) throw new Error(`no route ${method} ${at}`);
     return found;
   };
   const parent = parents[resourceType];

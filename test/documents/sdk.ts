@@ -50,7 +50,8 @@ function fileOf(
   const single = new RegExp(`^${collection}/\\{${key}\\}$`);
   const [list, one, change] = [row('GET', new RegExp(`^${collection}$`)), row('GET', single), row('PUT', single)];
   const creation = row('POST', new RegExp(`^${collection}(/\\{\\w+\\})?$`));
-  if (list === undefined || one === undefined || creation === undefined) throw new Error(`${resourceType} has no rows`);
+  if (list === undefined || one === undefined || creation === undefined)
+    throw new Error(`${resourceType} has no routes`);
 
   const plural = collection.slice(1);
   const [word, wordsOfAll] = [resourceType.replace('_', ' '), plural.replace('_', ' ')];

@@ -121,11 +121,11 @@ test('every alert uses an existing metric, describes what to do, and links to a 
     const [, expression = ''] = /^ {8}expr: (.*?)^ {8}\w+:/ms.exec(alert) ?? [];
     const used = [...expression.matchAll(/\b(?:carillon|node)_\w+|\bup\b/g)].map(([one]) => one);
     assert.ok(used.length > 0, name);
-    for (const one of used) assert.ok([...series, ...others].includes(one), `${name} asks for ${one}`);
-    assert.match(alert, /^ {10}summary: ".+\. .+\."$/m, `${name} says what it is and what to do`);
+    for (const one of used) assert.ok([...series, ...others].includes(one), `${name} uses ${one}`);
+    assert.match(alert, /^ {10}summary: ".+\. .+\."$/m, `${name} describes the problem and what to do`);
     const [, anchor = ''] = /^ {10}runbook_url: docs\/operating\.md#(.+)$/m.exec(alert) ?? [];
     assert.ok(anchors.includes(anchor), `${name}: ${anchor}`);
-    assert.ok(page.includes(`\`${name}\``) || anchor === 'a-full-disk', `operating.md speaks of ${name}`);
+    assert.ok(page.includes(`\`${name}\``) || anchor === 'a-full-disk', `operating.md mentions ${name}`);
   }
 });
 

@@ -91,7 +91,7 @@ test('every file of src and of the SDK imports only in the allowed directions', 
   assert.deepEqual(Object.keys(DIRECTIONS).sort(), parts.sort());
 });
 
-test('every import isOwnCode src resolves to a file', () => {
+test('every import within src resolves to a file', () => {
   const wrong = files.flatMap(({ path, imports }) =>
     imports
       .filter(({ from }) => isOwnCode(from) && !existsSync(join(root, from)))

@@ -33,10 +33,10 @@ function schemaFaults(schema: Json): string[] {
   const types: readonly string[] = [type ?? []].flat();
   if (words !== undefined && new Set(words.map(nameOf)).size !== 1) faults.push('typed-enum: an enum of mixed types');
   if (words !== undefined && !words.every((word: unknown) => types.includes(nameOf(word))))
-    faults.push('typed-enum: an enum whose type is not said');
-  if ('const' in schema && !types.includes(nameOf(schema.const))) faults.push('a const whose type is not said');
+    faults.push('typed-enum: an enum without its type');
+  if ('const' in schema && !types.includes(nameOf(schema.const))) faults.push('a const without its type');
   if (types.includes('array') && items === undefined) faults.push('array-items: an array without items');
-  if (types.filter((one) => one !== 'null').length > 1) faults.push('more types than one, which anyOf says apart');
+  if (types.filter((one) => one !== 'null').length > 1) faults.push('more types than one; use anyOf');
   if (types.length === 0 && anyOf === undefined && $ref === undefined && Object.keys(schema).length > 0)
     faults.push('a schema without a type');
   for (const [of, keywords] of Object.entries(KEYWORDS_BY_TYPE)) {
@@ -45,7 +45,7 @@ function schemaFaults(schema: Json): string[] {
     for (const keyword of stray.filter((one) => !isOthers(one))) faults.push(`${keyword} without the type ${of}`);
   }
   for (const keyword of Object.keys(schema).filter((one) => /^x-(text|most|decimal)$/.test(one)))
-    faults.push(`${keyword}, which only this service knows`);
+    faults.push(`${keyword}, an internal keyword`);
   return faults;
 }
 

@@ -50,7 +50,7 @@ for (const folder of lockFolders) {
     const running = locked.filter(({ hasInstallScript }) => hasInstallScript);
     assert.ok(
       allowed.every((name) => running.some((one) => one.name === name)),
-      'an allowance that nothing needs',
+      'allowScripts has an unneeded entry',
     );
     if (folder === '.') assert.deepEqual([allowed, named(running)], [[], []]);
     assert.deepEqual(named(running.filter(({ dev }) => dev !== true)), []);
@@ -81,7 +81,7 @@ test('every shipped package has a license that allows redistribution', () => {
       all.some((one) => one.name === name),
       name,
     );
-  assert.ok(!all.some(({ name }) => ['vite', 'rolldown'].includes(name)), 'what builds is not shipped');
+  assert.ok(!all.some(({ name }) => ['vite', 'rolldown'].includes(name)), 'build tools are not shipped');
 });
 
 test('the bill of materials lists exactly the shipped packages, and is deterministic', () => {

@@ -24,7 +24,7 @@ test('all output goes through screen.ts and all log lines through log-writer.ts,
     found.filter(({ path }) => !WRITERS.includes(path)),
     [],
   );
-  assert.deepEqual([...new Set(found.map(({ path }) => path))].sort(), WRITERS, 'the law sees those that write');
+  assert.deepEqual([...new Set(found.map(({ path }) => path))].sort(), WRITERS, 'the check finds the writers');
 });
 
 test('C4 every label and email field rejects control characters, in all route groups', () => {

@@ -61,7 +61,7 @@ export function isSignedOut(error: unknown): boolean {
 /** The current session, for components that are only rendered when signed in. */
 export function me(): Session {
   const { value } = session;
-  if (value === undefined || value === 'unknown') throw new Error('nobody has signed in');
+  if (value === undefined || value === 'unknown') throw new Error('not signed in');
   return value;
 }
 

@@ -71,7 +71,7 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
 /** Button and dialog that show the API calls of this screen. */
 export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
   const [isOpen, setOpen] = useState(false);
-  const [way, setWay] = useState<'curl' | 'sdk'>('curl');
+  const [format, setFormat] = useState<'curl' | 'sdk'>('curl');
   const [at, setAt] = useState(0);
   const call = calls[at] ?? calls[0];
   if (call === undefined) return null;
@@ -85,12 +85,12 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
           <div class="row spread">
             <Choice
               label="As"
-              value={way}
+              value={format}
               options={[
                 { value: 'curl', text: 'curl' },
                 { value: 'sdk', text: 'SDK' },
               ]}
-              onChange={setWay}
+              onChange={setFormat}
             />
             {calls.length > 1 && (
               <select
@@ -109,7 +109,7 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
             )}
           </div>
           {calls.length === 1 && <p class="soft">{call.says}</p>}
-          <Code label={call.says} text={way === 'curl' ? curlOf(call) : sdkOf(call)} />
+          <Code label={call.says} text={format === 'curl' ? curlOf(call) : sdkOf(call)} />
           <p class="small soft">
             Put a key of yours into <code>CARILLON_KEY</code>. The console itself holds none: it signs in with a cookie.
           </p>

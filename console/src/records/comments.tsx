@@ -39,7 +39,7 @@ type CommentsProps = {
   readonly task?: Task;
   readonly name: string;
   /** Incremented to reload after tasks or subtasks were added or deleted. */
-  readonly turn?: number;
+  readonly reloads?: number;
 };
 
 /** Names, by id, of the parts a comment can be on: the tasks of a project, or the subtasks of a task. */
@@ -53,15 +53,15 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
 }
 
 /** Comments on a project or task and its parts, each with its replies, and the form for a new one. */
-export function Comments({ projectId: project_id, task, name, turn = 0 }: CommentsProps) {
+export function Comments({ projectId: project_id, task, name, reloads = 0 }: CommentsProps) {
   const about = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
     (signal) => wholePage(client.comments, about, signal),
-    [about, project_id, turn],
+    [about, project_id, reloads],
     comments.idOf,
   );
   const parts =
-    useLoaded((signal) => partsOf(project_id, task, signal), [about, turn]).data ?? new Map<string, string>();
+    useLoaded((signal) => partsOf(project_id, task, signal), [about, reloads]).data ?? new Map<string, string>();
   const [chosen, setChosen] = useState('0');
   // The chosen task or subtask may have been deleted in the meantime.
   const part = parts.has(chosen) ? chosen : '0';

@@ -17,18 +17,18 @@ import { subtaskFacts, subtasks } from './task-fields.tsx';
 type SubtasksProps = {
   readonly task: Task;
   /** Incremented to reload the subtasks. */
-  readonly turn: number;
+  readonly reloads: number;
   /** Called when a subtask was added or deleted. */
   readonly onCount?: () => void;
 };
 
 /** Subtasks of a task: complete, edit inline, delete, quick-add. */
-export function Subtasks({ task, turn, onCount = () => {} }: SubtasksProps) {
+export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
   const { task_id } = task;
   const records = useRecords((signal) => wholePage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
   useEffect(() => {
-    if (turn > 0) records.reload();
-  }, [turn]);
+    if (reloads > 0) records.reload();
+  }, [reloads]);
   // Optimistic update: completing the task completes its subtasks. The reload confirms it.
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });

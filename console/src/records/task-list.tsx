@@ -241,7 +241,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
       {isOpen && (
         <tr class="below">
           <td colSpan={hasProject ? 7 : 5}>
-            <Subtasks task={task} turn={subtaskReloads} />
+            <Subtasks task={task} reloads={subtaskReloads} />
           </td>
         </tr>
       )}

@@ -124,9 +124,9 @@ function useScrolled(list: { readonly current: Element | null }): boolean {
   const [isScrolled, setScrolled] = useState(false);
   useEffect(() => {
     const main = scroller(list.current);
-    const look = () => setScrolled((main?.scrollTop ?? 0) > HOLD_BELOW_PX);
-    main?.addEventListener('scroll', look, { passive: true });
-    return () => main?.removeEventListener('scroll', look);
+    const update = () => setScrolled((main?.scrollTop ?? 0) > HOLD_BELOW_PX);
+    main?.addEventListener('scroll', update, { passive: true });
+    return () => main?.removeEventListener('scroll', update);
   }, []);
   return isScrolled;
 }
@@ -168,9 +168,9 @@ function Older({ live }: { readonly live: Live }) {
   useEffect(() => {
     const { current } = end;
     if (current === null) return;
-    const seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.older());
-    seen.observe(current);
-    return () => seen.disconnect();
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.older());
+    observer.observe(current);
+    return () => observer.disconnect();
   }, [live]);
   const entries = live.entries.value;
   const isFull = entries.length >= MAX_SHOWN_ENTRIES;

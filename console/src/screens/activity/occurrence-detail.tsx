@@ -126,22 +126,28 @@ function TimeLine({ occurrence, details }: OccurrenceWithAttempts) {
           </Step>
         )}
       </ol>
-      {deliveries.slice(0, MAX_HOOKS).map((told) => (
-        <DeliveryTimeline key={told.id} told={told} detail={details.get(told.id)} />
+      {deliveries.slice(0, MAX_HOOKS).map((delivery) => (
+        <DeliveryTimeline key={delivery.id} delivery={delivery} detail={details.get(delivery.id)} />
       ))}
       {beyond > 0 && <p class="soft">{counted(beyond, 'more hook')} are told by the list of deliveries.</p>}
     </>
   );
 }
 
-function DeliveryTimeline({ told, detail }: { readonly told: ToldHook; readonly detail: DeliveryDetail | undefined }) {
+function DeliveryTimeline({
+  delivery,
+  detail,
+}: {
+  readonly delivery: ToldHook;
+  readonly detail: DeliveryDetail | undefined;
+}) {
   return (
-    <section class="card padded stack" aria-label={`Hook ${told.hook_id}`}>
+    <section class="card padded stack" aria-label={`Hook ${delivery.hook_id}`}>
       <div class="row">
         <h2>
-          <a href={to('hooks', told.hook_id)}>Hook {told.hook_id}</a>
+          <a href={to('hooks', delivery.hook_id)}>Hook {delivery.hook_id}</a>
         </h2>
-        {told.target_url !== '' && <Target url={told.target_url} />}
+        {delivery.target_url !== '' && <Target url={delivery.target_url} />}
       </div>
       <ol class="time-line">
         {detail?.attempts.map((one, index) => (
@@ -155,12 +161,12 @@ function DeliveryTimeline({ told, detail }: { readonly told: ToldHook; readonly 
             {one.outcome !== '200' && index === detail.attempts.length - 1 && adviceFor(one.outcome)}
           </Step>
         ))}
-        <Last told={told} />
+        <Last delivery={delivery} />
       </ol>
       {detail !== undefined && (
         <details>
           <summary>The notification as it went out, and what fetches its record</summary>
-          <Notification delivery={detail} target={told.target_url} />
+          <Notification delivery={detail} target={delivery.target_url} />
         </details>
       )}
     </section>
@@ -168,42 +174,42 @@ function DeliveryTimeline({ told, detail }: { readonly told: ToldHook; readonly 
 }
 
 /** Current state of a delivery, as the last step of the timeline. */
-function Last({ told }: { readonly told: ToldHook }) {
-  if (told.state === 'pending') {
+function Last({ delivery }: { readonly delivery: ToldHook }) {
+  if (delivery.state === 'pending') {
     const isWaiting =
-      told.attempts === '0' && Date.now() - (momentOf(told.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
+      delivery.attempts === '0' && Date.now() - (momentOf(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
     if (isWaiting) {
       return (
         <Step tone="info" title="Waits its turn">
-          Something before it is pending for <a href={to('hooks', told.hook_id)}>this hook</a>, which is failing. Once
-          that is answered with 200, this is sent at once.
+          Something before it is pending for <a href={to('hooks', delivery.hook_id)}>this hook</a>, which is failing.
+          Once that is answered with 200, this is sent at once.
         </Step>
       );
     }
     return (
-      <Step tone="info" title={told.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
+      <Step tone="info" title={delivery.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
         It stays pending until it is answered with 200, or its hook ends.
       </Step>
     );
   }
-  if (told.state === 'undelivered') {
+  if (delivery.state === 'undelivered') {
     return (
-      <Step tone="bad" title="Undelivered" at={told.date_finalized}>
-        Its hook ended first. <a href={to('hooks', told.hook_id)}>Restore the hook</a> to send it.
+      <Step tone="bad" title="Undelivered" at={delivery.date_finalized}>
+        Its hook ended first. <a href={to('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
       </Step>
     );
   }
-  if (readingOf(told) === 'never read') {
+  if (readingOf(delivery) === 'never read') {
     return (
       <Step tone="warn" title="Told, never read">
         {NEVER_READ}
       </Step>
     );
   }
-  if (readingOf(told) === 'not told') return null;
-  const since = (momentOf(told.fetched_at)?.getTime() ?? 0) - (momentOf(told.created_at)?.getTime() ?? 0);
+  if (readingOf(delivery) === 'not told') return null;
+  const since = (momentOf(delivery.fetched_at)?.getTime() ?? 0) - (momentOf(delivery.created_at)?.getTime() ?? 0);
   return (
-    <Step tone="good" title="Fetched" at={told.fetched_at}>
+    <Step tone="good" title="Fetched" at={delivery.fetched_at}>
       {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming pending, by a key of the hook’s user.
     </Step>
   );

@@ -23,13 +23,13 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
   cursor.current = scene.cursor;
   useLayoutEffect(() => {
     if (target.current === null) return;
-    const made = new CalendarGrid(target.current, scene, () => latest.current);
-    grid.current = made;
-    const observer = new ResizeObserver(() => made.resize());
+    const created = new CalendarGrid(target.current, scene, () => latest.current);
+    grid.current = created;
+    const observer = new ResizeObserver(() => created.resize());
     observer.observe(target.current);
     return () => {
       observer.disconnect();
-      made.close();
+      created.close();
     };
   }, []);
   useLayoutEffect(() => grid.current?.show(scene));

@@ -86,7 +86,7 @@ export default function Keys() {
           {visible.map((key) => (
             <KeyRow
               key={key.id}
-              shown={key}
+              apiKey={key}
               owner={people.data?.find(({ user_id }) => user_id === key.user_id)}
               onNarrow={() => setOpen({ what: 'narrow', key })}
               onRevoke={() => setOpen({ what: 'revoke', key })}
@@ -117,34 +117,34 @@ export default function Keys() {
 }
 
 type RowProps = {
-  readonly shown: Key;
+  readonly apiKey: Key;
   readonly owner: User | undefined;
   readonly onNarrow: () => void;
   readonly onRevoke: () => void;
 };
 
-function KeyRow({ shown, owner, onNarrow, onRevoke }: RowProps) {
+function KeyRow({ apiKey, owner, onNarrow, onRevoke }: RowProps) {
   return (
     <li>
       <Icon name="key" />
       <div class="grow">
         <div class="row">
-          <strong>{labelOf(shown)}</strong>
-          <State of={shown} />
+          <strong>{labelOf(apiKey)}</strong>
+          <State of={apiKey} />
         </div>
         <p class="small soft">
-          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(shown.permissions)].join(' · ')}
+          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(apiKey.permissions)].join(' · ')}
         </p>
       </div>
       <div class="asides">
         <span>Last used</span>
-        <Moment at={shown.last_used} />
-        <span>{hasEnded(shown) ? 'Ended' : 'Ends'}</span>
-        {shown.revoked === '1' ? <span>by hand</span> : <Moment at={shown.expires} />}
+        <Moment at={apiKey.last_used} />
+        <span>{hasEnded(apiKey) ? 'Ended' : 'Ends'}</span>
+        {apiKey.revoked === '1' ? <span>by hand</span> : <Moment at={apiKey.expires} />}
       </div>
-      {!hasEnded(shown) && (
+      {!hasEnded(apiKey) && (
         <Menu
-          label={`What to do with ${labelOf(shown)}`}
+          label={`What to do with ${labelOf(apiKey)}`}
           items={[
             { text: 'Rename or narrow…', icon: 'pencil', onPick: onNarrow },
             { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },

@@ -11,10 +11,10 @@ import { Select, TextField } from '../../components/field.tsx';
 import { tell } from '../../components/toast.tsx';
 import { ShownLink } from './link.tsx';
 
-const roles: readonly { readonly value: Role; readonly text: string; readonly says: string }[] = [
-  { value: 'member', text: 'Member', says: 'Sees and changes every record; hooks and keys are their own.' },
-  { value: 'admin', text: 'Admin', says: 'Also adds people, issues keys to them, and sees everybody’s hooks.' },
-  { value: 'owner', text: 'Owner', says: 'As an admin, and nobody but an owner can change or delete one.' },
+const roles: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
+  { value: 'member', text: 'Member', description: 'Sees and changes every record; hooks and keys are their own.' },
+  { value: 'admin', text: 'Admin', description: 'Also adds people, issues keys to them, and sees everybody’s hooks.' },
+  { value: 'owner', text: 'Owner', description: 'As an admin, and nobody but an owner can change or delete one.' },
 ];
 
 type PersonValues = {
@@ -41,7 +41,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
   const assignableRoles = roles.filter(({ value }) => value !== 'owner' || me().user.role === 'owner');
   const hint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
-    : roles.find(({ value }) => value === values.role)?.says;
+    : roles.find(({ value }) => value === values.role)?.description;
   return (
     <form class="stack" onSubmit={submit}>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}

@@ -95,7 +95,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
         <div class="stack">
           <section class="card" aria-label="Subtasks">
             <h2 class="card-head">Subtasks</h2>
-            <Subtasks task={task} turn={subtaskReloads} onCount={() => setSubtaskChanges((count) => count + 1)} />
+            <Subtasks task={task} reloads={subtaskReloads} onCount={() => setSubtaskChanges((count) => count + 1)} />
           </section>
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
@@ -103,7 +103,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
             <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
-          <Comments projectId={project_id} task={task} name={task.task_name} turn={subtaskChanges} />
+          <Comments projectId={project_id} task={task} name={task.task_name} reloads={subtaskChanges} />
         </div>
         <section class="card padded" aria-label="Details">
           <Facts {...shared} facts={[name, project, start, due, recurring, progress]}>
