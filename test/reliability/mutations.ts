@@ -235,7 +235,11 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/clock-set.test.ts',
       name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /pending deliveries are never delivered|C20 still pending at the end/ },
+    planted: {
+      proof: 'simulation',
+      count: 100,
+      seenAs: /pending deliveries are never delivered|C20 still pending at the end/,
+    },
   },
   {
     says: 'retention trusts a clock that has jumped ahead',

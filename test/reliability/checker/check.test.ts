@@ -106,7 +106,11 @@ test('an occurrence that a live hook did not receive is reported, and so are pen
   ]);
   const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
   const calls = [late, made(1, 10), made(2, 20)];
-  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'an occurrence from before the hook is not delivered');
+  assert.deepEqual(
+    found({ calls, arrivals: [told(2, 22)] }),
+    [],
+    'an occurrence from before the hook is not delivered',
+  );
   assert.deepEqual(found({ calls }), ['delivered to the wrong hook']);
 });
 
@@ -164,7 +168,10 @@ test('a hook ends at its third failure in a row or its first 401, and for no oth
   assert.deepEqual(found({ ...ended, arrivals: three }), []);
   assert.deepEqual(found({ ...ended, arrivals: three.slice(1) }), [wrong], 'ended after two failures');
   assert.ok(found({ arrivals: three }).includes(wrong), 'live after three failures');
-  assert.ok(found({ ...ended, arrivals: [...three, failing(1, 9_000)] }).includes(wrong), 'an attempt after the third failure');
+  assert.ok(
+    found({ ...ended, arrivals: [...three, failing(1, 9_000)] }).includes(wrong),
+    'an attempt after the third failure',
+  );
   const recovered = [failing(1, 100), failing(1, 200), told(1, 8_000), failing(2, 8_010), told(2, 8_100)];
   assert.deepEqual(found({ arrivals: recovered }), []);
   assert.deepEqual(found({ ...ended, arrivals: recovered }), [wrong], 'a 200 resets the count');
@@ -197,7 +204,11 @@ test('an attempt that a crash cuts off is no failure', () => {
   assert.deepEqual(found(counted), ['hook state differs from the state table'], 'the failure was counted');
   const elsewhere = { ...crash(20, ['1', '2']), fates: new Map([['/b', 0]]) };
   const other = { ...change, crashes: [elsewhere] };
-  assert.deepEqual(found(other), ['hook state differs from the state table'], 'a crash of a process that delivers for another hook');
+  assert.deepEqual(
+    found(other),
+    ['hook state differs from the state table'],
+    'a crash of a process that delivers for another hook',
+  );
 });
 
 test('a missing response during a pause is no failure, and a response during a pause is known at its end', () => {
@@ -213,7 +224,11 @@ test('a missing response during a pause is no failure, and a response during a p
     'hook state differs from the state table',
   ]);
   assert.deepEqual(then(during, told(1, 210)), [], 'retried before a backoff could be over');
-  assert.deepEqual(then(unanswered(90, 95), told(1, 210)), [], 'ended so shortly before the pause that its result may be unknown');
+  assert.deepEqual(
+    then(unanswered(90, 95), told(1, 210)),
+    [],
+    'ended so shortly before the pause that its result may be unknown',
+  );
   assert.deepEqual(then(unanswered(80, 90), told(1, 110)), ['hook state differs from the state table']);
   assert.deepEqual(then(told(1, 99, { answeredAt: 150 }), told(1, 210)), ['unexplained duplicate']);
   assert.deepEqual(then(told(1, 99, { answeredAt: 210 }), told(1, 220)), [], 'timed out before the response');
@@ -244,7 +259,11 @@ test('a failing hook has one attempt in flight, a healthy one up to eight, and a
   const wrong = 'hook state differs from the state table';
   const retried = failing(1, 12);
   const beside = [retried, told(1, 100, { answeredAt: 130 }), told(2, 110, { answeredAt: 131 })];
-  assert.deepEqual(found({ arrivals: beside }), [wrong, wrong], 'two in flight while it fails, the second of another delivery');
+  assert.deepEqual(
+    found({ arrivals: beside }),
+    [wrong, wrong],
+    'two in flight while it fails, the second of another delivery',
+  );
   const many = (before: number, atOnce: number) => ({
     calls: [subscribed, ...Array.from({ length: before + atOnce }, (_, id) => made(id, 10))],
     arrivals: Array.from({ length: before + atOnce }, (_, id) =>
@@ -342,7 +361,11 @@ test('a restored hook starts with no failures, and late results from before chan
   );
   const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
   assert.deepEqual(found(removed), []);
-  assert.deepEqual(found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }), [wrong], 'ended after two failures');
+  assert.deepEqual(
+    found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }),
+    [wrong],
+    'ended after two failures',
+  );
 });
 
 test('a delivery with a late 200 from before the end is not retried', () => {
@@ -352,7 +375,11 @@ test('a delivery with a late 200 from before the end is not retried', () => {
   const calls = [...agreed.calls, ended, again];
   assert.deepEqual(found({ calls, arrivals: twice }), []);
   const failed = [told(1, 15, { answer: 500, answeredAt: 30 }), ...twice.slice(1), told(1, 210)];
-  assert.deepEqual(found({ calls, arrivals: failed }), ['hook state differs from the state table'], 'it was not delivered');
+  assert.deepEqual(
+    found({ calls, arrivals: failed }),
+    ['hook state differs from the state table'],
+    'it was not delivered',
+  );
 });
 
 test('a manual attempt counts no failure and ignores the backoff, and a test is sent only on request', () => {
@@ -375,7 +402,11 @@ test('a manual attempt counts no failure and ignores the backoff, and a test is 
   assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
   assert.deepEqual(found(refused), [wrong], 'a 401 to a manual attempt ends the hook');
   const again = 'unexplained duplicate';
-  assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'a request is one attempt');
+  assert.deepEqual(
+    found({ calls: [...agreed.calls, once, once], arrivals: more }),
+    [again],
+    'a request is one attempt',
+  );
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
   assert.deepEqual(found(cut), [], 'and is repeated if a crash cuts it off');
   const seenLate = { ...crash(200, []), killedAt: 35.5 };

@@ -34,15 +34,17 @@ test('a response after the kill counts as in flight, also if its connection brok
 
 test('a duplicate without a kill is reported', () => {
   const { broken } = checkDuplicates([told('1', 10), told('1', 20)], [crash(15)]);
-  assert.deepEqual(broken, [
-    'C20 1 duplicates; 0 were in flight or uncommitted, and 0 timed out after a pause',
-  ]);
+  assert.deepEqual(broken, ['C20 1 duplicates; 0 were in flight or uncommitted, and 0 timed out after a pause']);
 });
 
 test('a result long before the kill must be committed, and each hook has a maximum of duplicates', () => {
   const forgotten = checkDuplicates([told('4', 10)], [crash(10_000, '4')]);
   assert.deepEqual(forgotten.broken, ['C20 answered long before, and not committed: 4']);
-  assert.deepEqual(checkDuplicates([told('4', 10)], [crash(20), crash(10_000, '4')]).broken, [], 'of an earlier process');
+  assert.deepEqual(
+    checkDuplicates([told('4', 10)], [crash(20), crash(10_000, '4')]).broken,
+    [],
+    'of an earlier process',
+  );
   const ids = Array.from({ length: 137 }, (_, index) => String(index));
   const many = (pending: readonly string[]) =>
     checkDuplicates(

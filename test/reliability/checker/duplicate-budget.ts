@@ -53,8 +53,7 @@ export function checkDuplicates(
       byHook.set(one.path, (byHook.get(one.path) ?? new Set()).add(one.deliveryId));
     }
     for (const [path, all] of byHook) {
-      if (all.size > MAX_DUPLICATES)
-        broken.push(`more than can be in flight or uncommitted: ${path}, ${all.size}`);
+      if (all.size > MAX_DUPLICATES) broken.push(`more than can be in flight or uncommitted: ${path}, ${all.size}`);
     }
   }
   const byDelivery = Map.groupBy(

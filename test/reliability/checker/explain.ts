@@ -89,7 +89,8 @@ function endDifferences(calls: History['calls'], { path, endedReason }: StoredHo
   const isUnexplained = (withUser: boolean) =>
     !ends.some(({ answeredAt = never, ...end }) => (end.withUser === true) === withUser && answeredAt >= lastRestored);
   if (endedReason === 'deleted' && isUnexplained(false)) return [`${path} is deleted, and nobody requested that`];
-  if (endedReason === 'user_deleted' && isUnexplained(true)) return [`${path} is deleted with its user, who still exists`];
+  if (endedReason === 'user_deleted' && isUnexplained(true))
+    return [`${path} is deleted with its user, who still exists`];
   if (endedReason !== null) return [];
   const ended = ends.filter(({ answeredAt }) => answeredAt !== undefined);
   return ended

@@ -60,10 +60,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: Pau
   const kept = [...queues].filter((path) => path !== doomed && ownerOf(before, path) === ownerOf(after, path));
   for (const [path, id] of hooks) if (path !== doomed) await observers.unsubscribe(other.service, path, id);
   pair.calls.push(...observers.calls);
-  const broken = [
-    ...faults.map(formatFault),
-    ...observers.tally.others.map((one) => `C20 a client got ${one}`),
-  ];
+  const broken = [...faults.map(formatFault), ...observers.tally.others.map((one) => `C20 a client got ${one}`)];
   const { acknowledged, unanswered } = observers.tally;
   const counts = {
     'hook queues kept over a pause': kept.length,

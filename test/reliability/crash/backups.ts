@@ -126,7 +126,9 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
     ...tally.others.map((one) => `C20 a client got ${one}`),
     ...(code === 0 && tally.unanswered.length + tally.refused === 0
       ? []
-      : [`C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests without a response, during a backup`]),
+      : [
+          `C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests without a response, during a backup`,
+        ]),
   ];
   const counts: Record<string, number> = {
     'backups restored': 0,
@@ -199,8 +201,7 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   ]);
   if (empty.data.length > 0) broken.push(`X2 the feed contains ${empty.data.length} entries from before the restore`);
   if (old.status !== 410) broken.push(`X2 a cursor from before the restore got ${old.status}`);
-  if (since.data.length !== 1)
-    broken.push(`X2 the feed has ${since.data.length} entries since the restore, not one`);
+  if (since.data.length !== 1) broken.push(`X2 the feed has ${since.data.length} entries since the restore, not one`);
   const code = await service.stop('SIGTERM');
   if (code !== 0) broken.push(`exit code ${code}`);
   const counts = {
@@ -239,8 +240,7 @@ async function createAfterRestore({
   const broken: string[] = [];
   if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id was issued twice: ${eventId}`);
   if (told.length === 0) broken.push(`C20 created after the restore and not delivered: ${eventId}`);
-  if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries))
-    broken.push('C5 a Webhook-Id was issued twice');
+  if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries)) broken.push('C5 a Webhook-Id was issued twice');
   issued.push(Number(eventId));
   return broken;
 }

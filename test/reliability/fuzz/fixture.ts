@@ -7,15 +7,15 @@ import type { SeededChance } from '../../kit/random.ts';
 import type { Json } from '../../kit/service.ts';
 import type { Reply } from './raw-client.ts';
 import type { Caller, Draft } from './requests.ts';
-import type { Known } from './values.ts';
+import type { KnownIds } from './values.ts';
 
 /** Maximum ids remembered for each resource. */
-const MOST = 30;
+const MAX_IDS = 30;
 
 let accounts = 0;
 
 /** An account under test: its caller, and the ids of what has been created so far. */
-export class Fixture implements Known {
+export class Fixture implements KnownIds {
   readonly caller: Caller;
   readonly tags: string[] = [];
   readonly #ids = new Map<string, string[]>();
@@ -43,7 +43,7 @@ export class Fixture implements Known {
 
   add(name: string, id: string): void {
     const ids = this.#ids.get(name) ?? [];
-    this.#ids.set(name, [id, ...ids].slice(0, MOST));
+    this.#ids.set(name, [id, ...ids].slice(0, MAX_IDS));
   }
 
   /** Learns from a response: new ids, deleted ids, ETags. */

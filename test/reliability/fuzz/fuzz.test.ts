@@ -6,7 +6,7 @@ import { fuzz } from './fuzz.ts';
 import { faultIn } from './malformed.ts';
 import type { Reply } from './raw-client.ts';
 import type { Draft } from './requests.ts';
-import { judgeOf } from './response-checks.ts';
+import { responseChecker } from './response-checks.ts';
 
 smokeTest(fuzz);
 
@@ -48,13 +48,22 @@ const document = {
 
 const [reading, ...operations] = operationsIn(document);
 if (reading === undefined) throw new Error('there is one to read');
-const judge = judgeOf(document, [reading, ...operations]);
+const judge = responseChecker(document, [reading, ...operations]);
 
 function draft(given: Partial<Draft> = {}): Draft {
   const [operation] = operations;
   if (operation === undefined) throw new Error('there is one');
-  const faults: string[] = [];
-  const asked = { operation, method: 'PUT', ids: ['1'], behind: '', query: [], headers: [], raw: undefined, faults };
+  const corruptions: string[] = [];
+  const asked = {
+    operation,
+    method: 'PUT',
+    ids: ['1'],
+    suffix: '',
+    query: [],
+    headers: [],
+    raw: undefined,
+    corruptions,
+  };
   return { ...asked, fields: [['tone', '"a"']], ...given };
 }
 
@@ -92,7 +101,7 @@ test('R11 a response that the document describes is accepted, and every other is
 test('R11 an accepted request that is invalid, and a response of an unknown operation, are reported', () => {
   const ok = reply(200, { id: '1' });
   assert.match(judge(draft({ fields: [['tone', '7']] }), ok) ?? '', /it was taken/);
-  assert.match(judge(draft({ faults: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
+  assert.match(judge(draft({ corruptions: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
   assert.match(judge(draft({ ids: ['1e3'] }), ok) ?? '', /is answered 200/);
   assert.match(judge(draft({ method: 'PATCH' }), ok) ?? '', /PATCH .* is answered 200/);
   const head = (status: number) => judge({ ...draft({ method: 'HEAD' }), operation: reading }, reply(status, ''));

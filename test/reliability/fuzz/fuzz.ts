@@ -1,6 +1,6 @@
 import type { TestStore } from '../../kit/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { fuzzAnswers } from './answers.ts';
+import { fuzzResponses } from './answers.ts';
 import { inject } from './injections.ts';
 import { sendMalformed } from './malformed.ts';
 
@@ -58,6 +58,6 @@ async function corpora(store: TestStore, { context, seed }: Run): Promise<Part &
 }
 
 async function generated(store: TestStore, count: number, run: Run): Promise<Part> {
-  const { requests, taken, broken } = await fuzzAnswers(store, count, run);
-  return { counts: { 'generated requests': requests, 'of these, accepted': taken }, broken };
+  const { requests, accepted, broken } = await fuzzResponses(store, count, run);
+  return { counts: { 'generated requests': requests, 'of these, accepted': accepted }, broken };
 }

@@ -52,7 +52,8 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
       headers: { ...fixture.caller, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    for (const [name] of answer.headers) if (!HEADERS.test(name)) broken.push(`${method} ${path}: unexpected header ${name}`);
+    for (const [name] of answer.headers)
+      if (!HEADERS.test(name)) broken.push(`${method} ${path}: unexpected header ${name}`);
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, json: JSON.parse(text) as Json };
   }
@@ -63,10 +64,10 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
    */
   async function write(operation: Operation, names: readonly string[], text: string): Promise<void> {
     const path = operation.path.replace(/\{\w+\}/g, () => fixture.first(operation.ids[0] ?? '') ?? '0');
-    const body = { ...leastOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
+    const body = { ...requiredFieldsOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
     const answer = await ask(operation.method, path, body);
     const refused: readonly string[] = answer.json.errors?.map((one: Json) => one.field) ?? [];
-    if (answer.status === 400 && refused.length > 0 && refused.every((name) => mayRefuse(operation, name, text)))
+    if (answer.status === 400 && refused.length > 0 && refused.every((name) => mayReject(operation, name, text)))
       return;
     if (answer.status >= 300) {
       broken.push(`${operation.name} answers ${answer.status} to ${JSON.stringify(text)} in ${names}`);
@@ -75,7 +76,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     written += names.length;
     const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
     for (const name of names) {
-      const wanted = wantedOf(name, text);
+      const wanted = expectedValue(name, text);
       const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
       if (shown !== wanted || read !== wanted)
         broken.push(
@@ -88,7 +89,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     const fields = textFieldsOf(operation);
     const inForm = operation.method === 'POST' ? fields.filter(({ isFree }) => !isFree).map(({ name }) => name) : [];
     for (const text of TEXTS) {
-      const free = fields.filter(({ isFree, most }) => isFree && text.length <= most).map(({ name }) => name);
+      const free = fields.filter(({ isFree, maxLength }) => isFree && text.length <= maxLength).map(({ name }) => name);
       if (free.length > 0) await write(operation, free, text);
       for (const name of inForm) await write(operation, [name], text);
     }
@@ -105,8 +106,8 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   // Sequential within an operation, so that a read returns the last write.
   await Promise.all(operations.map(writeAll));
 
-  await filtersReadThemAsThemselves(ask, broken);
-  await theCalendarHoldsNothingElse(ask, broken);
+  await checkFilters(ask, broken);
+  await checkCalendar(ask, broken);
   for (const line of changes(before, await ofBystander())) broken.push(`a row of another account changed: ${line}`);
   const environment = {
     CARILLON_SERVICE: baseUrl,
@@ -138,7 +139,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
 type Ask = (method: string, path: string, body?: unknown) => Promise<{ status: number; headers: Headers; json: Json }>;
 
 /** A filter finds exactly the records that contain the text, and the link to the next page keeps it. */
-async function filtersReadThemAsThemselves(ask: Ask, broken: string[]): Promise<void> {
+async function checkFilters(ask: Ask, broken: string[]): Promise<void> {
   const all: readonly Json[] = (await ask('GET', '/v2/clients')).json.data;
   const names = all.map(({ client_name }) => String(client_name));
   for (const text of TEXTS.map((one) => one.trim()).filter((one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60)) {
@@ -159,7 +160,7 @@ async function filtersReadThemAsThemselves(ask: Ask, broken: string[]): Promise<
 const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /** The calendar, parsed by another library, has an entry for each event, and no injected lines. */
-async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<void> {
+async function checkCalendar(ask: Ask, broken: string[]): Promise<void> {
   const { json } = await ask('POST', '/v2/calendars', { scope: 'account' });
   const text = await (await fetch(json.data.url)).text();
   const events: readonly Json[] = (await ask('GET', '/v2/events')).json.data;
@@ -183,14 +184,14 @@ async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<
 const withoutControls = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]/gu, '');
 
 /** A field may reject a text that does not match its format, and a blank one if it is required. */
-function mayRefuse(operation: Operation, name: string, text: string): boolean {
+function mayReject(operation: Operation, name: string, text: string): boolean {
   const field = textFieldsOf(operation).find((one) => one.name === name);
   return field?.isFree === false || (field !== undefined && text.trim() === '');
 }
 
 const takesText = (operation: Operation) => operation.body !== undefined && textFieldsOf(operation).length > 0;
 
-type TextField = { readonly name: string; readonly most: number; readonly isFree: boolean };
+type TextField = { readonly name: string; readonly maxLength: number; readonly isFree: boolean };
 
 /** Text fields of a body by its schema; `isFree` if they accept any text. */
 function textFieldsOf({ body }: Operation): TextField[] {
@@ -204,7 +205,7 @@ function textFieldsOf({ body }: Operation): TextField[] {
     )
       return [];
     const isFree = schema.maxLength !== undefined && schema.pattern === undefined && !name.endsWith('time_zone');
-    return [{ name, most: schema.maxLength ?? 0, isFree }];
+    return [{ name, maxLength: schema.maxLength ?? 0, isFree }];
   });
 }
 
@@ -212,19 +213,19 @@ function textFieldsOf({ body }: Operation): TextField[] {
 const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
 
 /** Required fields of a creation, except the text under test. */
-function leastOf({ body }: Operation): Record<string, string> {
+function requiredFieldsOf({ body }: Operation): Record<string, string> {
   const required: readonly string[] = body.required ?? [];
-  return Object.fromEntries(required.map((name) => [name, leastFor(name)]));
+  return Object.fromEntries(required.map((name) => [name, requiredValueFor(name)]));
 }
 
-function leastFor(name: string): string {
+function requiredValueFor(name: string): string {
   if (name.endsWith('_date')) return today;
   if (name === 'seconds') return '60';
   return name === 'email' ? `${systemRandom.fraction()}@acme.test` : 'Plain';
 }
 
 /** The value expected after writing a text: trimmed, and normalized for some fields. */
-function wantedOf(name: string, text: string): string {
+function expectedValue(name: string, text: string): string {
   if (name === 'currency') return text.toUpperCase();
   return name === 'tags' ? tagsOf(text) : text.trim();
 }

@@ -40,8 +40,7 @@ export async function sendMalformed(
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, queue));
   const now = await ask('GET', `/v2/clients/${id}`);
-  if (now.status !== 200 || now.json.data.client_name !== 'Kept')
-    broken.push('a smuggled request was executed');
+  if (now.status !== 200 || now.json.data.client_name !== 'Kept') broken.push('a smuggled request was executed');
   const [more, taken] = [(await made()) - before, cases.filter(({ statuses }) => statuses.includes(201)).length];
   if (more !== taken) broken.push(`${more} clients were created by ${taken} requests`);
   return { sent: cases.length, broken };

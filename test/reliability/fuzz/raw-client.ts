@@ -12,7 +12,7 @@ export type Reply = {
 const TIMEOUT_MS = 50_000;
 
 /** Sends raw bytes and reads the responses, one request at a time over one connection; reconnects after a close. */
-export class Line {
+export class RawConnection {
   readonly #port: number;
   readonly #host: string;
   #socket: Socket | undefined;
@@ -23,22 +23,22 @@ export class Line {
   }
 
   /** Rejects if there is no response, or only a part of one. */
-  async ask(request: Buffer, method: string): Promise<Reply> {
+  async send(request: Buffer, method: string): Promise<Reply> {
     const socket = await this.#connected();
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-    let [come, ended]: [Buffer, boolean] = [Buffer.alloc(0), false];
-    const look = () => {
-      const reply = replyIn(come, method, ended);
+    let [received, ended]: [Buffer, boolean] = [Buffer.alloc(0), false];
+    const check = () => {
+      const reply = replyIn(received, method, ended);
       if (reply !== undefined) resolve(reply);
-      else if (ended) reject(new Error(`the connection ended after ${JSON.stringify(come.toString('latin1'))}`));
+      else if (ended) reject(new Error(`the connection ended after ${JSON.stringify(received.toString('latin1'))}`));
     };
     const onData = (chunk: Buffer) => {
-      come = Buffer.concat([come, chunk]);
-      look();
+      received = Buffer.concat([received, chunk]);
+      check();
     };
     const onEnd = () => {
       ended = true;
-      look();
+      check();
     };
     const timer = setTimeout(() => reject(new Error(`nothing came within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
     socket.on('data', onData).once('close', onEnd);

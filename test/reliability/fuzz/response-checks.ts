@@ -4,14 +4,14 @@ import type { Json } from '../../kit/service.ts';
 import type { Operation } from './document.ts';
 import type { Reply } from './raw-client.ts';
 import { addressOf, bodyOf, type Draft } from './requests.ts';
-import { unkeepableIn } from './unkeepable.ts';
+import { unstorableIn } from './unkeepable.ts';
 
 /** Internals that no response may contain: stack traces, SQL, file names, database errors. */
 const LEAK =
   /\n\s+at |node:internal|\.ts:\d|\bselect\b.+\bfrom\b|\binsert into\b|sqlite|postgres|constraint|ECONN|errno/i;
 
 /** Statuses allowed where the document has no operation: unknown path or method, or an address that is too long. */
-const ELSEWHERE = new Set([400, 401, 404, 414]);
+const UNDOCUMENTED_STATUSES = new Set([400, 401, 404, 414]);
 
 /** Headers allowed on every response, including those for proxies; the document lists the others by response. */
 const HEADERS = new Set([
@@ -22,24 +22,25 @@ const HEADERS = new Set([
 /** Returns what is wrong with a response; undefined if nothing. */
 export type Judge = (draft: Draft, reply: Reply) => string | undefined;
 
-export function judgeOf(document: Json, operations: readonly Operation[]): Judge {
+export function responseChecker(document: Json, operations: readonly Operation[]): Judge {
   const schemaFault = judgeBy(document);
   const takes = acceptance(operations);
 
   const known = new Map(operations.map((one) => [`${one.method} ${shapeOf(one.path)}`, one]));
   /** The operation that a request addresses, if any: another method on the same path may be another one. */
-  const meant = ({ operation, method, ids, behind }: Draft) =>
-    ['', '?'].includes(behind) && ids.every((id) => /^(\d|%3\d){1,64}$/.test(id))
+  const meant = ({ operation, method, ids, suffix }: Draft) =>
+    ['', '?'].includes(suffix) && ids.every((id) => /^(\d|%3\d){1,64}$/.test(id))
       ? known.get(`${method === 'HEAD' ? 'GET' : method} ${shapeOf(operation.path)}`)
       : undefined;
 
   return (draft, { status, headers, body }) => {
-    const { method, faults } = draft;
+    const { method, corruptions } = draft;
     const text = body.toString();
     if (status >= 500 || status < 200) return `${status} ${text}`;
     const operation = meant(draft);
-    if (operation === undefined && !ELSEWHERE.has(status)) return `${method} ${addressOf(draft)} is answered ${status}`;
-    const inHead = headFault(operation?.responses[status]?.headers ?? {}, headers);
+    if (operation === undefined && !UNDOCUMENTED_STATUSES.has(status))
+      return `${method} ${addressOf(draft)} is answered ${status}`;
+    const inHead = headerFault(operation?.responses[status]?.headers ?? {}, headers);
     if (inHead !== undefined) return `${method} ${addressOf(draft)} is answered ${status} ${inHead}`;
     // These statuses have no body to check.
     if (method === 'HEAD' || status === 304) {
@@ -54,10 +55,10 @@ export function judgeOf(document: Json, operations: readonly Operation[]): Judge
       if (fault !== undefined) return `${fault}: ${text.slice(0, 500)}`;
     }
     if (status >= 400) return LEAK.test(text) ? `it tells too much: ${text}` : problemFault(operation, json, headers);
-    if (faults.includes('a stranger')) return `a stranger is answered ${status}`;
+    if (corruptions.includes('a stranger')) return `a stranger is answered ${status}`;
     if (status === 201 && !leadsTo(headers.get('location'), document)) return '201 without a Location that leads there';
     if (operation === undefined) return undefined;
-    const unkeepable = unkeepableIn(operation, draft.query, bodyOf(draft)?.toString());
+    const unkeepable = unstorableIn(operation, draft.query, bodyOf(draft)?.toString());
     return unkeepable === undefined
       ? takes(operation, draft)
       : `a text in ${unkeepable} that no database keeps is taken`;
@@ -65,7 +66,7 @@ export function judgeOf(document: Json, operations: readonly Operation[]): Judge
 }
 
 /** A header that the document does not list, or a listed one that is missing; `Link` is optional. */
-function headFault(told: Json, headers: Reply['headers']): string | undefined {
+function headerFault(told: Json, headers: Reply['headers']): string | undefined {
   const names = Object.keys(told).map((name) => name.toLowerCase());
   const extra = [...headers.keys()].find((name) => !HEADERS.has(name) && !names.includes(name));
   if (extra !== undefined) return `with the header ${extra}`;

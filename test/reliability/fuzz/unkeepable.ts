@@ -3,25 +3,25 @@ import type { Operation } from './document.ts';
 import type { Draft } from './requests.ts';
 
 /** Characters that one of the databases rejects and another one changes or stores, as JSON escapes. */
-const SIGNS = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
+const UNSTORABLE = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
 
 /** The same in a URL: NUL, and the UTF-8 bytes of a lone surrogate. */
-const ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
+const URL_ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
 
 const HEADERS = ['idempotency-key', 'if-match', 'if-none-match', 'last-event-id', 'accept', 'key', 'domain'] as const;
 
 /** A JSON text with such a character after or before it; other values become texts. */
-function withSign(json: string, sign: string): readonly string[] {
+function withCharacter(json: string, sign: string): readonly string[] {
   const text = json.startsWith('"') ? json.slice(1, -1) : json.replaceAll('"', '');
   return [`"${text}${sign}"`, `"${sign}${text}"`];
 }
 
 /** Cursors that contain such a character: a cursor is JSON in base64, so a client can forge one. */
-function cursorsLike(cursor: string): readonly string[] {
+function forgedCursors(cursor: string): readonly string[] {
   const place = jsonIn(Buffer.from(cursor, 'base64url').toString());
   if (!Array.isArray(place)) return [];
   return place.flatMap((_, at) =>
-    SIGNS.flatMap((sign) => withSign(JSON.stringify(place[at]), sign)).map((written) => {
+    UNSTORABLE.flatMap((sign) => withCharacter(JSON.stringify(place[at]), sign)).map((written) => {
       const parts = place.map((value, index) => (index === at ? written : JSON.stringify(value)));
       return Buffer.from(`[${parts.join()}]`).toString('base64url');
     }),
@@ -37,7 +37,7 @@ type Asked = () => Draft;
  *
  * @param cursors cursors of this list, with the rest of the query that they belong to
  */
-export function draftsWithSigns(
+export function draftsWithUnstorableText(
   operation: Operation,
   ask: Asked,
   sampleOf: (name: string, schema: Json) => unknown,
@@ -46,13 +46,13 @@ export function draftsWithSigns(
   const changed = (change: (draft: Draft) => void): Draft => {
     const draft = ask();
     change(draft);
-    draft.faults.push('a text that no database keeps');
+    draft.corruptions.push('a text that no database keeps');
     return draft;
   };
   const properties: Readonly<Record<string, Json>> = operation.body?.properties ?? {};
   const inBody = Object.entries(properties).flatMap(([name, schema]) => {
     const json = JSON.stringify(sampleOf(name, schema) ?? 'x');
-    return SIGNS.flatMap((sign) => withSign(json, sign)).map((written) =>
+    return UNSTORABLE.flatMap((sign) => withCharacter(json, sign)).map((written) =>
       changed((draft) => {
         draft.fields = [...(draft.fields ?? []).filter(([one]) => one !== name), [name, written]];
       }),
@@ -64,13 +64,13 @@ export function draftsWithSigns(
     });
   const inQuery = operation.query.flatMap(({ name, schema }) => {
     const value = encodeURIComponent(String(sampleOf(name, schema) ?? '1'));
-    return ENCODED.flatMap((sign) => [value + sign, sign + value]).map((written) => asQuery([[name, written]]));
+    return URL_ENCODED.flatMap((sign) => [value + sign, sign + value]).map((written) => asQuery([[name, written]]));
   });
   const inCursors = cursors.flatMap(({ cursor, query }) =>
-    cursorsLike(cursor).map((forged) => asQuery([...query, ['after', forged]])),
+    forgedCursors(cursor).map((forged) => asQuery([...query, ['after', forged]])),
   );
   const inIds = operation.ids.flatMap((_, at) =>
-    ENCODED.map((sign) =>
+    URL_ENCODED.map((sign) =>
       changed((draft) => {
         draft.ids = draft.ids.with(at, `${draft.ids[at]}${sign}`);
       }),
@@ -80,7 +80,7 @@ export function draftsWithSigns(
     ['%00', '\xed\xa0\x80', '\xc0\x80'].map((sign) =>
       changed((draft) => {
         draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, `x${sign}`]];
-        if (name === 'key' || name === 'domain') draft.faults.push('a stranger');
+        if (name === 'key' || name === 'domain') draft.corruptions.push('a stranger');
       }),
     ),
   );
@@ -88,23 +88,25 @@ export function draftsWithSigns(
 }
 
 /** The first known field or parameter that contains such a character; undefined if none does. */
-export function unkeepableIn(operation: Operation, query: readonly [string, string][], body: string | undefined) {
+export function unstorableIn(operation: Operation, query: readonly [string, string][], body: string | undefined) {
   const inQuery = operation.query.find(({ name }) =>
-    query.some(([one, written]) => one === name && holdsSign(decoded(written))),
+    query.some(([one, written]) => one === name && isUnstorable(decoded(written))),
   );
   if (inQuery !== undefined) return inQuery.name;
   const sent = operation.body === undefined || body === undefined ? undefined : jsonIn(body);
   const properties: object = operation.body?.properties ?? {};
-  return Object.entries(Object(sent)).find(([name, value]) => Object.hasOwn(properties, name) && holdsSign(value))?.[0];
+  return Object.entries(Object(sent)).find(
+    ([name, value]) => Object.hasOwn(properties, name) && isUnstorable(value),
+  )?.[0];
 }
 
 /** Whether a value contains such a character, also inside a cursor. */
-function holdsSign(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.values(value).some(holdsSign);
+function isUnstorable(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(isUnstorable);
   if (typeof value !== 'string') return false;
   if (value.includes('\0') || !value.isWellFormed()) return true;
   const inside = /^[\w-]{8,}$/.test(value) ? jsonIn(Buffer.from(value, 'base64url').toString()) : undefined;
-  return Array.isArray(inside) && inside.some((one) => typeof one === 'string' && holdsSign(one));
+  return Array.isArray(inside) && inside.some((one) => typeof one === 'string' && isUnstorable(one));
 }
 
 /** Text that is not valid UTF-8 counts as containing one. */

@@ -2,10 +2,10 @@ import type { SeededChance } from '../../kit/random.ts';
 import type { Json } from '../../kit/service.ts';
 
 /** Ids of the account by name, so that values can refer to existing records. */
-export type Known = { one(name: string, random: SeededChance): string | undefined; target(): string };
+export type KnownIds = { one(name: string, random: SeededChance): string | undefined; target(): string };
 
 /** Values of fields whose constraints are only in the description, not in the schema. */
-const said: Readonly<Record<string, (known: Known, random: SeededChance) => unknown>> = {
+const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededChance) => unknown>> = {
   target_url: (known) => known.target(),
   ics: (_, random) =>
     `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${random.below(1e6)}\nDTSTART:2027030${1 + random.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
@@ -26,7 +26,7 @@ const said: Readonly<Record<string, (known: Known, random: SeededChance) => unkn
 };
 
 /** Fields that depend on each other are mostly left out, for example `scope` and `project_id` of a calendar. */
-const plain = new Set(['scope', 'completed', 'resume']);
+const dependentFields = new Set(['scope', 'completed', 'resume']);
 
 const ALPHABETS = [
   'abcXYZ 019',
@@ -39,23 +39,23 @@ const ALPHABETS = [
   '\t\n\r',
 ];
 
-function text(_: Known, random: SeededChance): string {
+function text(_: KnownIds, random: SeededChance): string {
   const signs = [...random.one(ALPHABETS)];
   return `n${Array.from({ length: random.below(20) }, () => random.one(signs)).join('')}`;
 }
 
 /** A valid value for a field of this name; undefined if the field should be left out. */
-export function valid(name: string, schema: Json, known: Known, random: SeededChance): unknown {
-  if (plain.has(name) && random.below(4) > 0) return undefined;
-  const told = said[name];
+export function validValue(name: string, schema: Json, known: KnownIds, random: SeededChance): unknown {
+  if (dependentFields.has(name) && random.below(4) > 0) return undefined;
+  const told = describedFields[name];
   if (told !== undefined) return told(known, random);
   if (schema.enum !== undefined) return random.one(schema.enum);
   if (schema.type === 'array') {
     const count = random.below(3);
-    return Array.from({ length: count }, () => valid(singular(name), schema.items, known, random)).filter(Boolean);
+    return Array.from({ length: count }, () => validValue(singular(name), schema.items, known, random)).filter(Boolean);
   }
   if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, random);
-  if (schema.anyOf !== undefined) return valid(name, random.one(schema.anyOf), known, random);
+  if (schema.anyOf !== undefined) return validValue(name, random.one(schema.anyOf), known, random);
   if ('const' in schema) return schema.const;
   if (schema.type === 'null') return null;
   if (schema.type === 'boolean') return random.below(2) === 0;

@@ -175,7 +175,12 @@ function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
   return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
 }
 
-function measurements(memory: readonly MemoryUse[], peakMiB: number, calmMs: readonly number[], lateMs: readonly number[]) {
+function measurements(
+  memory: readonly MemoryUse[],
+  peakMiB: number,
+  calmMs: readonly number[],
+  lateMs: readonly number[],
+) {
   const warm = memory[Math.min(WARM_UP_ROUNDS, memory.length - 2)];
   const last = memory.at(-1);
   return {

@@ -51,12 +51,12 @@ const name: Spec = {
   good: fc.constantFrom(...words.map((word) => text(word)), text('  Bell tower ', 'Bell tower'), text('x'.repeat(255))),
   bad: fc.constantFrom<unknown>('', '   ', 'x'.repeat(256), 5, null, 'a\0b', '\ud800'),
 };
-const line = (most = 255): Spec => ({
+const shortText = (most = 255): Spec => ({
   initial: '',
   good: fc.constantFrom(text(''), ...words.map((word) => text(word)), text('y'.repeat(most))),
   bad: fc.constantFrom<unknown>('y'.repeat(most + 1), 7, null, {}, 'a\0b'),
 });
-const prose: Spec = { ...line(), bad: fc.constantFrom<unknown>(7, null, [], 'a\0b') };
+const longText: Spec = { ...shortText(), bad: fc.constantFrom<unknown>(7, null, [], 'a\0b') };
 const flag: Spec = { initial: '0', good: flags, bad: fc.constantFrom<unknown>(2, 'yes', null, '') };
 const active: Spec = {
   initial: '1',
@@ -92,12 +92,12 @@ const recurring: Spec = {
   ),
   bad: fc.constantFrom<unknown>('d', 'weekly', 1, '1', true),
 };
-const whole = (most: number): Spec => ({
+const integer = (most: number): Spec => ({
   initial: '0',
   good: texts([0, '0'], [1, '1'], ['50', '50'], [most, String(most)]),
   bad: fc.constantFrom<unknown>(-1, most + 1, 1.5, 'half', null),
 });
-const order = whole(9_999_999_999_999);
+const order = integer(9_999_999_999_999);
 const tags: Spec = {
   initial: '',
   good: texts(['', ''], ['red', 'red'], ['red,blue', 'red,blue'], ['bluered', 'bluered'], [' red , blue', 'red,blue']),
@@ -140,30 +140,51 @@ export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>
   client: {
     client_name: name,
     email,
-    ...{ tel: line(64), fax: line(64), mobile: line(64), website: line(2_048), address: line(1_000), city: line() },
-    ...{ state: line(), postcode: line(32), country: line(), notes: prose, background: prose, active },
+    ...{
+      tel: shortText(64),
+      fax: shortText(64),
+      mobile: shortText(64),
+      website: shortText(2_048),
+      address: shortText(1_000),
+      city: shortText(),
+    },
+    ...{
+      state: shortText(),
+      postcode: shortText(32),
+      country: shortText(),
+      notes: longText,
+      background: longText,
+      active,
+    },
     user_id: refersTo('user'),
   },
   project: {
     project_name: name,
-    ...{ uri: line(2_048), description: prose, color: line(32), tags, notes: prose },
+    ...{ uri: shortText(2_048), description: longText, color: shortText(32), tags, notes: longText },
     ...{ start_date: timeOrNone, due_date: timeOrNone, ongoing: flag, client_id: refersTo('client'), currency },
     ...{ hourly_rate: decimal, fixed_price: fixedPrice, price: decimal, public: flag, active, important: flag },
-    ...{ closed: flag, archived: flag, progress: whole(100), estimated_hours: decimal, project_order: order },
+    ...{ closed: flag, archived: flag, progress: integer(100), estimated_hours: decimal, project_order: order },
     ...{ notifications: flag, recurring, user_id: refersTo('user'), users },
   },
   task: {
     task_name: name,
-    ...{ description: prose, color: line(32), tags, notes: prose, start_date: timeOrNone, due_date: timeOrNone },
+    ...{
+      description: longText,
+      color: shortText(32),
+      tags,
+      notes: longText,
+      start_date: timeOrNone,
+      due_date: timeOrNone,
+    },
     ...{ ongoing: flag, estimated_hours: decimal, estimated_cost: decimal, hourly_rate: decimal },
     ...{ fixed_price: fixedPrice, price: decimal, task_order: order, active, important: flag, completed: flag },
-    ...{ progress: whole(100), notifications: flag, recurring, archived: flag, user_id: refersTo('user'), users },
+    ...{ progress: integer(100), notifications: flag, recurring, archived: flag, user_id: refersTo('user'), users },
   },
   subtask: {
     subtask_name: name,
-    ...{ description: prose, color: line(32), notes: prose, start_date: timeOrNone, due_date: timeOrNone },
+    ...{ description: longText, color: shortText(32), notes: longText, start_date: timeOrNone, due_date: timeOrNone },
     ...{ ongoing: flag, estimated_hours: decimal, subtask_order: order, active, important: flag },
-    ...{ completed: flag, progress: whole(100), notifications: flag, recurring, user_id: refersTo('user'), users },
+    ...{ completed: flag, progress: integer(100), notifications: flag, recurring, user_id: refersTo('user'), users },
   },
   event: {
     event_name: name,
@@ -175,7 +196,7 @@ export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>
       good: fc.constantFrom('a@b.test', 'A@B.test', 'c@b.test', 'd@b.test').map((address) => text(address)),
       bad: fc.constantFrom<unknown>('', 'nobody', 5, null),
     },
-    ...{ first_name: line(100), last_name: line(100), role },
+    ...{ first_name: shortText(100), last_name: shortText(100), role },
   },
 };
 

@@ -100,7 +100,7 @@ export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filt
   subtask: {
     task_id: of('task', ({ parent }) => parent),
     user_id: (world, account, pick) => {
-      const gone = account.gone.findLast(({ resourceType }) => resourceType === 'user');
+      const gone = account.deleted.findLast(({ resourceType }) => resourceType === 'user');
       const id = pick % 3 === 0 && gone !== undefined ? gone.id : world.pick(account, 'user', pick);
       return [id, ({ users }) => users.includes(id) && world.find(account, 'user', id) !== undefined];
     },
@@ -154,19 +154,19 @@ const then =
   (...orders: Order[]): Order =>
   (a, b) =>
     orders.reduce((found, order) => (found === 0 ? order(a, b) : found), 0);
-const turned =
+const reversed =
   (order: Order): Order =>
   (a, b) =>
     order(b, a);
 
 const name = (field: string) => by(({ shown }) => (shown[field] ?? '').toLowerCase());
-const progress = turned(
+const progress = reversed(
   then(
     by(({ shown }) => Number(shown.progress)),
     id,
   ),
 );
-const latest = turned(
+const latest = reversed(
   then(
     by(({ shown }) => shown.date_created ?? ''),
     id,
@@ -180,7 +180,7 @@ export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order
   // The model has no time entries.
   project: {
     ...{ projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
-    billablehours: turned(id),
+    billablehours: reversed(id),
   },
   task: {
     taskname: then(name('task_name'), id),
@@ -203,14 +203,14 @@ const usual = (resourceType: ResourceType) =>
     : id;
 
 /** Parameters of a list: filters with their picks, order, page. */
-export type Asked = {
+export type ListRequest = {
   readonly filters: readonly (readonly [name: string, pick: number])[];
   readonly order: string | undefined;
   readonly limit: number | undefined;
   readonly offset: number | undefined;
 };
 
-export function askedOf(resourceType: ResourceType): fc.Arbitrary<Asked> {
+export function listRequests(resourceType: ResourceType): fc.Arbitrary<ListRequest> {
   const names = Object.keys(filters[resourceType]);
   const some =
     names.length === 0 ? fc.constant([]) : fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(11)), { maxLength: 2 });
@@ -223,7 +223,12 @@ export function askedOf(resourceType: ResourceType): fc.Arbitrary<Asked> {
 }
 
 /** The expected list: its query, and all matching records in order. */
-export function listed(world: World, account: Account, resourceType: ResourceType, { filters: wanted, order }: Asked) {
+export function listed(
+  world: World,
+  account: Account,
+  resourceType: ResourceType,
+  { filters: wanted, order }: ListRequest,
+) {
   const query: Record<string, string> = {};
   const kept: ((record: Recorded) => boolean)[] = [];
   for (const [name, pick] of new Map(wanted)) {

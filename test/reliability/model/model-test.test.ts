@@ -27,8 +27,8 @@ const lies: Record<string, (answer: Answer, path: string) => Answer> = {
     answer.status === 412 ? { ...answer, json: { ...answer.json, code: 'not_found' } } : answer,
 };
 
-for (const [says, falsify] of Object.entries(lies)) {
-  test(`the model finds ${says}, and prints the calls before it and how to repeat them`, async (t) => {
+for (const [name, falsify] of Object.entries(lies)) {
+  test(`the model finds ${name}, and prints the calls before it and how to repeat them`, async (t) => {
     const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, log: () => undefined };
     const { broken } = await model.execute(run);
     assert.equal(broken.length, 1);

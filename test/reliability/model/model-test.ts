@@ -8,9 +8,9 @@ import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { begin, everyCommand } from './commands.ts';
 import { resourceTypes } from './fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
-import { type Asked, listed, orders } from './lists.ts';
+import { type ListRequest, listed, orders } from './lists.ts';
 import { type Account, collectionOf, World } from './model.ts';
-import { Real, Targets } from './system.ts';
+import { System, Targets } from './system.ts';
 
 /**
  * M1: random calls of several users of two accounts; each response is compared with a model of the contract
@@ -36,7 +36,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
   const broken: string[] = [];
   let [runs, calls, told] = [0, 0, 0];
   for (const store of stores) {
-    const place = await Place.of(store, context);
+    const place = await ModelRunner.of(store, context);
     const property = fc.asyncProperty(
       fc.commands(everyCommand, {
         maxCommands: MAX_RUN_LENGTH,
@@ -49,7 +49,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
     const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
     runs += found.numRuns;
     calls += place.calls;
-    told += place.told;
+    told += place.notifications;
     log(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
     else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
@@ -72,17 +72,17 @@ function faultOf({
   counterexamplePath,
   errorInstance,
   seed,
-}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, Real>>]>): string {
+}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, System>>]>): string {
   const shown = String(counterexample?.[0]);
   const [, replay = ''] = /replayPath="([^"]*)"/.exec(shown) ?? [];
   const error = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
   return `${error}\nafter ${shown}\nagain: RUN=${counterexamplePath} REPLAY=${replay} npm run prove -- model --seed ${seed}`;
 }
 
-const everything: Asked = { filters: [], order: undefined, limit: undefined, offset: undefined };
+const everything: ListRequest = { filters: [], order: undefined, limit: undefined, offset: undefined };
 
 /** Permissions of the restricted key. */
-const NARROW = [
+const RESTRICTED_PERMISSIONS = [
   'events:read',
   'events:write',
   'projects:read',
@@ -93,30 +93,30 @@ const NARROW = [
 ] as const;
 
 /** One service, on which each world has its own accounts. */
-class Place {
+class ModelRunner {
   calls = 0;
-  told = 0;
-  readonly #real: Real;
+  notifications = 0;
+  readonly #real: System;
   #worlds = 0;
 
-  private constructor(real: Real) {
+  private constructor(real: System) {
     this.#real = real;
   }
 
-  static async of(store: TestStore, context: Run['context']): Promise<Place> {
+  static async of(store: TestStore, context: Run['context']): Promise<ModelRunner> {
     const [clock, targets] = [testClock(), new Targets()];
     const ports = { clock, random: steadyRandom(), attempt: targets.attempt };
     const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, ports });
-    return new Place(new Real(carillon, clock, targets));
+    return new ModelRunner(new System(carillon, clock, targets));
   }
 
-  async run(commands: Iterable<fc.AsyncCommand<World, Real>>): Promise<void> {
+  async run(commands: Iterable<fc.AsyncCommand<World, System>>): Promise<void> {
     const real = this.#real;
     const world = await this.#newWorld();
     real.targets.world = world;
     await begin(world, real);
     await fc.asyncModelRun(() => ({ model: world, real }), commands);
-    await this.#holdsWhole(world);
+    await this.#compareAll(world);
     this.calls += [...commands].length;
   }
 
@@ -129,14 +129,19 @@ class Place {
     const world = new World(`world-${this.#worlds}-`, clock.now());
     for (const side of ['one', 'other']) {
       const owner = await carillon.account(`${side}-${this.#worlds}.test`);
-      const account: Account = { domain: owner.domain, records: new Map(), gone: [], feed: [], hooks: [] };
+      const account: Account = { domain: owner.domain, records: new Map(), deleted: [], feed: [], hooks: [] };
       world.accounts.push(account);
       this.#addKey(world, account, owner, permissionsOf('owner'));
       if (side === 'other') continue;
       const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
       this.#addKey(world, account, admin, permissionsOf('admin'));
       this.#addKey(world, account, member, permissionsOf('member'));
-      this.#addKey(world, account, await carillon.key(member, { permissions: NARROW }), NARROW);
+      this.#addKey(
+        world,
+        account,
+        await carillon.key(member, { permissions: RESTRICTED_PERMISSIONS }),
+        RESTRICTED_PERMISSIONS,
+      );
     }
     for (const key of world.keys.filter(
       ({ account }, index) => world.keys.findIndex((one) => one.account === account) === index,
@@ -158,9 +163,9 @@ class Place {
    * Final comparison: every list, the feed, the hooks, the pending deliveries, and the notifications of each
    * target.
    */
-  async #holdsWhole(world: World): Promise<void> {
+  async #compareAll(world: World): Promise<void> {
     const real = this.#real;
-    await real.quiet();
+    await real.waitUntilIdle();
     for (const key of world.keys) {
       await listHooks(world, real, key, 0);
       await listDeliveries(world, real, key);
@@ -180,13 +185,13 @@ class Place {
         }
       }
     }
-    this.told += [...real.targets.told]
+    this.notifications += [...real.targets.accepted]
       .filter(([target]) => target.includes(world.mark))
       .flatMap(([, all]) => all).length;
     const hooks = world.accounts.flatMap((account) => account.hooks);
     for (const target of new Set(hooks.map((hook) => hook.target))) {
-      const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.told);
-      const heard = real.targets.told.get(target) ?? [];
+      const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.delivered);
+      const heard = real.targets.accepted.get(target) ?? [];
       assert.deepEqual([...heard].sort(), told.map((one) => addressOf(real, one)).sort(), `what ${target} was told`);
     }
   }

@@ -13,14 +13,14 @@ export type Recorded = {
   parent: string;
 };
 
-export type Happened = {
+export type Occurrence = {
   readonly kind: string;
   readonly resourceType: ResourceType;
   readonly id: string;
   readonly userId: string;
   readonly at: string;
   /** Number of the transaction. The order of its occurrences is undefined. */
-  readonly turn: number;
+  readonly transaction: number;
 };
 
 export type Hook = {
@@ -33,16 +33,16 @@ export type Hook = {
   dueAt: number | undefined;
   lastOutcome: string;
   ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
-  pending: Happened[];
-  told: Happened[];
+  pending: Occurrence[];
+  delivered: Occurrence[];
 };
 
 export type Account = {
   readonly domain: string;
   readonly records: Map<string, Recorded>;
   /** Deleted records. */
-  readonly gone: Recorded[];
-  readonly feed: Happened[];
+  readonly deleted: Recorded[];
+  readonly feed: Occurrence[];
   readonly hooks: Hook[];
 };
 
@@ -68,26 +68,26 @@ const areas = {
 export const permissionOf = (resourceType: ResourceType, doing: 'read' | 'write') => `${areas[resourceType]}:${doing}`;
 export const collectionOf = (resourceType: ResourceType) => `${resourceType}s`;
 
-export const moment = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+export const formatTimestamp = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
 /** A successful request with an Idempotency-Key, and its response. */
-type Kept = { readonly call: string; readonly json: unknown; readonly at: number };
+type StoredResponse = { readonly call: string; readonly json: unknown; readonly at: number };
 
-const KEPT_MS = 24 * 3_600_000;
+const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 
 /** Status with which a target responds. */
-export type Manner = 200 | 401 | 500;
+export type TargetStatus = 200 | 401 | 500;
 
 export class World {
   readonly accounts: Account[] = [];
   readonly keys: Key[] = [];
   /** Part of the URL of every target of this world. */
   readonly mark: string;
-  readonly #manners = new Map<string, Manner>();
+  readonly #targetStatuses = new Map<string, TargetStatus>();
   readonly waitsMs: readonly number[] = [60_000, 7_200_000];
   now: number;
-  #turn = 0;
-  readonly #kept = new Map<string, Kept>();
+  #transaction = 0;
+  readonly #responses = new Map<string, StoredResponse>();
 
   constructor(mark: string, now: number) {
     this.mark = mark;
@@ -95,16 +95,16 @@ export class World {
   }
 
   /** Sets the status with which a target responds; the default is 200. */
-  behave(target: string, manner: Manner): void {
-    this.#manners.set(target, manner);
+  setTargetStatus(target: string, manner: TargetStatus): void {
+    this.#targetStatuses.set(target, manner);
   }
 
-  mannerOf(target: string): Manner {
-    return this.#manners.get(target) ?? 200;
+  targetStatus(target: string): TargetStatus {
+    return this.#targetStatuses.get(target) ?? 200;
   }
 
   get time(): string {
-    return moment(this.now);
+    return formatTimestamp(this.now);
   }
 
   // ——— permissions (C2)
@@ -137,7 +137,7 @@ export class World {
   pick(account: Account, resourceType: ResourceType, pick: number): string {
     const foreign = this.accounts.find((one) => one !== account);
     const others = [
-      ...account.gone.filter((record) => record.resourceType === resourceType).slice(-1),
+      ...account.deleted.filter((record) => record.resourceType === resourceType).slice(-1),
       ...(foreign === undefined ? [] : this.all(foreign, resourceType).slice(0, 1)),
     ].map(({ id }) => id);
     const own = this.all(account, resourceType).map(({ id }) => id);
@@ -149,10 +149,10 @@ export class World {
   present(account: Account, record: Recorded): Record<string, unknown> {
     const { resourceType, id, shown } = record;
     const named = (of: ResourceType, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
-    const whole: Record<string, unknown> = { [`${resourceType}_id`]: id, ...shown };
-    if (resourceType === 'client') return { ...whole, contact_id: '0' };
-    if (resourceType === 'user') return { ...whole, user_name: nameOf(record) };
-    if (resourceType === 'event') return whole;
+    const displayed: Record<string, unknown> = { [`${resourceType}_id`]: id, ...shown };
+    if (resourceType === 'client') return { ...displayed, contact_id: '0' };
+    if (resourceType === 'user') return { ...displayed, user_name: nameOf(record) };
+    if (resourceType === 'event') return displayed;
     const users = record.users
       .map((userId) => this.find(account, 'user', userId))
       .filter((user) => user !== undefined)
@@ -162,9 +162,9 @@ export class World {
     const assigned = { users, teams: [] };
     if (resourceType === 'project') {
       const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
-      return { ...whole, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
+      return { ...displayed, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
     }
-    const step = { ...whole, ...assigned, tracked_seconds: '0' };
+    const step = { ...displayed, ...assigned, tracked_seconds: '0' };
     if (resourceType === 'task')
       return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
     const task = this.find(account, 'task', record.parent);
@@ -190,38 +190,41 @@ export class World {
 
   remove(account: Account, record: Recorded): void {
     account.records.delete(`${record.resourceType} ${record.id}`);
-    account.gone.push(record);
+    account.deleted.push(record);
   }
 
   isKnown(resourceType: ResourceType, id: string): boolean {
     return this.accounts.some(
       (account) =>
         this.find(account, resourceType, id) !== undefined ||
-        account.gone.some((one) => one.resourceType === resourceType && one.id === id),
+        account.deleted.some((one) => one.resourceType === resourceType && one.id === id),
     );
   }
 
   // ——— Idempotency-Keys (X4), by caller and key
 
-  keep(name: string, kept: Omit<Kept, 'at'>): void {
-    this.#kept.set(name, { ...kept, at: this.now });
+  storeResponse(name: string, kept: Omit<StoredResponse, 'at'>): void {
+    this.#responses.set(name, { ...kept, at: this.now });
   }
 
-  keptAnswer(name: string): Kept | undefined {
-    const kept = this.#kept.get(name);
-    return kept === undefined || kept.at <= this.now - KEPT_MS ? undefined : kept;
+  storedResponse(name: string): StoredResponse | undefined {
+    const kept = this.#responses.get(name);
+    return kept === undefined || kept.at <= this.now - IDEMPOTENCY_TTL_MS ? undefined : kept;
   }
 
-  keptNames(): string[] {
-    return [...this.#kept.keys()].filter((name) => this.keptAnswer(name) !== undefined);
+  storedKeys(): string[] {
+    return [...this.#responses.keys()].filter((name) => this.storedResponse(name) !== undefined);
   }
 
   // ——— occurrences and deliveries (C14, C20)
 
-  happen(account: Account, facts: readonly (readonly [kind: string, record: Recorded, userId: string])[]): void {
-    this.#turn += 1;
+  recordOccurrences(
+    account: Account,
+    facts: readonly (readonly [kind: string, record: Recorded, userId: string])[],
+  ): void {
+    this.#transaction += 1;
     for (const [kind, { resourceType, id }, userId] of facts) {
-      const one = { kind, resourceType, id, userId, at: this.time, turn: this.#turn };
+      const one = { kind, resourceType, id, userId, at: this.time, transaction: this.#transaction };
       account.feed.push(one);
       for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
     }
@@ -251,21 +254,21 @@ export class World {
    * C17, C18: delivers everything that is due now; all deliveries of a burst are one failure. Returns whether
    * any was due.
    */
-  settle(): boolean {
+  deliverDue(): boolean {
     let told = false;
     for (const account of this.accounts) {
       for (const hook of account.hooks) {
         const isDue = hook.ended === undefined && hook.pending.length > 0 && (hook.dueAt ?? 0) <= this.now;
-        if (isDue) this.#tell(account, hook, this.mannerOf(hook.target));
+        if (isDue) this.#deliver(account, hook, this.targetStatus(hook.target));
         told ||= isDue;
       }
     }
     return told;
   }
 
-  #tell(account: Account, hook: Hook, manner: Manner): void {
+  #deliver(account: Account, hook: Hook, manner: TargetStatus): void {
     hook.lastOutcome = String(manner);
-    if (manner === 200) hook.told.push(...hook.pending.splice(0));
+    if (manner === 200) hook.delivered.push(...hook.pending.splice(0));
     const status = nextStatus(hook.failures, manner);
     if (typeof status === 'number') {
       hook.failures = status;
@@ -277,27 +280,27 @@ export class World {
   }
 }
 
-const concerns = (hook: Hook, one: Happened) => hook.kind === one.kind && hook.userId === one.userId;
+const concerns = (hook: Hook, one: Occurrence) => hook.kind === one.kind && hook.userId === one.userId;
 
 const nameOf = ({ shown }: Recorded) => `${shown.first_name} ${shown.last_name}`.trim();
 
 /** A request body, and what the API displays of it. */
-export type Given = {
+export type BuiltBody = {
   readonly body: Readonly<Record<string, unknown>>;
   readonly shown: Record<string, string>;
   readonly users: readonly string[] | undefined;
   /** Fields with invalid values. */
   readonly bad: readonly string[];
   /** Records that the body refers to. */
-  readonly refers: readonly (readonly [noun: ResourceType, id: string])[];
+  readonly references: readonly (readonly [noun: ResourceType, id: string])[];
 };
 
 /** Builds a body from random entries, for a caller of this account. */
-export function given(world: World, account: Account, entries: Entries): Given {
+export function buildBody(world: World, account: Account, entries: Entries): BuiltBody {
   const all = new Map(entries);
   const body: Record<string, unknown> = {};
   const shown: Record<string, string> = {};
-  const refers: (readonly [ResourceType, string])[] = [];
+  const references: (readonly [ResourceType, string])[] = [];
   const implied: (readonly [field: string, shown: string])[] = [];
   const bad: string[] = [];
   let users: readonly string[] | undefined;
@@ -310,20 +313,22 @@ export function given(world: World, account: Account, entries: Entries): Given {
       body[field] = named.map((id, index) => (index % 2 === 0 ? id : Number(id)));
       // Duplicate users are assigned once.
       users = [...new Set(named)];
-      refers.push(...users.map((id) => ['user', id] as const));
+      references.push(...users.map((id) => ['user', id] as const));
     } else {
-      const [sent, text] = written.as === 'text' ? [written.sent, written.shown] : referred(world, account, written);
+      const [sent, text] =
+        written.as === 'text' ? [written.sent, written.shown] : resolveReference(world, account, written);
       body[field] = sent;
       shown[field] = text;
       if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
       // C14: `user_id` is checked separately.
-      if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.resourceType, text]);
+      if (written.as === 'reference' && field !== 'user_id' && text !== '0')
+        references.push([written.resourceType, text]);
     }
   }
-  return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, refers };
+  return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, references };
 }
 
-function referred(
+function resolveReference(
   world: World,
   account: Account,
   { resourceType, pick, needed }: Extract<Written, { as: 'reference' }>,

@@ -6,34 +6,35 @@ import type { Answer, TestService } from '../../kit/service.ts';
 import type { Key, World } from './model.ts';
 
 /** A rejection: its status, its code, and the fields it names. */
-export type Refused = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
+export type Rejection = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
 
-export const refusal = (status: number, code: string, fields?: readonly string[]): Refused =>
+export const rejection = (status: number, code: string, fields?: readonly string[]): Rejection =>
   fields === undefined ? { status, code } : { status, code, fields };
 
 /** Targets that respond immediately as the model says, and record what they accepted. */
 export class Targets {
   world: World | undefined;
-  readonly told = new Map<string, string[]>();
+  readonly accepted = new Map<string, string[]>();
 
   readonly attempt: Attempt = async ({ target, body }) => {
     // Ends the hooks of earlier worlds.
-    const status = this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.mannerOf(target);
+    const status =
+      this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.targetStatus(target);
     if (status === 200) {
-      const told = this.told.get(target) ?? [];
-      this.told.set(target, [...told, JSON.parse(body).resource_url]);
+      const told = this.accepted.get(target) ?? [];
+      this.accepted.set(target, [...told, JSON.parse(body).resource_url]);
     }
     return { kind: 'answered', status, ms: 1 };
   };
 }
 
 /** The service under test. */
-export class Real {
+export class System {
   readonly carillon: TestService;
   readonly clock: TestClock;
   readonly targets: Targets;
   /** Known ETags by path, with the representation of each. */
-  readonly #tags = new Map<string, Map<string, string>>();
+  readonly #etags = new Map<string, Map<string, string>>();
 
   constructor(carillon: TestService, clock: TestClock, targets: Targets) {
     this.carillon = carillon;
@@ -50,7 +51,7 @@ export class Real {
   }
 
   /** C6: checks a problem response completely. */
-  refused({ status, json, headers }: Answer, { status: wanted, code, fields }: Refused): void {
+  assertRejected({ status, json, headers }: Answer, { status: wanted, code, fields }: Rejection): void {
     assert.deepEqual([status, json?.code], [wanted, code], `${JSON.stringify(json)} instead of ${wanted} ${code}`);
     assert.match(String(headers.get('content-type')), /^application\/problem\+json/);
     assert.equal(json.status, wanted);
@@ -62,12 +63,12 @@ export class Real {
   }
 
   /** X5: each representation has exactly one ETag, and vice versa. */
-  tagged(path: string, { headers }: Answer, shown: unknown): void {
+  checkEtag(path: string, { headers }: Answer, shown: unknown): void {
     const tag = headers.get('etag') ?? '';
     assert.match(tag, /^"[^"]+"$/, `${path} has no tag`);
     const text = canonical(shown);
-    const known = this.#tags.get(path) ?? new Map<string, string>();
-    this.#tags.set(path, known);
+    const known = this.#etags.get(path) ?? new Map<string, string>();
+    this.#etags.set(path, known);
     const before = known.get(tag);
     if (before !== undefined) assert.equal(before, text, `${path}: two representations of one tag`);
     const twin = [...known].find(([, one]) => one === text);
@@ -76,13 +77,13 @@ export class Real {
   }
 
   /** An ETag of a record: of its current representation, or of another one. Undefined if none is known. */
-  tagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
+  etagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
     const text = canonical(shown);
-    return [...(this.#tags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
+    return [...(this.#etags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
   }
 
   /** Waits until nothing is pending for any live hook that is not in backoff. */
-  async quiet(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     const { read } = this.carillon.store;
     await eventually(
       () =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { checkAttack, oneCaller, type Measurements } from './one-caller.ts';
+import { checkAttack, type Measurements, oneCaller } from './one-caller.ts';
 
 smokeTest(oneCaller);
 
@@ -24,7 +24,10 @@ const kept: Measurements = {
 };
 
 test('R16 failed or slow honest calls, undelivered events and growing memory are reported', () => {
-  const honest = (changed: Partial<Measurements['honest']>): Measurements => ({ ...kept, honest: { ...kept.honest, ...changed } });
+  const honest = (changed: Partial<Measurements['honest']>): Measurements => ({
+    ...kept,
+    honest: { ...kept.honest, ...changed },
+  });
   const wrong: Record<string, Measurements> = {
     '98 % of the honest calls succeeded': honest({ byStatus: { 200: 2_920, 201: 1_000, 503: 80 } }),
     '97.6 % of the honest calls succeeded': honest({ unanswered: 100 }),

@@ -150,7 +150,10 @@ async function undeliveredOf(created: readonly string[], { received }: Fixture['
 }
 
 /** Violations of the bounds, one per line. */
-export function checkAttack({ honest, attack, created, undelivered, residentMiB = 0 }: Measurements, bounds = BOUNDS.long): string[] {
+export function checkAttack(
+  { honest, attack, created, undelivered, residentMiB = 0 }: Measurements,
+  bounds = BOUNDS.long,
+): string[] {
   const broken: string[] = [];
   const succeeded = successOf(honest);
   if (attack.connections === 0) broken.push('the attack opened no connection');

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { ServiceProcess } from '../../kit/process.ts';
 import type { BareServer } from './baseline.ts';
-import { type LoadResult, type Load, quantile } from './generator.ts';
+import { type Load, type LoadResult, quantile } from './generator.ts';
 
 const rejecter = fileURLToPath(new URL('baseline.ts', import.meta.url));
 const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
@@ -34,7 +34,11 @@ export async function runGenerator(
  * CPU time in microseconds that a minimal server needs to reject a request, at the same rate and over as many
  * connections.
  */
-export async function costOfRejecting(context: Cleanup, bare: BareServer, order: Omit<Load, 'origin'>): Promise<number> {
+export async function costOfRejecting(
+  context: Cleanup,
+  bare: BareServer,
+  order: Omit<Load, 'origin'>,
+): Promise<number> {
   const child = fork(rejecter);
   atEnd(context, () => child.kill('SIGKILL'));
   child.send(bare);

@@ -121,7 +121,8 @@ export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
 /** Violations, one per line. */
 export function checkNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
-  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);
+  for (const { calls } of [alone, beside])
+    if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);
   if (noisy.refused === 0) broken.push('no request of the noisy account was rejected');
   if (!(beside.p99 <= MAX_SLOWDOWN * alone.p99)) {
     broken.push(`p99 of the other accounts is ${beside.p99} ms beside a noisy account, and ${alone.p99} ms without it`);

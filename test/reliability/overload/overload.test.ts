@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
 import type { LoadResult } from './generator.ts';
 import { costOfRejecting } from './load.ts';
-import { summarizeOthers, checkNoise } from './noisy-neighbour.ts';
-import { costOfRejection, hasRecovered, checkOverload, overload, overloaded, type Measurements } from './overload.ts';
+import { checkNoise, summarizeOthers } from './noisy-neighbour.ts';
+import { checkOverload, costOfRejection, hasRecovered, type Measurements, overload, overloaded } from './overload.ts';
 import { requestsOf } from './requests.ts';
 
 smokeTest(overload);
@@ -59,7 +59,11 @@ test('R12 if everything is answered, the load is raised to four times the new th
   };
   assert.deepEqual(await seen(400, 400), ['400 of 1600']);
   assert.deepEqual(await seen(700, 150), [600, '700 of 2400'], 'the peak was measured while others used the CPUs');
-  assert.deepEqual(await seen(Number.POSITIVE_INFINITY, 1), [4, 16, 64, '256 of 256'], 'a service that rejects nothing');
+  assert.deepEqual(
+    await seen(Number.POSITIVE_INFINITY, 1),
+    [4, 16, 64, '256 of 256'],
+    'a service that rejects nothing',
+  );
 });
 
 test('R12 the cost of a rejection is the CPU time beyond that of the successful requests at the peak', () => {
@@ -102,7 +106,9 @@ test('R12 rejected or slow calls of other accounts are reported, and so is a noi
     limits: '',
   });
   assert.deepEqual(checkNoise(noise(2.4)), []);
-  assert.deepEqual(checkNoise(noise(2.5)), ['p99 of the other accounts is 2.5 ms beside a noisy account, and 2 ms without it']);
+  assert.deepEqual(checkNoise(noise(2.5)), [
+    'p99 of the other accounts is 2.5 ms beside a noisy account, and 2 ms without it',
+  ]);
   assert.deepEqual(checkNoise({ ...noise(2), noisy: { answered: 120, refused: 0 } }), [
     'no request of the noisy account was rejected',
   ]);

@@ -5,8 +5,8 @@ import { storedEvents } from '../../kit/load.ts';
 import type { ServiceProcess } from '../../kit/process.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import type { LoadResult, Load } from './generator.ts';
-import { costOfRejecting, type MeasuredLoad, runGenerator, merge } from './load.ts';
+import type { Load, LoadResult } from './generator.ts';
+import { costOfRejecting, type MeasuredLoad, merge, runGenerator } from './load.ts';
 import { checkNoise, measureNoise } from './noisy-neighbour.ts';
 import { requestsOf } from './requests.ts';
 
@@ -91,12 +91,18 @@ async function compareWithBareServers(
   { peak, overload }: Measurements,
 ): Promise<RunResult['counts']> {
   const requests = requestsOf({ headers: { key: 'k'.repeat(40), domain: 'carillon.test' } });
-  const order = { requests, connections: CONNECTIONS, rate: peak.answered.perSecond * OVERLOAD_FACTOR, durationMs: ROUND_MS };
+  const order = {
+    requests,
+    connections: CONNECTIONS,
+    rate: peak.answered.perSecond * OVERLOAD_FACTOR,
+    durationMs: ROUND_MS,
+  };
   const [http, socket] = [
     await costOfRejecting(context, 'node:http', order),
     await costOfRejecting(context, 'socket', order),
   ];
-  const leftWith = (cost: number) => percent(1 / (1 + (cost * rejections(overload)) / successes(overload.answered) / costOfGood(peak)));
+  const leftWith = (cost: number) =>
+    percent(1 / (1 + (cost * rejections(overload)) / successes(overload.answered) / costOfGood(peak)));
   return {
     [`${name}: CPU per rejected request, µs`]: `${costOfRejection(peak, overload).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
     [`${name}: goodput per CPU second, if rejecting cost as much as these`]: `${leftWith(http)}, ${leftWith(socket)}`,
@@ -113,7 +119,11 @@ export type Measurements = {
   readonly lostRecords: readonly string[];
 };
 
-async function measureOverload(store: TestStore, { count, context, stores, log }: Run, recoveryMs: number): Promise<Measurements> {
+async function measureOverload(
+  store: TestStore,
+  { count, context, stores, log }: Run,
+  recoveryMs: number,
+): Promise<Measurements> {
   const durationMs = (count / stores.length) * 1_000;
   const service = await store.serviceProcess(context);
   await fill(service);
@@ -152,7 +162,12 @@ async function measureOverload(store: TestStore, { count, context, stores, log }
   const stored = await storedEvents(database);
   await database.close();
   const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.locations);
-  return { peak, overload: over, recoveredMs, lostRecords: made.filter((address) => !stored.has(new URL(address).pathname)) };
+  return {
+    peak,
+    overload: over,
+    recoveredMs,
+    lostRecords: made.filter((address) => !stored.has(new URL(address).pathname)),
+  };
 }
 
 /**
@@ -181,14 +196,21 @@ const isFullyAnswered = ({ answered }: MeasuredLoad): boolean =>
 
 /** Whether everything succeeds and takes at most twice as long as before. */
 export function hasRecovered(now: LoadResult | undefined, before: LoadResult): boolean {
-  if (now === undefined || now.unanswered > 0 || successes(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)) {
+  if (
+    now === undefined ||
+    now.unanswered > 0 ||
+    successes(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)
+  ) {
     return false;
   }
   return now.perSecond >= before.perSecond / 3 && now.p50 <= 2 * before.p50;
 }
 
 /** Violations of the bounds, one per line. */
-export function checkOverload({ peak, overload, recoveredMs, lostRecords }: Measurements, bounds = BOUNDS.long): string[] {
+export function checkOverload(
+  { peak, overload, recoveredMs, lostRecords }: Measurements,
+  bounds = BOUNDS.long,
+): string[] {
   const { byStatus, withoutRetryAfter, unanswered } = overload.answered;
   const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
   const left = goodput(overload) / goodput(peak);

@@ -7,7 +7,7 @@ import { carillon, type Ended } from '../../kit/command.ts';
 import { openAt } from '../../kit/database.ts';
 import { temporaryFolder } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Secret, Place } from './secrets.ts';
+import type { Place, Secret } from './secrets.ts';
 
 /** A folder and an environment full of secrets, and everything that was printed or written there. */
 export class Fixture {

@@ -88,7 +88,10 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
  * databases and URLs.
  */
 function crashing(fixture: Fixture): Caller {
-  const error = { detail: fixture.newSecret('the row of an error'), input: fixture.newSecret('the address of an error') };
+  const error = {
+    detail: fixture.newSecret('the row of an error'),
+    input: fixture.newSecret('the address of an error'),
+  };
   const file = join(fixture.folder, 'crash.js');
   const thrown = `Object.assign(new Error('broken'), ${JSON.stringify(error)})`;
   writeFileSync(file, `process.on('SIGUSR2', () => {\n  const error = ${thrown};\n  throw error;\n})`);

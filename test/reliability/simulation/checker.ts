@@ -85,7 +85,9 @@ function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
   return [...read].flatMap(([domain, seen]) => {
     const all = facts.get(domain) ?? [];
     const differs = seen.findIndex((one, index) => !isSame(one, all[index]));
-    return differs < 0 ? [] : [`${domain} read ${JSON.stringify(seen[differs])} at position ${differs + 1} of its feed`];
+    return differs < 0
+      ? []
+      : [`${domain} read ${JSON.stringify(seen[differs])} at position ${differs + 1} of its feed`];
   });
 }
 

@@ -108,7 +108,9 @@ export function readState(database: DatabaseSync, baseUrl: string): Stored {
     address: `${baseUrl}/v2/hooks/${row.hook_id}`,
   }));
   const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
-  violations.push(...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`));
+  violations.push(
+    ...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`),
+  );
   const occurrences = [...facts.values()].flat();
   const [pending] = rowsOf(database, COUNT_UNDELIVERED);
   const made = rowsOf(

@@ -168,7 +168,8 @@ export class Records {
       if (status !== 200) return;
       for (const record of json.data) {
         const word = String(record[`${resourceType}_name`]);
-        if (!word.startsWith(`${who.domain} `)) this.#client.violations.push(`${who.domain} saw ${word} of another account`);
+        if (!word.startsWith(`${who.domain} `))
+          this.#client.violations.push(`${who.domain} saw ${word} of another account`);
       }
     });
   };

@@ -6,7 +6,7 @@ import { type Ports, type Service, startService } from '../../../src/server.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Crash } from '../checker/history.ts';
 import type { Response, SendRequest } from './api-client.ts';
-import { statusesIn, pendingIn } from './database-state.ts';
+import { pendingIn, statusesIn } from './database-state.ts';
 import type { Disk } from './disk.ts';
 import type { WriteOutages } from './fault-schedule.ts';
 import type { FaultPoint, Faults } from './faults.ts';
@@ -199,7 +199,8 @@ export class Host {
    * knows a result.
    */
   #logOf(life: Life): Log {
-    const isRelevant = (level: number, said: unknown) => level >= WARN_LEVEL || Object(said).event === 'delivery.attempted';
+    const isRelevant = (level: number, said: unknown) =>
+      level >= WARN_LEVEL || Object(said).event === 'delivery.attempted';
     return pino(
       {
         level: 'info',

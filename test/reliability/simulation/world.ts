@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import { violationsIn, countsOf, type FinalState } from './checker.ts';
+import { countsOf, type FinalState, violationsIn } from './checker.ts';
 import { Clients } from './clients.ts';
-import { COUNT_UNDELIVERED_WITHOUT_BACKOFF, readState, COUNT_UNDELIVERED } from './database-state.ts';
+import { COUNT_UNDELIVERED, COUNT_UNDELIVERED_WITHOUT_BACKOFF, readState } from './database-state.ts';
 import { Disk } from './disk.ts';
 import { WriteOutages } from './fault-schedule.ts';
 import { type FaultPoint, Faults, pointsOf } from './faults.ts';
@@ -247,7 +247,9 @@ class World {
     this.#faults.hit(point);
     if (point !== 'process paused, and responses arrive') return;
     const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
-    this.#broken.push(...unread.map(({ arrival }) => `C19 timed out before its response was read: ${arrival.deliveryId}`));
+    this.#broken.push(
+      ...unread.map(({ arrival }) => `C19 timed out before its response was read: ${arrival.deliveryId}`),
+    );
     for (let left = this.#awaiting().length; left > 0; left -= 1) this.#answer();
   }
 
@@ -269,7 +271,9 @@ class World {
     this.#answered = RESPONSES_UNTIL_SUCCESS;
     // New deliveries must arrive without waiting for the next poll: no wake-up may be lost.
     this.#clients.createDeliveries();
-    const isDelivered = await this.#untilDelivered(COUNT_UNDELIVERED_WITHOUT_BACKOFF, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
+    const isDelivered = await this.#untilDelivered(COUNT_UNDELIVERED_WITHOUT_BACKOFF, MAX_ROUNDS_PER_STEP, () =>
+      turns(TICKS_PER_INSTANT),
+    );
     if (!isDelivered) this.#broken.push('a new occurrence is not delivered immediately');
     // A hook may be in backoff because of its last failure.
     if (!(await isOver())) this.#broken.push('pending deliveries of a failed hook are never delivered');

@@ -111,8 +111,10 @@ export async function rebind(
   }
   const delivered = ear.hits('127.0.0.1');
   if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a rebound name`);
-  if (delivered !== expected) broken.push(`${delivered} of ${expected} deliveries to a name that was allowed at its lookup`);
-  if (lookups !== count * DELIVERIES_PER_NAME) broken.push(`${lookups} lookups for ${count * DELIVERIES_PER_NAME} attempts`);
+  if (delivered !== expected)
+    broken.push(`${delivered} of ${expected} deliveries to a name that was allowed at its lookup`);
+  if (lookups !== count * DELIVERIES_PER_NAME)
+    broken.push(`${lookups} lookups for ${count * DELIVERIES_PER_NAME} attempts`);
   return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
 }
 

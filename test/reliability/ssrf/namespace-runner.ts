@@ -10,8 +10,8 @@ import { type ServiceProcess, startServiceProcess } from '../../kit/process.ts';
 import { chanceFrom } from '../../kit/random.ts';
 import { outcomesOf, stillPending, writeHooks } from './cases.ts';
 import { hostileReplies, isExpressibleInDns, rebindingNames } from './dns-rebinding.ts';
-import { dial, type UniversalListener, listenEverywhere } from './listeners.ts';
-import { parse, isUnconnectable, connectedAddress } from './oracle.ts';
+import { dial, listenEverywhere, type UniversalListener } from './listeners.ts';
+import { connectedAddress, isUnconnectable, parse } from './oracle.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './url-forms.ts';
 
 /** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
@@ -30,7 +30,9 @@ const log = (line: string) => void process.stderr.write(`${line}\n`);
 process.stdin.on('end', () => process.exit(1)).resume();
 
 // Only names that a hosts file or a DNS record can express.
-const forms = forbiddenForms.filter((form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isExpressibleInDns));
+const forms = forbiddenForms.filter(
+  (form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isExpressibleInDns),
+);
 const folder = process.env.FOLDER ?? '';
 const everyPort = new Map([...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const));
 const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<number, 'http:' | 'https:'>, {
@@ -89,7 +91,8 @@ counts['rebinding names'] = rebindingHooks.length;
 counts['lookups of rebinding names by the service'] = names.asked.length - asked;
 checkOutcomes(rebindingHooks, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
-  if (!rebindingHooks.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no rebinding name was ever ${word}`);
+  if (!rebindingHooks.some((hook) => outcomes.get(hook)?.includes(word)))
+    broken.push(`no rebinding name was ever ${word}`);
 }
 const hits = listeners.hits();
 counts['hits on forbidden addresses'] = hits.length;

@@ -3,7 +3,7 @@ import { fc } from '../../kit/fast-check.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './embeddings.ts';
-import { type Address, reachable, specialBlocks, format } from './oracle.ts';
+import { type Address, format, reachable, specialBlocks } from './oracle.ts';
 
 /** Whether a target at this address is allowed. */
 export type TargetCheck = (address: string) => Promise<boolean>;

@@ -94,7 +94,8 @@ export function reachable(address: Address): boolean {
 }
 
 /** The address that the kernel connects to: for a mapped address the IPv4 address. */
-export const connectedAddress = ({ value }: Address): bigint => (value >> 32n === 0xffffn ? value & 0xffffffffn : value);
+export const connectedAddress = ({ value }: Address): bigint =>
+  value >> 32n === 0xffffn ? value & 0xffffffffn : value;
 
 /** Addresses that accept no connection: multicast and limited broadcast. */
 export function isUnconnectable(address: Address): boolean {

@@ -5,9 +5,9 @@ import { chanceFrom } from '../../kit/random.ts';
 import { smokeTest } from '../smoke.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
 import { parse, reachable } from './oracle.ts';
-import { compareWithOracle, guardChecks, checkEmbeddings } from './oracle-diff.ts';
+import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle-diff.ts';
 import { ssrf } from './ssrf.ts';
-import { corpusGuard, forbiddenForms, checkForms, publicForms } from './url-forms.ts';
+import { checkForms, corpusGuard, forbiddenForms, publicForms } from './url-forms.ts';
 
 smokeTest(ssrf);
 

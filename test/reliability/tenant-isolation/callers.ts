@@ -4,7 +4,7 @@ import type { Tenant } from './fixture.ts';
 import { EXPIRED } from './snapshot.ts';
 
 /** A caller, identified by headers. */
-export type Caller = { readonly says: string; readonly headers: Readonly<Record<string, string>> };
+export type Caller = { readonly description: string; readonly headers: Readonly<Record<string, string>> };
 
 const unknown = 'x'.repeat(43);
 
@@ -36,7 +36,7 @@ export async function unauthenticatedCallers(
   const { domain, key } = owner;
   const { headers: cookie } = tenant.session;
   const named = (all: Record<string, Readonly<Record<string, string>>>): Caller[] =>
-    Object.entries(all).map(([says, headers]) => ({ says, headers }));
+    Object.entries(all).map(([description, headers]) => ({ description, headers }));
   const home = { 'sec-fetch-site': 'same-origin' };
   return {
     '/v2': named({
@@ -68,7 +68,10 @@ export async function unauthenticatedCallers(
 }
 
 /** Keys of the tenant's owner that lack exactly one permission, by that permission. */
-export async function narrowed(carillon: TestService, { owner }: Tenant): Promise<ReadonlyMap<Permission, Person>> {
+export async function restrictedKeys(
+  carillon: TestService,
+  { owner }: Tenant,
+): Promise<ReadonlyMap<Permission, Person>> {
   const keys = new Map<Permission, Person>();
   for (const lacking of permissions) {
     const others = permissions.filter((permission) => permission !== lacking);

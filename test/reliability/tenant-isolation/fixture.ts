@@ -16,9 +16,9 @@ export type Tenant = {
   /** Ids by parameter name: first an existing record, then deleted, ended or revoked ones. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
   /** Requests that were sent with an Idempotency-Key, by route. */
-  readonly asked: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
+  readonly sentRequests: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
   /** ETag of a record, by the path of its route. */
-  readonly tags: ReadonlyMap<string, string>;
+  readonly etags: ReadonlyMap<string, string>;
   /** E-mail addresses of its users, one for each operation that takes one. */
   readonly emails: readonly string[];
   /** URLs of a live and of a revoked calendar. */
@@ -27,7 +27,7 @@ export type Tenant = {
   requestFor(row: Route): Request;
 };
 
-const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
+const consoleOnly = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
 
 /**
  * @param mark part of every text of this tenant, and of no other
@@ -58,15 +58,15 @@ export async function createTenant(
     body: row.body === undefined ? undefined : bodyFor(row, ids, text, target),
     headers: {},
   });
-  const asked = new Map<Route, { request: Request; word: string }>();
+  const sentRequests = new Map<Route, { request: Request; word: string }>();
   const ask = async (row: Route, where: readonly string[] = []): Promise<Answer> => {
     const request = {
       ...requestFor(row),
       ...(where.length === 0 ? {} : { ids: { [where[0] ?? '']: where[1] ?? '' } }),
     };
-    const word = `${mark}-word-${asked.size}`;
-    asked.set(row, { request, word });
-    const [door, who] = consoleAlone.includes(row) ? ['/console/api', session] : ['/v2', owner];
+    const word = `${mark}-word-${sentRequests.size}`;
+    sentRequests.set(row, { request, word });
+    const [door, who] = consoleOnly.includes(row) ? ['/console/api', session] : ['/v2', owner];
     const answer = await send(carillon, { door, method: row.method, row }, who, request, { 'idempotency-key': word });
     if (answer.status !== row.status) throw new Error(`${mark} cannot ask ${row.method} ${row.path}: ${answer.text}`);
     return answer;
@@ -96,12 +96,12 @@ export async function createTenant(
   const rowOf = (path: string) => doors['/v2'].find((row) => row.method === 'POST' && row.path === path) as Route;
   add('delivery_id', (await ask(rowOf('/hooks/{hook_id}/test'))).json.data.id);
   await api.events.create({ event_name: text(), start_date: '20270301', due_date: '20270302' });
-  const settled = async () =>
+  const finalized = async () =>
     eventually(
       () => api.deliveries.list({ hook_id: hookId }),
       ({ data }) => data.length > 1 && data.every(({ state }) => state === 'delivered'),
     );
-  add('delivery_id', ...(await settled()).data.map(({ id }) => id).filter((id) => id !== ids.delivery_id?.[0]));
+  add('delivery_id', ...(await finalized()).data.map(({ id }) => id).filter((id) => id !== ids.delivery_id?.[0]));
   const attempts = async () => (await api.deliveries.get(ids.delivery_id?.[0] ?? '')).attempts.length;
   const before = await attempts();
   await ask(rowOf('/deliveries/{delivery_id}/redeliver'));
@@ -133,18 +133,18 @@ export async function createTenant(
   for (let change = 0; change < busy; change += 1) await api.events.update(eventId, { due_date: '20270303' });
   const cursor = String((await api.notifications.list({ scope: 'account' })).next);
   for (const name of ['after', 'before', 'last-event-id']) add(name, cursor);
-  const tags = new Map<string, string>();
+  const etags = new Map<string, string>();
   for (const row of doors['/console/api'].filter((one) => one.method === 'GET' && one.conditional)) {
     const { headers } = await send(carillon, { door: '/console/api', method: 'GET', row }, session, requestFor(row));
-    tags.set(row.path, headers.get('etag') ?? '');
+    etags.set(row.path, headers.get('etag') ?? '');
   }
   return {
     mark,
     owner,
     session,
     ids,
-    asked,
-    tags,
+    sentRequests,
+    etags,
     emails,
     calendars: { live: live.url, revoked: dead.url },
     requestFor,

@@ -17,7 +17,11 @@ async function listsOf(carillon: TestService, session: SignedIn): Promise<(reado
  * Searches everything that a tenant can read (lists, feed, event stream, calendar) for the mark of another
  * tenant.
  */
-export async function seenBy(carillon: TestService, tenant: Tenant, otherMark: string): Promise<string[]> {
+export async function foreignContentSeenBy(
+  carillon: TestService,
+  tenant: Tenant,
+  otherMark: string,
+): Promise<string[]> {
   const lists = await listsOf(carillon, tenant.session);
   const broken = lists
     .filter(([, answer]) => markIn(otherMark, answer))
@@ -45,7 +49,7 @@ async function streamed({ baseUrl }: TestService, { owner }: Tenant): Promise<st
 }
 
 /** C2: lists that every user of an account shares, and the position of the feed. */
-const common =
+const sharedLists =
   /^\/(clients|comments|contacts|projects|tasks|subtasks|teams|time_entries|events|users|company)$|"next":"\d+"/;
 
 const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
@@ -54,18 +58,20 @@ const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
  * Watches a user without any records: nothing they read may change because of others, except timestamps.
  * Reads everything now; the returned function reads again and reports differences.
  *
- * @param isAlone whether the account has no other user
+ * @param hasOwnAccount whether the account has no other user
  */
-export async function bystander(
+export async function watchBystander(
   carillon: TestService,
   person: Person,
-  isAlone: boolean,
+  hasOwnAccount: boolean,
 ): Promise<() => Promise<string[]>> {
   const session = await carillon.signIn(person);
   const { url } = await person.carillon.calendars.create({ label: 'Empty', scope: 'own' });
   const read = async () => {
-    const lists = (await listsOf(carillon, session)).filter(([path]) => isAlone || !common.test(path));
-    const texts = lists.map(([path, { text }]) => [path, isAlone ? text : text.replace(common, '')] as const);
+    const lists = (await listsOf(carillon, session)).filter(([path]) => hasOwnAccount || !sharedLists.test(path));
+    const texts = lists.map(
+      ([path, { text }]) => [path, hasOwnAccount ? text : text.replace(sharedLists, '')] as const,
+    );
     const entries = (await (await fetch(url)).text()).match(/BEGIN:VEVENT.*END:VEVENT/s)?.[0] ?? 'empty';
     const all = [...texts, ['the calendar', entries] as const];
     return new Map(all.map(([what, text]) => [what, text.replaceAll(MOMENT, '')]));
@@ -89,7 +95,8 @@ export async function foreignNotifications(
     const own = new Set(data.map((one) => one.resource_url));
     const isOwn = (url: string) => own.has(url) || hooks.some(({ id }) => url.endsWith(`/v2/hooks/${id}`));
     for (const { path, resourceUrl } of heard)
-      if (path.startsWith(`/${mark}-`) && !isOwn(resourceUrl)) broken.push(`${path} received ${resourceUrl}, which is not of its account`);
+      if (path.startsWith(`/${mark}-`) && !isOwn(resourceUrl))
+        broken.push(`${path} received ${resourceUrl}, which is not of its account`);
   }
   return broken;
 }

@@ -54,7 +54,7 @@ export type Request = {
 export type Place = {
   readonly where: 'path' | 'query' | 'body' | 'header';
   readonly name: string;
-  readonly says: string;
+  readonly description: string;
   put(request: Request, value: string): Request;
 };
 
@@ -70,7 +70,7 @@ export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
   const inQuery = Object.entries(row.parameters)
     .filter(([, parameter]) => takesId(parameter))
     .map(([name]) => place('query', name, (request, id) => ({ ...request, query: { ...request.query, [name]: id } })));
-  const inHead =
+  const inHeader =
     row.mode === 'follow'
       ? [
           place('header', 'last-event-id', (request, id) => ({
@@ -79,11 +79,11 @@ export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
           })),
         ]
       : [];
-  return [...inPath, ...inQuery, ...inBody(row), ...inHead];
+  return [...inPath, ...inQuery, ...inBody(row), ...inHeader];
 }
 
 function place(where: Place['where'], name: string, put: Place['put'], form = ''): Place {
-  return { where, name, says: `${name}${form} in the ${where}`, put };
+  return { where, name, description: `${name}${form} in the ${where}`, put };
 }
 
 function inBody(row: Route): Place[] {
@@ -108,7 +108,7 @@ export function properties(row: Route): [string, JsonSchema][] {
 }
 
 /** Parameters and fields that are named like an id, but are no place: they would not be tested. */
-export function passedOver(row: Route): string[] {
+export function untestedIds(row: Route): string[] {
   const places = new Set(placesOf({ row }).map(({ name }) => name));
   const named = [...Object.keys(row.parameters), ...properties(row).map(([name]) => name)];
   return named.filter((name) => /(^|_)ids?$/.test(name) && !places.has(name));

@@ -60,6 +60,6 @@ const exceptions: Readonly<Record<string, Rule>> = {
 };
 
 /** Undefined if no rule is defined yet. */
-export function ofAnother({ method, path }: Route, { where, name }: Place): Rule | undefined {
+export function ruleFor({ method, path }: Route, { where, name }: Place): Rule | undefined {
   return exceptions[`${method} ${path} ${where} ${name}`] ?? rules[`${where} ${name}`];
 }

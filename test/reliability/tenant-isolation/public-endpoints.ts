@@ -2,18 +2,18 @@ import type { Answer, TestService } from '../../kit/service.ts';
 import type { Tenant } from './fixture.ts';
 import { hidden } from './response-diff.ts';
 
-type Cell = { readonly says: string; readonly judged: string | undefined };
+type CheckResult = { readonly description: string; readonly violation: string | undefined };
 
 /** Public routes that read nothing of any account. */
-const ofNobody =
+const accountIndependent =
   /^(?:GET|HEAD|OPTIONS) (?:\/|\/\*|\/healthz|\/readyz|\/openapi\.json|\/docs|\/llms\.txt|\/metrics|\/bell\.svg|\/assets\/[\w.-]+|\/problems\/:code)$/;
 
 const UNKNOWN = 'x'.repeat(43);
 
 /** Public routes that take a secret: called with one of the tenant, and with an unknown one. */
-type Ask = readonly [says: string, theirs: Answer, nobodys: Answer];
+type Probe = readonly [description: string, own: Answer, unknown: Answer];
 
-const asks: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly Ask[]>>> = {
+const probes: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly Probe[]>>> = {
   'POST /console/session': async (carillon, { owner, emails: [email] }) => {
     const ask = (of: object) => post(carillon, '/console/session', { passphrase: 'a passphrase of nobody', ...of });
     const nobody = await ask({ domain: 'nowhere.test', email: 'nobody@nowhere.test' });
@@ -37,32 +37,32 @@ const post = (carillon: TestService, path: string, body: object) =>
   carillon.call({ headers: home }, 'POST', path, body);
 
 /** An invitation link that was replaced by a newer one. */
-async function withLink(carillon: TestService, { owner }: Tenant, path: string, more: object): Promise<Ask[]> {
+async function withLink(carillon: TestService, { owner }: Tenant, path: string, more: object): Promise<Probe[]> {
   const old = await carillon.link(owner);
   await carillon.link(owner);
   const ask = (token: string) => post(carillon, path, { token, ...more });
   return [['a link that was replaced', await ask(old.split('/').at(-1) ?? ''), await ask(UNKNOWN)]];
 }
 
-async function withToken(carillon: TestService, { calendars }: Tenant, method: string): Promise<Ask[]> {
+async function withToken(carillon: TestService, { calendars }: Tenant, method: string): Promise<Probe[]> {
   const ask = (path: string) => carillon.call(undefined, method, path);
   const unknown = await ask(`/calendar/${UNKNOWN}.ics`);
   return [['an address that was revoked', await ask(new URL(calendars.revoked).pathname), unknown]];
 }
 
-/** Tests every other mounted route; `unknown` lists those without a test. */
-export async function openCells(
+/** Tests every other mounted route; `untested` lists those without a test. */
+export async function checkPublicRoutes(
   carillon: TestService,
   tenant: Tenant,
   mounted: readonly string[],
-): Promise<{ cells: Cell[]; unknown: string[] }> {
-  const cells: Cell[] = [];
-  const unknown: string[] = [];
-  for (const name of mounted.filter((one) => !ofNobody.test(one))) {
-    const ask = asks[name];
-    if (ask === undefined) unknown.push(name);
-    for (const [says, theirs, nobodys] of (await ask?.(carillon, tenant)) ?? [])
-      cells.push({ says: `${name}, ${says}:`, judged: hidden(theirs, nobodys) });
+): Promise<{ results: CheckResult[]; untested: string[] }> {
+  const results: CheckResult[] = [];
+  const untested: string[] = [];
+  for (const name of mounted.filter((one) => !accountIndependent.test(one))) {
+    const ask = probes[name];
+    if (ask === undefined) untested.push(name);
+    for (const [description, own, unknown] of (await ask?.(carillon, tenant)) ?? [])
+      results.push({ description: `${name}, ${description}:`, violation: hidden(own, unknown) });
   }
-  return { cells, unknown };
+  return { results, untested };
 }

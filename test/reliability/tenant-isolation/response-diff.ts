@@ -1,11 +1,11 @@
 import type { Answer } from '../../kit/service.ts';
 
 /** Headers that differ between any two responses. */
-const passing = ['date', 'x-request-id'];
+const varyingHeaders = ['date', 'x-request-id'];
 
 /** Everything that a caller can compare of two responses. */
 export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'headers' | 'text'>): string {
-  const told = [...headers].filter(([name]) => !passing.includes(name)).sort();
+  const told = [...headers].filter(([name]) => !varyingHeaders.includes(name)).sort();
   return JSON.stringify([status, told, text]);
 }
 
@@ -13,7 +13,7 @@ export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'head
  * Members of a body that must have equal values in both responses: the problem code, and the counters of an
  * import.
  */
-const told = ['code', 'created', 'changed', 'unchanged', 'deleted'];
+const stableMembers = ['code', 'created', 'changed', 'unchanged', 'deleted'];
 
 /** Structure of a response without new values: status, header names, member names, and the values of `told`. */
 export function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
@@ -24,34 +24,35 @@ function outline(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((item) => outline(item, ''));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, outline(inner, key)]));
-  return told.includes(name) ? value : typeof value;
+  return stableMembers.includes(name) ? value : typeof value;
 }
 
 /** Returns what a response reveals; undefined if nothing. */
-export type Judge = (theirs: Answer, nobodys: Answer) => string | undefined;
+export type ResponseCheck = (foreign: Answer, unknown: Answer) => string | undefined;
 
-const said = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
+const describe = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
 
 /** The response must equal that for an id that was never issued, byte for byte. */
-export const hidden: Judge = (theirs, nobodys) =>
-  bytesOf(theirs) === bytesOf(nobodys)
+export const hidden: ResponseCheck = (foreign, unknown) =>
+  bytesOf(foreign) === bytesOf(unknown)
     ? undefined
-    : `got ${said(theirs)}, and for an unknown id ${said(nobodys)}`;
+    : `got ${describe(foreign)}, and for an unknown id ${describe(unknown)}`;
 
 /** The response must have the same structure as for a value that was never used. */
-export const unheardOf: Judge = (theirs, nobodys) =>
-  outlineOf(theirs) === outlineOf(nobodys)
+export const looksUnused: ResponseCheck = (foreign, unknown) =>
+  outlineOf(foreign) === outlineOf(unknown)
     ? undefined
-    : `got ${said(theirs)}, and for an unused value ${said(nobodys)}`;
+    : `got ${describe(foreign)}, and for an unused value ${describe(unknown)}`;
 
 /** C13, C14: the response is 401 not_permitted, since the record belongs to another user of the account. */
-export const refused: Judge = (theirs) =>
-  theirs.status === 401 && (theirs.text === '' || theirs.json.code === 'not_permitted')
+export const notPermitted: ResponseCheck = (foreign) =>
+  foreign.status === 401 && (foreign.text === '' || foreign.json.code === 'not_permitted')
     ? undefined
-    : `got ${said(theirs)}, not 401 not_permitted`;
+    : `got ${describe(foreign)}, not 401 not_permitted`;
 
 /** C2: every user of the account can read the record. */
-export const shared: Judge = (theirs) => (theirs.status === 200 ? undefined : `got ${said(theirs)}, not 200`);
+export const shared: ResponseCheck = (foreign) =>
+  foreign.status === 200 ? undefined : `got ${describe(foreign)}, not 200`;
 
 /** Whether a response contains the mark of another tenant. */
 export function markIn(mark: string, { headers, text }: Pick<Answer, 'headers' | 'text'>): boolean {

@@ -6,7 +6,7 @@ import type { TestService } from '../../kit/service.ts';
 export const EXPIRED = 1;
 
 /** Columns that change on reads or between nodes. */
-const passing = ['last_used', 'lease_owner'];
+const varyingColumns = ['last_used', 'lease_owner'];
 
 const everyTable: readonly AccountTable[] = [...tables, ...leftBehind];
 
@@ -30,7 +30,7 @@ export async function rowsOf(
       .execute();
     // Expired rows are deleted by retention.
     for (const row of rows.filter((one) => !('expires_at' in one && one.expires_at === EXPIRED)))
-      lines.add(`${table} ${JSON.stringify(row, (name, value) => (passing.includes(name) ? null : value))}`);
+      lines.add(`${table} ${JSON.stringify(row, (name, value) => (varyingColumns.includes(name) ? null : value))}`);
   }
   return lines;
 }

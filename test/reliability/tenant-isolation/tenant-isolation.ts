@@ -4,14 +4,14 @@ import type { Answer, Json, Person, TestService } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import { startTarget, type Target } from '../../kit/target.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { type Caller, narrowed, unauthenticatedCallers } from './callers.ts';
+import { type Caller, restrictedKeys, unauthenticatedCallers } from './callers.ts';
 import { createTenant, send, type Tenant } from './fixture.ts';
-import { conditionPairs, idPairs, idsFor, NEVER_ISSUED, oncePairs, type Pair, wordPairs } from './id-probes.ts';
-import { bystander, foreignNotifications, seenBy } from './list-endpoints.ts';
-import { mountedBy, nameOf, type Operation, passedOver, placesOf, type Request, sorted } from './operations.ts';
-import { ofAnother } from './ownership.ts';
-import { openCells } from './public-endpoints.ts';
-import { hidden, markIn, refused, shared } from './response-diff.ts';
+import { conditionPairs, idempotencyPairs, idPairs, idsFor, NEVER_ISSUED, type Pair, textPairs } from './id-probes.ts';
+import { foreignContentSeenBy, foreignNotifications, watchBystander } from './list-endpoints.ts';
+import { mountedBy, nameOf, type Operation, placesOf, type Request, sorted, untestedIds } from './operations.ts';
+import { ruleFor } from './ownership.ts';
+import { checkPublicRoutes } from './public-endpoints.ts';
+import { hidden, markIn, notPermitted, shared } from './response-diff.ts';
 import { changes, missing, rowsOf } from './snapshot.ts';
 
 /** R10: every operation, every place for an id, every kind of caller who may not use it. */
@@ -33,7 +33,7 @@ async function execute({ count, stores, context, log }: Run): Promise<RunResult>
     // Sequential start, since each records all routes mounted meanwhile.
     const matrices: (readonly [TestStore, Matrix])[] = [];
     for (const store of stores) matrices.push([store, await Matrix.of(store, context)]);
-    await Promise.all(matrices.map(([, matrix]) => matrix.fill()));
+    await Promise.all(matrices.map(([, matrix]) => matrix.run()));
     for (const [{ name }, matrix] of matrices) {
       broken.push(...matrix.broken.map((line) => `${name}: ${line}`));
       for (const [what, number] of matrix.counted) counts[what] = (counts[what] ?? 0) + number;
@@ -59,8 +59,8 @@ class Matrix {
   readonly #operations: readonly Operation[];
   readonly #others: readonly string[];
   readonly #target: Target;
-  readonly #filled = new Set<string>();
-  readonly #documented: ReturnType<typeof judgeBy>;
+  readonly #tested = new Set<string>();
+  readonly #checkDocument: ReturnType<typeof judgeBy>;
 
   private constructor(carillon: TestService, mounted: readonly string[], target: Target, document: Json) {
     const { operations, others } = sorted(mounted);
@@ -68,7 +68,7 @@ class Matrix {
     this.#operations = operations;
     this.#others = others;
     this.#target = target;
-    this.#documented = judgeBy(document);
+    this.#checkDocument = judgeBy(document);
   }
 
   static async of(store: TestStore, context: Run['context']): Promise<Matrix> {
@@ -78,83 +78,85 @@ class Matrix {
     return new Matrix(started, mounted, target, json);
   }
 
-  async fill(): Promise<void> {
+  async run(): Promise<void> {
     const carillon = this.#carillon;
     const furnish = (mark: string, more: Omit<Parameters<typeof createTenant>[2], 'mark'> = {}) =>
       createTenant(carillon, this.#target, { mark, ...more });
-    const bystanders = [await bystander(carillon, await carillon.account('zqalone.test'), true)];
+    const bystanders = [await watchBystander(carillon, await carillon.account('zqalone.test'), true)];
     const addMember = async (owner: Person) =>
-      void bystanders.push(await bystander(carillon, await carillon.user(owner, 'member'), false));
-    const theirs = await furnish('zqtheirs', { busy: CURSORS_AHEAD });
+      void bystanders.push(await watchBystander(carillon, await carillon.user(owner, 'member'), false));
+    const foreign = await furnish('zqtheirs', { busy: CURSORS_AHEAD });
     const [ours, common] = [await furnish('zqours'), await furnish('zqcommon', { first: addMember })];
-    const unauthenticated = await unauthenticatedCallers(carillon, theirs, ours);
-    const narrow = await narrowed(carillon, theirs);
+    const unauthenticated = await unauthenticatedCallers(carillon, foreign, ours);
+    const narrow = await restrictedKeys(carillon, foreign);
 
-    await this.#unchanged(theirs, [], () => this.#otherAccount(ours, theirs));
+    await this.#unchanged(foreign, [], () => this.#otherAccount(ours, foreign));
     // The audit log records rejected keys of the account and replaced links.
-    await this.#unchanged(theirs, ['audit', 'invitations'], async () => {
-      await this.#unauthenticated(unauthenticated, theirs);
+    await this.#unchanged(foreign, ['audit', 'invitations'], async () => {
+      await this.#unauthenticated(unauthenticated, foreign);
       for (const operation of this.#operations.filter(({ door }) => door === '/v2')) {
         const key = operation.row.permission && narrow.get(operation.row.permission);
-        if (key) await this.#narrowed(operation, { says: 'a narrowed key', headers: key.headers }, theirs);
+        if (key) await this.#restrictedKey(operation, { description: 'a narrowed key', headers: key.headers }, foreign);
       }
-      await this.#open(theirs);
+      await this.#publicRoutes(foreign);
     });
     await this.#otherUser(common);
-    this.#judgeWhole(theirs);
+    this.#checkCoverage(foreign);
     for (const different of bystanders) this.broken.push(...(await different()));
-    this.broken.push(...(await seenBy(carillon, ours, theirs.mark)));
-    this.broken.push(...(await foreignNotifications([theirs, ours, common], this.#target.received)));
+    this.broken.push(...(await foreignContentSeenBy(carillon, ours, foreign.mark)));
+    this.broken.push(...(await foreignNotifications([foreign, ours, common], this.#target.received)));
   }
 
   /** Calls with a valid key and session of another account. */
-  async #otherAccount(ours: Tenant, theirs: Tenant): Promise<void> {
+  async #otherAccount(ours: Tenant, foreign: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const pairs = [
-        ...idPairs(operation, ours, theirs),
-        ...conditionPairs(operation, ours, theirs),
-        ...wordPairs(operation, ours, theirs),
+        ...idPairs(operation, ours, foreign),
+        ...conditionPairs(operation, ours, foreign),
+        ...textPairs(operation, ours, foreign),
       ];
-      for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
+      for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, foreign.mark);
     }
     // Last, because these requests create records.
-    for (const operation of this.#operations.filter(isOnce))
-      for (const pair of oncePairs(operation, ours, theirs))
-        await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
+    for (const operation of this.#operations.filter(isIdempotencyKeyUsed))
+      for (const pair of idempotencyPairs(operation, ours, foreign))
+        await this.#pair(operation, callerAt(operation, ours), pair, foreign.mark);
   }
 
   /** Calls without valid credentials. */
-  async #unauthenticated(unauthenticated: Readonly<Record<string, readonly Caller[]>>, theirs: Tenant): Promise<void> {
+  async #unauthenticated(unauthenticated: Readonly<Record<string, readonly Caller[]>>, foreign: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const method = operation.method === 'HEAD' ? 'HEAD' : 'GET';
       const callers = unauthenticated[operation.door] ?? [];
       const wanted = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
-      const request = theirs.requestFor(operation.row);
+      const request = foreign.requestFor(operation.row);
       const places = placesOf(operation);
       // A normal request of the tenant; one with an id of the tenant in each place; one with unknown ids in
       // all places.
       const asked: (readonly [string, Request])[] = [['what stands in it', request]];
-      for (const place of places.filter(({ where, says }) => where !== 'path' && !says.endsWith(': [id]')))
-        asked.push([place.says, place.put(request, idsFor(operation, place, theirs)[0] ?? '')]);
+      for (const place of places.filter(
+        ({ where, description }) => where !== 'path' && !description.endsWith(': [id]'),
+      ))
+        asked.push([place.description, place.put(request, idsFor(operation, place, foreign)[0] ?? '')]);
       if (places.length > 0)
         asked.push(['never issued', places.reduce((one, place) => place.put(one, NEVER_ISSUED), request)]);
       const each = callers.map(async (caller) => {
-        for (const [says, one] of asked)
-          this.#judge(operation, caller, says, hidden(await this.#ask(operation, caller, one), wanted));
+        for (const [description, one] of asked)
+          this.#check(operation, caller, description, hidden(await this.#ask(operation, caller, one), wanted));
       });
       await Promise.all(each);
     }
   }
 
   /** Calls with a key that lacks the permission of the route: the response is the same for every id. */
-  async #narrowed(operation: Operation, caller: Caller, theirs: Tenant): Promise<void> {
-    const request = theirs.requestFor(operation.row);
+  async #restrictedKey(operation: Operation, caller: Caller, foreign: Tenant): Promise<void> {
+    const request = foreign.requestFor(operation.row);
     const wanted = await this.#ask(operation, caller, request);
-    this.#judge(operation, caller, 'nothing', refused(wanted, wanted));
+    this.#check(operation, caller, 'nothing', notPermitted(wanted, wanted));
     for (const place of placesOf(operation))
-      for (const id of [...idsFor(operation, place, theirs), NEVER_ISSUED]) {
+      for (const id of [...idsFor(operation, place, foreign), NEVER_ISSUED]) {
         const answer = await this.#ask(operation, caller, place.put(request, id));
-        this.#judge(operation, caller, place.says, hidden(answer, wanted));
+        this.#check(operation, caller, place.description, hidden(answer, wanted));
       }
   }
 
@@ -165,9 +167,9 @@ class Matrix {
     const before = await this.#owned(tenant);
     const as = { owner: member, session };
     for (const operation of this.#operations) await this.#asMember(operation, as, tenant);
-    for (const operation of this.#operations.filter(isOnce))
-      for (const pair of oncePairs(operation, tenant, tenant))
-        await this.#pair(operation, { ...callerAt(operation, as), says: 'another user' }, pair, undefined);
+    for (const operation of this.#operations.filter(isIdempotencyKeyUsed))
+      for (const pair of idempotencyPairs(operation, tenant, tenant))
+        await this.#pair(operation, { ...callerAt(operation, as), description: 'another user' }, pair, undefined);
     const after = await this.#owned(tenant);
     for (const line of missing(before, after)) this.broken.push(`a row of the owner changed: ${line}`);
   }
@@ -182,22 +184,24 @@ class Matrix {
     const isRead = method === 'GET' || method === 'HEAD';
     const mayNot = row.permission !== undefined && !permissionsOf('member').includes(row.permission);
     for (const place of placesOf(operation)) {
-      const rule = mayNot ? 'refused' : ofAnother(row, place);
-      if (rule === undefined) this.broken.push(`${nameOf(operation)}: ownership.ts has no rule for ${place.says}`);
+      const rule = mayNot ? 'refused' : ruleFor(row, place);
+      if (rule === undefined)
+        this.broken.push(`${nameOf(operation)}: ownership.ts has no rule for ${place.description}`);
       // C2: with the permission, every user may change every shared record. Streams do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;
-      const judge = { hidden, refused, shared }[rule];
-      const caller = { ...callerAt(operation, member), says: 'another user' };
+      const check = { hidden, refused: notPermitted, shared }[rule];
+      const caller = { ...callerAt(operation, member), description: 'another user' };
       const request = tenant.requestFor(row);
       const [usual = '', ...others] = idsFor(operation, place, tenant);
       // Deleted records are hidden from all; setting the present user changes nothing.
-      const ids = rule === 'shared' ? [usual] : place.says === 'user_id in the body' ? others : [usual, ...others];
+      const ids =
+        rule === 'shared' ? [usual] : place.description === 'user_id in the body' ? others : [usual, ...others];
       for (const id of ids) {
         const pair = {
-          says: place.says,
-          judge,
-          theirs: place.put(request, id),
-          nobodys: place.put(request, NEVER_ISSUED),
+          description: place.description,
+          check,
+          foreign: place.put(request, id),
+          unknown: place.put(request, NEVER_ISSUED),
         };
         await this.#pair(operation, caller, pair, rule === 'shared' ? undefined : tenant.mark);
       }
@@ -205,27 +209,27 @@ class Matrix {
   }
 
   /** Calls the public routes. */
-  async #open(theirs: Tenant): Promise<void> {
-    const { cells, unknown } = await openCells(this.#carillon, theirs, this.#others);
-    for (const name of unknown) this.broken.push(`${name} is mounted, but not tested`);
-    for (const { says, judged } of cells) {
+  async #publicRoutes(foreign: Tenant): Promise<void> {
+    const { results, untested } = await checkPublicRoutes(this.#carillon, foreign, this.#others);
+    for (const name of untested) this.broken.push(`${name} is mounted, but not tested`);
+    for (const { description, violation } of results) {
       this.#count('cells', 1);
-      if (judged !== undefined) this.broken.push(`${says} ${judged}`);
+      if (violation !== undefined) this.broken.push(`${description} ${violation}`);
     }
   }
 
   async #pair(operation: Operation, caller: Caller, pair: Pair, mark: string | undefined): Promise<void> {
-    const answer = await this.#ask(operation, caller, pair.theirs);
-    const other = await this.#ask(operation, caller, pair.nobodys);
-    const isSaid = mark !== undefined && JSON.stringify(pair.theirs).includes(mark);
+    const answer = await this.#ask(operation, caller, pair.foreign);
+    const other = await this.#ask(operation, caller, pair.unknown);
+    const isSaid = mark !== undefined && JSON.stringify(pair.foreign).includes(mark);
     const leak = mark !== undefined && !isSaid && markIn(mark, answer) ? `shows ${answer.text}` : undefined;
-    this.#judge(operation, caller, pair.says, pair.judge(answer, other) ?? leak);
+    this.#check(operation, caller, pair.description, pair.check(answer, other) ?? leak);
   }
 
   async #ask(operation: Operation, caller: Caller, request: Request): Promise<Answer> {
     this.#count('responses', 1);
     const answered = send(this.#carillon, operation, caller, request);
-    if (request.headers.accept === undefined) return this.#held(operation, await answered);
+    if (request.headers.accept === undefined) return this.#checkDocumented(operation, await answered);
     const late = Promise.withResolvers<Answer>();
     const opened = { status: 0, headers: new Headers(), text: 'a stream', json: undefined };
     const giveUp = setTimeout(() => late.resolve(opened), RESPONSE_TIMEOUT_MS);
@@ -233,21 +237,21 @@ class Matrix {
   }
 
   /** Checks responses of the API group against the OpenAPI document. */
-  #held({ door, method, row }: Operation, answer: Answer): Answer {
+  #checkDocumented({ door, method, row }: Operation, answer: Answer): Answer {
     const { status, headers, json: body } = answer;
     const contentType = headers.get('content-type');
     const fault =
       door !== '/v2' || method === 'HEAD' || status === 304
         ? undefined
-        : this.#documented({ method, path: `/v2${row.path}`, status, contentType, body });
+        : this.#checkDocument({ method, path: `/v2${row.path}`, status, contentType, body });
     if (fault !== undefined) this.broken.push(`${method} ${row.path} does not match the OpenAPI document: ${fault}`);
     return answer;
   }
 
-  #judge(operation: Operation, { says: who }: Caller, says: string, fault: string | undefined): void {
-    this.#filled.add(nameOf(operation));
+  #check(operation: Operation, { description: who }: Caller, what: string, fault: string | undefined): void {
+    this.#tested.add(nameOf(operation));
     this.#count('cells', 1);
-    if (fault !== undefined) this.broken.push(`${nameOf(operation)}, ${says}, with ${who}: ${fault}`);
+    if (fault !== undefined) this.broken.push(`${nameOf(operation)}, ${what}, with ${who}: ${fault}`);
   }
 
   /** Checks that `work` changes no row of the account and delivers nothing to its hooks. */
@@ -261,13 +265,14 @@ class Matrix {
     this.#count('rows compared', before.size);
   }
 
-  #judgeWhole(theirs: Tenant): void {
+  #checkCoverage(foreign: Tenant): void {
     for (const row of new Set(this.#operations.map((one) => one.row)))
-      for (const name of passedOver(row)) this.broken.push(`${row.method} ${row.path}: ${name} looks like an id, but is not tested`);
+      for (const name of untestedIds(row))
+        this.broken.push(`${row.method} ${row.path}: ${name} looks like an id, but is not tested`);
     for (const operation of this.#operations)
-      if (!this.#filled.has(nameOf(operation))) this.broken.push(`${nameOf(operation)} is not tested`);
+      if (!this.#tested.has(nameOf(operation))) this.broken.push(`${nameOf(operation)} is not tested`);
     for (const line of this.#carillon.logged.map((one) => JSON.stringify(one)))
-      if (line.includes(`${theirs.mark}-`)) this.broken.push(`the log contains ${line}`);
+      if (line.includes(`${foreign.mark}-`)) this.broken.push(`the log contains ${line}`);
     this.#count('operations', this.#operations.length);
     this.#count('log lines', this.#carillon.logged.length);
   }
@@ -278,9 +283,9 @@ class Matrix {
 }
 
 /** X4: Idempotency-Keys apply to POST with an API key. */
-const isOnce = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
+const isIdempotencyKeyUsed = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
 
 /** The owner of a tenant, with the credentials of the route group. */
 function callerAt({ door }: Operation, { owner, session }: Pick<Tenant, 'owner' | 'session'>): Caller {
-  return { says: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
+  return { description: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
 }
