@@ -31,7 +31,7 @@ export function judge(resourceType: ResourceType, json: string, now: number): Ju
   const record: unknown = JSON.parse(json);
   if (!isRaw(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
   const body = normalized(resourceType, record);
-  const read = readInOrder(resourceType, record, body.given);
+  const read = readInOrder(resourceType, record, body.fields);
   const moments = readTimestamps(record, now);
   const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
   if ('faults' in read || 'faults' in moments) return { faults };
@@ -88,16 +88,16 @@ function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
 }
 
 /** The writable fields in a form that their rules can validate; empty ones are left out. */
-function normalized(resourceType: ResourceType, record: Raw): { given: Raw; changes: readonly Change[] } {
-  const given: Record<string, unknown> = {};
+function normalized(resourceType: ResourceType, record: Raw): { fields: Raw; changes: readonly Change[] } {
+  const fields: Record<string, unknown> = {};
   const changes: Change[] = [];
   for (const [name, field] of Object.entries(resourceType.fields)) {
     const value = normalizedValue(field, record[name]);
     if (value === undefined || field.mode !== 'written') continue;
-    given[name] = rounded(field, value);
-    if (given[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
+    fields[name] = rounded(field, value);
+    if (fields[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
   }
-  return resourceType.name === 'users' ? asPerson(record, given) : { given, changes };
+  return resourceType.name === 'users' ? asPerson(record, fields) : { fields, changes };
 }
 
 /** A value as text; empty for lists and objects. */
@@ -131,13 +131,16 @@ function calendarText(value: unknown): unknown {
 }
 
 /** Maps unknown roles to `member`, the one with the fewest permissions; a single name becomes the first name. */
-function asPerson(record: Raw, given: Record<string, unknown>): { given: Raw; changes: readonly Change[] } {
+function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; changes: readonly Change[] } {
   const changes: Change[] = [];
   const role = plain(record.role ?? 'member').toLowerCase();
   if (!isRole(role)) changes.push({ field: 'role', message: 'is no role here: member instead', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
   const isNamed = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
-  return { given: { ...given, role: isRole(role) ? role : 'member', ...(!isNamed && { first_name: name }) }, changes };
+  return {
+    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!isNamed && { first_name: name }) },
+    changes,
+  };
 }
 
 /** Texts that the rules of this service have changed, usually by trimming. */

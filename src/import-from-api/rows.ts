@@ -43,24 +43,24 @@ export class RowMaker {
     const { domain, now } = this.#ports;
     const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const own = { account_id, domain, time_zone: 'UTC' };
-    const judged = judge(resourceType, json, now);
-    if ('faults' in judged) {
+    const converted = judge(resourceType, json, now);
+    if ('faults' in converted) {
       const row = { ...empty, company_name: domain, ...own, date_created: now };
-      return { faults: judged.faults, instead: { row, changes: [] } };
+      return { faults: converted.faults, instead: { row, changes: [] } };
     }
-    const texts: Readonly<Record<string, unknown>> = judged.input;
+    const texts: Readonly<Record<string, unknown>> = converted.input;
     const company_name = texts.company_name || domain;
-    const row = { ...empty, ...texts, company_name, ...own, date_created: judged.moments.date_created };
-    return { row, changes: judged.changes };
+    const row = { ...empty, ...texts, company_name, ...own, date_created: converted.moments.date_created };
+    return { row, changes: converted.changes };
   }
 
   #user(resourceType: ResourceType, record: Kept): Made | LeftOut {
     const { plan, now } = this.#ports;
     const raw: Raw = asRaw(JSON.parse(record.json));
     if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
-    const judged = judge(resourceType, record.json, now);
-    if ('faults' in judged) return this.#asDeparted(record, raw, judged.faults);
-    const { input, moments, changes } = judged;
+    const converted = judge(resourceType, record.json, now);
+    if ('faults' in converted) return this.#asDeparted(record, raw, converted.faults);
+    const { input, moments, changes } = converted;
     const person = { role: 'member', email: '', ...input };
     if (this.#emails.has(person.email.toLowerCase()))
       return this.#asDeparted(record, raw, [{ field: 'email', message: 'is that of another user, too' }]);
@@ -94,19 +94,24 @@ export class RowMaker {
   #record(resourceType: ResourceType, record: Kept): Made | LeftOut {
     const { work, now } = this.#ports;
     const raw = asRaw(JSON.parse(record.json));
-    const judged = judge(resourceType, record.json, now);
+    const converted = judge(resourceType, record.json, now);
     const resolved = this.#resolveReferences(resourceType, raw);
     const users = resourceType.assignable === undefined ? [] : this.#assigned(raw.users);
     const faults = [
-      ...('faults' in judged ? judged.faults : []),
+      ...('faults' in converted ? converted.faults : []),
       ...resolved.faults,
       ...(users === undefined ? [{ field: 'users', message: 'must be a list of user ids' }] : []),
     ];
-    if ('faults' in judged || users === undefined || faults.length > 0) return { faults };
+    if ('faults' in converted || users === undefined || faults.length > 0) return { faults };
     const assign = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
     for (const userId of users) work.run(assign, resourceType.assignable ?? '', record.new_id, userId);
-    const row = { ...judged.input, ...judged.moments, ...resolved.references, ...this.#ids(resourceType, record) };
-    return { row, changes: [...judged.changes, ...resolved.changes] };
+    const row = {
+      ...converted.input,
+      ...converted.moments,
+      ...resolved.references,
+      ...this.#ids(resourceType, record),
+    };
+    return { row, changes: [...converted.changes, ...resolved.changes] };
   }
 
   #ids({ id }: ResourceType, { new_id }: Kept): Readonly<Record<string, number>> {

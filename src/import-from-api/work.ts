@@ -7,7 +7,7 @@ import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './nouns.ts';
 
 /**
- * Where a record comes from. `source`: the list of the source. `nameless`: an entry of it without an id. `made`: created by
+ * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`: created by
  * the import because other records refer to it.
  */
 export type Origin = 'source' | 'nameless' | 'made';

@@ -97,9 +97,12 @@ function correctionOf(completion: Completion, current: number | undefined): Atte
   if (current === undefined || current === completion.generation) return undefined;
   const row = attemptRow(completion);
   if (isDelivered(completion)) {
-    return { ...row, reason: `${row.reason}; the hook was claimed again meanwhile, so its failures are not reset` };
+    return {
+      ...row,
+      reason: `${row.reason}; the hook was claimed again or restored meanwhile, so its failures are not reset`,
+    };
   }
-  return { ...row, counted: 0, reason: 'the hook was claimed again meanwhile: not counted' };
+  return { ...row, counted: 0, reason: 'the hook was claimed again or restored meanwhile: not counted' };
 }
 
 function correct(queries: Queries, row: AttemptRow) {

@@ -229,7 +229,7 @@ export class Dispatcher {
   }
 
   /**
-   * Releases the lease of each queue as soon as its results are committed, so that other nodes can take it at once.
+   * Releases the lease of each queue as soon as its results are committed, so that other nodes can take it immediately.
    * A hanging attempt only delays its own queue. Resolves when nothing is in flight.
    */
   async #drain(): Promise<void> {

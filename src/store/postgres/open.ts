@@ -104,7 +104,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const readers = new Pool(address, extras, log);
   const background = new Pool(address, extras, log, BACKGROUND_CONNECTIONS);
   const committed = new Listeners();
-  const grouped: ((writes: number, seconds: number) => void)[] = [];
+  const groupListeners: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;
   const session = new NotifierSession({
     address,
@@ -138,7 +138,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       return committed.publish(events);
     },
     onGroup: (count: number, seconds: number) => {
-      for (const listener of grouped) listener(count, seconds);
+      for (const listener of groupListeners) listener(count, seconds);
     },
   };
   const writes = new WriteBatcher(pool, extras, limits, listeners);
@@ -157,7 +157,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     snapshot: (work) => snapshot(readers, extras, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
-    onGroup: (listener) => grouped.push(listener),
+    onGroup: (listener) => groupListeners.push(listener),
     externalVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
     refreshSnapshot: () => false,
     async dropPartitions(table, before, isStopped) {

@@ -111,10 +111,10 @@ const INSERT = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning 
 
 /** Batches inserts. Generated ids ascend in insertion order and are the first column, so sorting by id assigns the rows. */
 function batchedInsert(text: string): BatchedQuery | undefined {
-  const [, table, columns = '', places = ''] = INSERT.exec(text) ?? [];
+  const [, table, columns = '', placeholders = ''] = INSERT.exec(text) ?? [];
   if (table === undefined) return undefined;
   const names = columns.split(', ').map((name) => name.slice(1, -1));
-  const order = places.split(', ').map((place) => Number(place.slice(1)) - 1);
+  const order = placeholders.split(', ').map((placeholder) => Number(placeholder.slice(1)) - 1);
   const rowOf = ({ parameters }: WaitingQuery) =>
     Object.fromEntries(names.map((name, column) => [name, parameters[order[column] ?? column]]));
   return {

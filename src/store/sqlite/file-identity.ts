@@ -27,9 +27,9 @@ export function refuseSecondName(path: string): void {
   // Folders have several links because of their subfolders; SQLite reports them as not a file.
   if (nlink > 1n && statSync(name).isFile()) {
     const others = readdirSync(dirname(name)).filter((file) => file !== basename(name) && inodeOf(name, file) === ino);
-    const shown = others.length > 0 ? `, ${others.join(', ')} among them` : '';
+    const listed = others.length > 0 ? `, ${others.join(', ')} among them` : '';
     throw new StoreError(
-      `The database ${path} has ${nlink} names (hard links${shown}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
+      `The database ${path} has ${nlink} names (hard links${listed}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
     );
   }
   if (mountPoints().includes(name)) {

@@ -85,16 +85,16 @@ function createStore(
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
-  { database: { path }, clock, beats = systemClock, onFatal, sqlite }: Options,
+  { database: { path }, clock, beats: realClock = systemClock, onFatal, sqlite }: Options,
 ): Store {
   const committed = new Listeners();
-  const grouped: ((writes: number, seconds: number) => void)[] = [];
-  const groupCommit = new GroupCommit(writer, beats, {
+  const groupListeners: ((writes: number, seconds: number) => void)[] = [];
+  const groupCommit = new GroupCommit(writer, realClock, {
     // An open read snapshot would prevent checkpoints, and listeners must see the commit.
     onCommitting: () => reader.refreshSnapshot(),
     onCommitted: (news) => committed.publish(news),
     onGroup: (writes, seconds) => {
-      for (const listener of grouped) listener(writes, seconds);
+      for (const listener of groupListeners) listener(writes, seconds);
     },
     whatIsLost: () => files.lost(),
     onFatal,
@@ -102,7 +102,7 @@ function createStore(
   const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
   // Not in simulations: nothing else touches their files, and each timer costs a round.
   const isWatched = lock !== undefined && sqlite === undefined;
-  const stopWatching = isWatched ? every(beats, FILES_INTERVAL_MS, () => groupCommit.look()) : () => undefined;
+  const stopWatching = isWatched ? every(realClock, FILES_INTERVAL_MS, () => groupCommit.look()) : () => undefined;
   const dataVersion = writer.database.prepare('pragma data_version');
   let otherVersion: number | undefined;
   return {
@@ -132,7 +132,7 @@ function createStore(
     snapshot: (work) => snapshot(path, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
-    onGroup: (listener) => grouped.push(listener),
+    onGroup: (listener) => groupListeners.push(listener),
     async probe() {
       await groupCommit.write(async ({ queries }) => {
         // Inserts before it deletes, so that free pages and space in the WAL are really needed.
