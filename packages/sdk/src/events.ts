@@ -11,9 +11,9 @@ export type CalendarEvent = {
   readonly event_id: string;
   /** Name of the event. */
   readonly event_name: string;
-  /** First day. Written yyyymmdd, or as it is answered. */
+  /** First day. Accepts yyyymmdd or the output format. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered. */
+  /** Last day. Accepts yyyymmdd or the output format. */
   readonly due_date: DateText;
   /** The project it belongs to. "0" for none. */
   readonly project_id: string;
@@ -29,9 +29,9 @@ export type CalendarEvent = {
 export type EventInput = {
   /** Name of the event. */
   readonly event_name: string;
-  /** First day. Written yyyymmdd, or as it is answered. */
+  /** First day. Accepts yyyymmdd or the output format. */
   readonly start_date: DateInput;
-  /** Last day. Written yyyymmdd, or as it is answered. */
+  /** Last day. Accepts yyyymmdd or the output format. */
   readonly due_date: DateInput;
 } & Optional<{
   /** The project it belongs to. "0" for none. */

@@ -39,9 +39,9 @@ export type Project = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateText;
   /** It has no end in sight. */
   readonly ongoing: Flag;
@@ -59,7 +59,7 @@ export type Project = {
   readonly estimated_hours: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
@@ -110,9 +110,9 @@ export type ProjectInput = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
   /** It has no end in sight. */
   readonly ongoing: FlagInput;
@@ -124,7 +124,7 @@ export type ProjectInput = {
   readonly estimated_hours: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;

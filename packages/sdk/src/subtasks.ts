@@ -35,9 +35,9 @@ export type Subtask = {
   readonly color: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
@@ -92,9 +92,9 @@ export type SubtaskInput = {
   readonly color: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
   /** It has no end in sight. */
   readonly ongoing: FlagInput;

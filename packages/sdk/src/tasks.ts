@@ -37,9 +37,9 @@ export type Task = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
@@ -55,7 +55,7 @@ export type Task = {
   readonly estimated_cost: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
@@ -102,9 +102,9 @@ export type TaskInput = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
   /** It has no end in sight. */
   readonly ongoing: FlagInput;
@@ -114,7 +114,7 @@ export type TaskInput = {
   readonly estimated_cost: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;

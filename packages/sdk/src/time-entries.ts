@@ -18,11 +18,11 @@ import type { Send } from './transport.ts';
 export type TimeEntry = {
   /** Identifier of the time entry. */
   readonly entry_id: string;
-  /** The day it was worked; left out, the day that it is for the account. Written yyyymmdd, or as it is answered. */
+  /** The day it was worked; left out, the day that it is for the account. Accepts yyyymmdd or the output format. */
   readonly date: string;
-  /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work began. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_started: DateText;
-  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_stopped: DateText;
   /** The project of its task. */
   readonly project_id: string;
@@ -57,11 +57,11 @@ export type TimeEntryInput = {
   /** How long it took, in seconds. A fraction is rounded. */
   readonly seconds: NumberInput;
 } & Optional<{
-  /** The day it was worked; left out, the day that it is for the account. Written yyyymmdd, or as it is answered. */
+  /** The day it was worked; left out, the day that it is for the account. Accepts yyyymmdd or the output format. */
   readonly date: string | null;
-  /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work began. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_started: DateInputOrNone;
-  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_stopped: DateInputOrNone;
   /** The subtask of it. "0" for none. */
   readonly subtask_id: IdOrNone;
