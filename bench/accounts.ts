@@ -4,21 +4,21 @@ import { systemRandom } from '../src/secrets.ts';
 import { within } from '../test/kit/cleanup.ts';
 import { openAt } from '../test/kit/database.ts';
 
-/** An account that calls. */
+/** An account with the credentials of its owner. */
 export type Account = NewAccount;
 
-/** Makes accounts in a database that no service has open yet. */
+/** Creates accounts in a database that no service has open. */
 export function makeAccounts(database: string, count: number): Promise<Account[]> {
   return within(async (context) => {
     const store = await openAt(context, database);
     const accounts: Account[] = [];
-    for (let turn = 1; turn <= count; turn += 1) {
-      const account = { domain: `a${turn}.test`, email: `owner@a${turn}.test` };
+    for (let number = 1; number <= count; number += 1) {
+      const account = { domain: `a${number}.test`, email: `owner@a${number}.test` };
       accounts.push(await store.write((tx) => createAccount(tx, account, systemClock.now(), systemRandom)));
     }
     return accounts;
   });
 }
 
-/** What every call of an account carries. */
+/** The headers of every request of an account. */
 export const headersOf = ({ domain, key }: Account) => ({ domain, key });

@@ -6,10 +6,10 @@ import { asFastAsTold, type Committing, toldPerSecond } from './load/delivery-lo
 import { processorSeconds, processorSecondsBelow } from './processor.ts';
 import type { Receiver } from './receiver.ts';
 
-/** How many accounts there are, how many hooks each of them has, and how many connections create events for them. */
+/** The number of accounts, hooks per account, and connections that create events. */
 export type Crowd = { readonly accounts: number; readonly hooksEach: number; readonly writers: number };
 
-/** A database with a crowd in it, whose hooks all lead to one receiver. */
+/** A database with these accounts and hooks. All hooks lead to one receiver. */
 export type Crowded = {
   readonly crowd: Crowd;
   readonly database: Database;
@@ -18,13 +18,13 @@ export type Crowded = {
   readonly receiver: Receiver;
 };
 
-/** What was told: see `toldPerSecond`; and what each cost in processor, microseconds, by who has spent them. */
+/** Deliveries (see `toldPerSecond`), and the CPU time of each in microseconds, by `services` and `PostgreSQL`. */
 export type Told = Awaited<ReturnType<typeof toldPerSecond>> & { readonly micros: Readonly<Record<string, number>> };
 
-/** One of them or several, on one database, each of which is asked by its part of the writers. */
+/** Services on one database. Writer `n` uses service `n` modulo the number of services. */
 export type Tellers = {
   readonly pids: readonly (number | undefined)[];
-  /** As fast as it is told, unless it is said how. */
+  /** Creates events for this time, by default as fast as they are delivered. */
   tell(forMs: number, committing?: (write: (writer: number) => Promise<number>) => Committing): Promise<Told>;
   stop(): Promise<void>;
 };
@@ -51,12 +51,12 @@ export async function startTellers(
   const calls = services.map(({ baseUrl }) => accounts.map((account) => wired(baseUrl, createEvent(account))));
   const serviceOf = (writer: number) => services[writer % processes]?.baseUrl ?? '';
   const pids = services.map(({ process }) => process.pid);
-  const spent = (): Record<string, number> => ({
+  const cpuSeconds = (): Record<string, number> => ({
     services: pids.reduce<number>((sum, pid) => sum + processorSeconds(pid), 0),
     ...(stage.postgresPid !== undefined &&
       database === 'PostgreSQL' && { PostgreSQL: processorSecondsBelow(stage.postgresPid) }),
   });
-  let turn = 0;
+  let nextCall = 0;
   return {
     pids,
     async tell(forMs, committing = (write) => asFastAsTold(write, crowd.writers)) {
@@ -64,19 +64,19 @@ export async function startTellers(
         Array.from({ length: crowd.writers }, (_, writer) => Connection.open(serviceOf(writer))),
       );
       const write = async (writer: number) => {
-        turn += 1;
-        const call = calls[writer % processes]?.[turn % accounts.length];
+        nextCall += 1;
+        const call = calls[writer % processes]?.[nextCall % accounts.length];
         if (call === undefined) throw new Error('there are calls');
         await connections[writer]?.ask(call);
         return crowd.hooksEach;
       };
-      const before = spent();
+      const before = cpuSeconds();
       const told = await toldPerSecond(receiver, forMs, committing(write));
-      const each = Object.entries(spent()).map(([who, seconds]) => {
+      const perDelivery = Object.entries(cpuSeconds()).map(([who, seconds]) => {
         return [who, ((seconds - (before[who] ?? 0)) * 1e6) / told.told] as const;
       });
       for (const connection of connections) connection.close();
-      return { ...told, micros: Object.fromEntries(each) };
+      return { ...told, micros: Object.fromEntries(perDelivery) };
     },
     async stop() {
       for (const { stop } of services) await stop('SIGTERM');

@@ -8,46 +8,46 @@ import { type Started, startProcess } from '../test/kit/start-service.ts';
 import { type Program, startProgram } from './programs.ts';
 import { Receiver } from './receiver.ts';
 
-/** What everything is measured on, one after the other. */
+/** The databases that are measured, one after the other. */
 export const databases = ['SQLite', 'PostgreSQL'] as const;
 
 export type Database = (typeof databases)[number];
 
-/** Where a row is measured: what it starts is started here, and ends with it, the last first. */
+/** Starts databases, services and programs for a row, and stops them afterwards in reverse order. */
 export class Stage {
   readonly context: Cleanup;
   readonly folder: string;
   readonly #log: number;
   readonly #outer: Stage | undefined;
   #postgres: Promise<void> | undefined;
-  /** The first process of the PostgreSQL, once there is one. */
+  /** The process id of the PostgreSQL postmaster; undefined before it is started. */
   postgresPid: number | undefined;
   #files = 0;
 
-  /** @param outer whose PostgreSQL this one takes: to start one of its own takes as long as a short row */
+  /** @param outer a stage whose PostgreSQL is shared: starting one takes as long as a short row */
   constructor(context: Cleanup, outer?: Stage) {
     this.context = context;
     this.#outer = outer;
     this.folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
     atEnd(context, () => rmSync(this.folder, { recursive: true, force: true }));
-    // The log of a newcomer, in a file: to write it is a part of the work.
+    // Log lines go to a file at the default level: writing them is part of the work.
     this.#log = openSync(join(this.folder, 'log'), 'a');
   }
 
-  /** A path where there is no file yet. */
+  /** A new path. */
   newFile(): string {
     this.#files += 1;
     return join(this.folder, `${this.#files}.db`);
   }
 
-  /** A new and empty database, as `--database` takes it. */
+  /** Creates a database and returns the value for `--database`. */
   async newDatabase(kind: Database): Promise<string> {
     if (kind === 'SQLite') return `sqlite:${this.newFile()}`;
     await this.startPostgres();
     return newPostgresDatabase(this.context);
   }
 
-  /** A service as a newcomer has it, but for what is given; receivers on this machine may be told. */
+  /** Starts a service with default options except these. Receivers on this machine are allowed. */
   async service(database: string, options: Readonly<Record<string, string>> = {}, main?: string): Promise<Started> {
     const service = await startProcess(
       {
@@ -65,17 +65,17 @@ export class Stage {
     return service;
   }
 
-  /** Starts a floor, or another program of this folder. */
+  /** Starts a baseline or another program of this folder. */
   program(path: string, ...words: string[]): Promise<Program> {
     return startProgram(this.context, path, words);
   }
 
-  /** Somebody to be notified. */
+  /** Starts a webhook receiver. */
   async receiver(): Promise<Receiver> {
     return new Receiver(await this.program('./receiver-process.ts'));
   }
 
-  /** Once, however often it is asked for. */
+  /** Starts PostgreSQL on the first call. */
   startPostgres(): Promise<void> {
     this.#postgres ??= this.#outer === undefined ? this.#startOwn() : this.#takeFrom(this.#outer);
     return this.#postgres;

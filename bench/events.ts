@@ -7,7 +7,7 @@ const PROJECTS = 24;
 const INSERT_BATCH_SIZE = 5_000;
 export const DAY_MS = 86_400_000;
 
-/** The same numbers in every run. */
+/** A seeded random generator, for the same numbers in every run. */
 function random(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,7 +18,7 @@ function random(seed: number): () => number {
 
 export const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
 
-/** An event as people have them: most take a day or a few hours, some a week, a few a season. */
+/** A typical event: 70 % within one day, 28 % up to a week, 2 % up to a quarter of a year. */
 function eventRow(event_id: number, years: number, next: () => number) {
   const startMs = Date.now() + (next() - 0.5) * years * 365.25 * DAY_MS;
   const start = dayOf(startMs);
@@ -40,15 +40,15 @@ function eventRow(event_id: number, years: number, next: () => number) {
   };
 }
 
-/** What a filled account has, around today. */
+/** A filled account. */
 export type Filled = {
-  /** The first and the last day of a month, as a query takes them, and how many events begin in it. */
+  /** The first and the last day of the current month, as query values, and the number of events that start in it. */
   readonly from: string;
   readonly to: string;
   readonly inMonth: number;
 };
 
-/** Fills the first account of a database that no service has open, evenly over so many years around today. */
+/** Fills the first account of a closed database with events, spread evenly over these years around today. */
 export function fillWithEvents(
   database: string,
   { events, years }: { readonly events: number; readonly years: number },

@@ -3,16 +3,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 let tick: number | undefined;
 
-/** Seconds of processor that a process has used so far, with all its threads; not a number where the system does not say. */
+/** CPU seconds of a process up to now, including all threads; NaN where /proc is missing. */
 export function processorSeconds(pid: number | undefined): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
-  // User and system time are the 12th and 13th.
+  // utime and stime, fields 14 and 15 of /proc/PID/stat.
   const [user = 0, system = 0] = fieldsOf(file).slice(11, 13).map(Number);
   return (user + system) / ticksPerSecond();
 }
 
-/** The same of a process with those that it has started, of which some may have ended. */
+/** CPU seconds of a process and of its children, including ended ones. */
 export function processorSecondsBelow(pid: number): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
@@ -22,7 +22,7 @@ export function processorSecondsBelow(pid: number): number {
   return children.reduce((sum, child) => sum + (processorSeconds(Number(child)) || 0), processorSeconds(pid) + seconds);
 }
 
-/** What stands behind the name of a process, which may hold anything; none of one that has ended. */
+/** The fields after the command name, which may contain spaces; empty for an ended process. */
 function fieldsOf(file: string): string[] {
   try {
     return readFileSync(file, 'utf8')
@@ -40,7 +40,7 @@ function ticksPerSecond(): number {
   return tick;
 }
 
-/** Memory that a process has in use at this moment, MiB. */
+/** Resident memory of a process in MiB. */
 export function memoryMib(pid: number | undefined): number {
   const file = `/proc/${pid}/status`;
   if (!existsSync(file)) return Number.NaN;

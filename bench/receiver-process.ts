@@ -2,17 +2,18 @@ import { createServer } from 'node:http';
 import { sayWhere } from './baselines/where.ts';
 import { moment } from './statistics.ts';
 
-/** What is said to this process. */
+/** A request to this process. */
 export type Demand = { readonly is: 'report' };
 
-/** What was notified since it was asked before: how often on each path, and when of which record. */
+/** Notifications since the last report: their number per path, and path, record id and time of each. */
 export type Report = {
   readonly counts: Readonly<Record<string, number>>;
   readonly arrivals: readonly (readonly [path: string, record: string, at: number])[];
 };
 
-// Somebody who is notified, by path: /ok… and /count… answer 200 at once, /hang… never answers, /drip… a byte a second, /slow/50…
-// after so many milliseconds. When each notification arrived is written down first; of /count… how many did is enough.
+// A webhook receiver. By path: /ok… and /count… respond with 200 immediately, /hang… never, /drip… sends a byte
+// per second, /slow/50… responds after 50 ms. Arrivals are recorded before the response; for /count… only their
+// number.
 let counts: Record<string, number> = {};
 let arrivals: [string, string, number][] = [];
 
@@ -35,9 +36,9 @@ const server = createServer((request, response) => {
       return;
     }
     const [, afterMs] = /^\/slow\/(\d+)/.exec(path) ?? [];
-    const answer = () => response.writeHead(200, { 'content-length': 0 }).end();
-    if (afterMs === undefined) answer();
-    else setTimeout(answer, Number(afterMs));
+    const respond = () => response.writeHead(200, { 'content-length': 0 }).end();
+    if (afterMs === undefined) respond();
+    else setTimeout(respond, Number(afterMs));
   });
   request.on('error', () => undefined);
 });

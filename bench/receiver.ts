@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Program } from './programs.ts';
 import type { Report } from './receiver-process.ts';
 
-/** Somebody who is notified, in a process of its own, which writes down what arrives when. */
+/** A webhook receiver in a child process that records arrivals. */
 export class Receiver {
   readonly url: string;
   readonly #program: Program;
@@ -16,12 +16,12 @@ export class Receiver {
     return this.#program.process.pid;
   }
 
-  /** What has arrived since this was asked before. */
+  /** Returns the arrivals since the last report. */
   async report(): Promise<Report> {
     const { process } = this.#program;
-    const answered = once(process, 'message');
+    const response = once(process, 'message');
     process.send({ is: 'report' });
-    const [report] = await answered;
+    const [report] = await response;
     return report as Report;
   }
 }

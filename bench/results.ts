@@ -15,13 +15,13 @@ import type { Surroundings } from '../test/kit/surroundings.ts';
 import type { Bench, Measured } from './bench.ts';
 import { quantile } from './statistics.ts';
 
-/** What a row came to, where, and on which source. */
+/** The result of a row with its environment. */
 export type Result = Measured &
   Surroundings & {
     readonly rounds: number;
     readonly roundMs: number;
     readonly seconds: number;
-    /** How long a flush of 4 KiB to the disk took at that time, median, milliseconds. */
+    /** Median time of an fdatasync of 4 KiB at that time, in milliseconds. */
     readonly fsyncMs: number;
   };
 
@@ -35,13 +35,13 @@ function write(name: string, result: object): void {
 
 export const keep = ({ id }: Pick<Bench, 'id'>, result: Result): void => write(id, result);
 
-/** What is kept of a row; undefined when it has never been measured. */
+/** The stored result of a row; undefined if it has never been measured. */
 export function resultOf(bench: Pick<Bench, 'id'>): Result | undefined {
   const file = fileOf(bench.id);
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
 }
 
-/** How long the disk below temporary files takes to flush 4 KiB, median, milliseconds. */
+/** Median time of an fdatasync of 4 KiB in the folder of temporary files, in milliseconds. */
 export function flushMs(): number {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
   try {
@@ -49,10 +49,10 @@ export function flushMs(): number {
     const page = Buffer.alloc(4_096, 1);
     const times: number[] = [];
     for (let count = 0; count < FLUSHES; count += 1) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       writeSync(file, page);
       fdatasyncSync(file);
-      times.push(performance.now() - begun);
+      times.push(performance.now() - startedAt);
     }
     return quantile(times, 0.5);
   } finally {

@@ -1,17 +1,17 @@
 import type { Series, Side } from './bench.ts';
 import { rounded } from './statistics.ts';
 
-/** One that is measured beside others: a floor, a peer, or ours. */
+/** A system to measure: a floor, a peer or Carillon. */
 export type Contender = {
   readonly name: string;
   readonly side?: Side;
-  /** What one round of it comes to, by what is measured: `/s`, `ms at p95`. */
+  /** Runs one round and returns its results by unit: `/s`, `ms at p95`. */
   measure(): Promise<Readonly<Record<string, number>>>;
 };
 
 /**
- * Measures all of them in every round, each time in another order, so that none is always first, or always after the same one,
- * and what the machine does beside falls on all alike.
+ * Measures all contenders in every round, in a rotating order, so that none always runs first or after the same
+ * one, and background load affects all of them.
  */
 export async function inRounds(
   contenders: readonly Contender[],
@@ -20,29 +20,29 @@ export async function inRounds(
 ): Promise<Series[]> {
   const series = new Map<string, Series & { rounds: number[] }>();
   for (let round = 0; round < rounds; round += 1) {
-    for (const contender of inOrderOf(round, contenders)) {
+    for (const contender of orderOfRound(round, contenders)) {
       const measured = await contender.measure();
       for (const [unit, value] of Object.entries(measured)) {
         const name = seriesOf(contender.name, unit);
-        const known = series.get(name) ?? { name, side: contender.side ?? 'ours', unit, rounds: [] };
-        known.rounds.push(value);
-        series.set(name, known);
+        const existing = series.get(name) ?? { name, side: contender.side ?? 'ours', unit, rounds: [] };
+        existing.rounds.push(value);
+        series.set(name, existing);
       }
-      const said = Object.entries(measured).map(([unit, value]) => `${rounded(value)} ${unit}`);
-      say(`round ${round + 1}: ${contender.name}: ${said.join(', ')}`);
+      const formatted = Object.entries(measured).map(([unit, value]) => `${rounded(value)} ${unit}`);
+      say(`round ${round + 1}: ${contender.name}: ${formatted.join(', ')}`);
     }
   }
   return [...series.values()];
 }
 
-/** Each is the first one in turn, and every other round goes backwards from there. */
-function inOrderOf<Each>(round: number, all: readonly Each[]): Each[] {
-  const turn = round % all.length;
-  const order = [...all.slice(turn), ...all.slice(0, turn)];
+/** Starts with another contender in each round, and reverses the order of the others in every second round. */
+function orderOfRound<Each>(round: number, all: readonly Each[]): Each[] {
+  const first = round % all.length;
+  const order = [...all.slice(first), ...all.slice(0, first)];
   return round % 2 === 0 ? order : [...order.slice(0, 1), ...order.slice(1).reverse()];
 }
 
-/** The name of what one contender came to in one unit. */
+/** The name of the series of a contender in one unit. */
 export function seriesOf(contender: string, unit: string): string {
   return `${contender}, ${unit}`;
 }

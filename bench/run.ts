@@ -8,14 +8,14 @@ import { flushMs, keep, resultOf } from './results.ts';
 import { rounded } from './statistics.ts';
 import { judge } from './thresholds.ts';
 
-// `npm run bench` measures every row, `npm run bench -- P5 create` some of them. `--quick` takes a minute and exits with 1 if a
-// change has made something worse.
+// `npm run bench` measures all rows, `npm run bench -- P5 create` some of them. `--quick` takes a minute and
+// exits with 1 after a regression.
 const LONG = { rounds: 5, roundMs: 5_000 };
 const QUICK = { rounds: 3, roundMs: 500 };
-/** Those whose ratio to their floor says the most in the least time. */
+/** The rows with the most informative ratio in the shortest time. */
 const QUICK_ROWS = ['P1', 'P3', 'P5'];
-/** What is worse than this, of the worst round of what was kept, is said to be worse: rounds this short lie far apart. */
-const WORSE = 0.9;
+/** A ratio below this fraction of the worst stored round is a regression. Short rounds vary a lot. */
+const REGRESSION_RATIO = 0.9;
 
 const say = (line = '') => void process.stdout.write(`${line}\n`);
 await runTable();
@@ -26,19 +26,19 @@ async function runTable(): Promise<void> {
     options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string' } },
   });
   const wanted = positionals.length === 0 && values.quick ? QUICK_ROWS : positionals;
-  const named = wanted.map((word) => benches.find(({ id, name }) => id === word || name === word) ?? unknown(word));
+  const selected = wanted.map((word) => benches.find(({ id, name }) => id === word || name === word) ?? unknown(word));
   const commit = sourceNow();
-  const how = {
+  const settings = {
     ...(values.quick ? QUICK : LONG),
     ...(values.rounds === undefined ? {} : { rounds: Number(values.rounds) }),
   };
   if (commit === undefined && !values.quick)
-    say('The source is not as committed: what it comes to is said, and not kept.');
+    say('The source has uncommitted changes: results are printed, but not stored.');
   let isWorse = false;
   await within(async (context) => {
     const outer = values.quick ? new Stage(context) : undefined;
-    for (const bench of named.length > 0 ? named : benches) {
-      isWorse = (await run(bench, { ...how, outer }, commit)) || isWorse;
+    for (const bench of selected.length > 0 ? selected : benches) {
+      isWorse = (await run(bench, { ...settings, outer }, commit)) || isWorse;
     }
   });
   process.exit(isWorse && values.quick ? 1 : 0);
@@ -46,45 +46,49 @@ async function runTable(): Promise<void> {
 
 function unknown(word: string): never {
   const rows = benches.map(({ id, name }) => `${id} ${name}`);
-  say(`There is no row ${word}. There is ${rows.join(', ')}.`);
+  say(`There is no row ${word}. Rows: ${rows.join(', ')}.`);
   return process.exit(1);
 }
 
 /**
- * Answers whether a ratio is worse than the one that is kept.
+ * Returns whether a ratio is worse than the stored one.
  *
- * @param how.outer what the rows of the quick form share
+ * @param how.outer the stage that the rows of a quick run share
  */
 async function run(
   bench: Bench,
-  { outer, ...how }: typeof LONG & { outer: Stage | undefined },
+  { outer, ...settings }: typeof LONG & { outer: Stage | undefined },
   commit: string | undefined,
 ): Promise<boolean> {
   say(`${bench.id} ${bench.title}`);
   const isQuick = outer !== undefined;
   const fsyncMs = rounded(flushMs()) ?? Number.NaN;
-  const begun = performance.now();
+  const startedAt = performance.now();
   const measured = await within((context) =>
-    bench.measure({ stage: new Stage(context, outer), ...how, isQuick, say: (line) => say(`  ${line}`) }),
+    bench.measure({ stage: new Stage(context, outer), ...settings, isQuick, say: (line) => say(`  ${line}`) }),
   );
-  const seconds = Math.round((performance.now() - begun) / 1_000);
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const before = resultOf(bench);
   let isAnyWorse = false;
   for (const { claim, median, least, most, holds } of judge(measured)) {
-    const kept = before && judge(before).find((one) => one.claim.says === claim.says);
+    const stored = before && judge(before).find((one) => one.claim.says === claim.says);
     const isWorse =
-      kept !== undefined && claim.to !== undefined && median < kept.least * WORSE && claim.atLeast !== undefined;
+      stored !== undefined &&
+      claim.to !== undefined &&
+      median < stored.least * REGRESSION_RATIO &&
+      claim.atLeast !== undefined;
     isAnyWorse ||= isWorse;
-    const was =
-      kept === undefined
+    const comparison =
+      stored === undefined
         ? ''
-        : `; kept: ${rounded(kept.median)} (${rounded(kept.least)} to ${rounded(kept.most)})${isWorse ? ', WORSE' : ''}`;
+        : `; stored: ${rounded(stored.median)} (${rounded(stored.least)} to ${rounded(stored.most)})${isWorse ? ', worse' : ''}`;
     const limit = claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`;
     say(
-      `  ${claim.says}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'holds' : 'DOES NOT HOLD'}${was}`,
+      `  ${claim.says}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'met' : 'MISSED'}${comparison}`,
     );
   }
   say(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
-  if (commit !== undefined && !isQuick) keep(bench, { ...measured, ...how, seconds, fsyncMs, ...surroundings(commit) });
+  if (commit !== undefined && !isQuick)
+    keep(bench, { ...measured, ...settings, seconds, fsyncMs, ...surroundings(commit) });
   return isAnyWorse;
 }

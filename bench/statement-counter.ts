@@ -1,31 +1,31 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
-/** How often each statement was run in this process, by its text. */
+/** The number of executions of each statement in this process, by text. */
 export type Statements = Map<string, number>;
 
-/** What only frames others: the beginning of a transaction, its end, a place to go back to. */
+/** Whether a statement only frames others: begin, commit, rollback, savepoint, release or set. */
 export const isFrame = (sql: string): boolean => /^(begin|commit|rollback|savepoint|release|set )/i.test(sql);
 
-/** An SQLite that counts what it is asked. */
+/** A DatabaseSync that counts its statements. */
 export function countingSqlite(counted: Statements): typeof DatabaseSync {
   return class extends DatabaseSync {
     override prepare(sql: string): StatementSync {
       const statement = super.prepare(sql);
-      for (const how of ['all', 'run', 'get', 'iterate'] as const) {
-        const original = statement[how].bind(statement) as (...values: unknown[]) => unknown;
+      for (const method of ['all', 'run', 'get', 'iterate'] as const) {
+        const original = statement[method].bind(statement) as (...values: unknown[]) => unknown;
         const counting = (...values: unknown[]) => {
           counted.set(sql, (counted.get(sql) ?? 0) + 1);
           return original(...values);
         };
-        Object.assign(statement, { [how]: counting });
+        Object.assign(statement, { [method]: counting });
       }
       return statement;
     }
   };
 }
 
-/** From now on everything that this process asks any PostgreSQL is counted; answers how to leave that. */
+/** Counts all PostgreSQL statements of this process from now on. Returns a function that stops counting. */
 export function countPostgres(counted: Statements): () => void {
   const { query } = pg.Client.prototype;
   const counting = function (this: pg.Client, ...words: unknown[]) {

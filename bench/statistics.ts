@@ -11,13 +11,13 @@ export const rounded = (number: number) => (Number.isFinite(number) ? Number(num
 
 /** Three significant digits up to 1,000, whole numbers above, with thousands separators. */
 export function formatNumber(value: number): string {
-  const shown = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
-  return shown.toLocaleString('en');
+  const displayed = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
+  return displayed.toLocaleString('en');
 }
 
 export type Latencies = ReturnType<typeof latencies>;
 
-/** What is said of latencies, milliseconds. */
+/** The percentiles of latencies in milliseconds. */
 export function latencies(numbers: readonly number[]) {
   return {
     samples: numbers.length,
@@ -28,5 +28,5 @@ export function latencies(numbers: readonly number[]) {
   };
 }
 
-/** Milliseconds, with fractions, on the one clock that all processes of a machine share and nobody sets. */
+/** Milliseconds with fractions, from the monotonic clock that all processes of a machine share. */
 export const moment = () => Number(process.hrtime.bigint()) / 1e6;

@@ -2,22 +2,20 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Builds the console into console/dist. Runs by itself after `npm ci` in a checkout, and before packing. An install
-// without development or optional packages has nothing to build with, and goes on without.
+// Builds the console into console/dist: npm runs it after `npm ci` in a checkout, and before packing. An install
+// without development or optional packages has no vite; the build is then skipped.
 const tools = await import('vite').catch((error: unknown) => {
-  process.stdout.write(
-    `The console is not built; what builds it was left out of this install (${String(error).split('\n')[0]}).\n`,
-  );
+  process.stdout.write(`The console is not built: vite is not installed (${String(error).split('\n')[0]}).\n`);
 });
 if (tools !== undefined) {
   const configFile = fileURLToPath(new URL('vite.config.ts', import.meta.url));
   const built = await tools.build({ configFile, logLevel: 'warn' });
-  // What is built anew stays there all the while, for a service that starts at this moment; then what is not part of it
-  // goes.
+  // Stale files are deleted after the build, not before: a server that starts during the build finds a whole
+  // console.
   const outputs = [built].flat().flatMap((one) => ('output' in one ? one.output : []));
-  const besideThis = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-  const folder = besideThis('dist');
-  const files = new Set([...outputs.map(({ fileName }) => fileName), ...readdirSync(besideThis('public'))]);
+  const inThisFolder = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  const folder = inThisFolder('dist');
+  const files = new Set([...outputs.map(({ fileName }) => fileName), ...readdirSync(inThisFolder('public'))]);
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile() && !files.has(relative(folder, path))) rmSync(path);

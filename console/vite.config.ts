@@ -1,23 +1,34 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
-/** What an event is drawn as: an element that may not be a button, which it is as well. */
+/**
+ * Patch 1: the calendar renders events as `<article role="button">`, which ARIA forbids. A `<div>` may be a
+ * button.
+ */
 const ARTICLE = '<article><!></article>';
 
-/** Where the calendar takes the step of its hours, which its months do not have: they would fail when an end is dragged. */
-const STEP = /(\w+=\w+\?\.duration);/g;
+/**
+ * Patch 2: resizing reads the snap duration of the hour grid, undefined in the month view, and throws. Use one
+ * day.
+ */
+const SNAP_DURATION = /(\w+=\w+\?\.duration);/g;
 const ONE_DAY = '{years:0,months:0,days:1,seconds:0}';
 
-/** The calendar comes as a script that sets a global name; a module of it can be imported, and loaded when it is needed. */
+/**
+ * Turns the calendar's script, which sets a global, into a module that can be imported lazily; applies the
+ * patches.
+ */
 const calendarAsModule: Plugin = {
   name: 'calendar-as-module',
   transform(code, id) {
     if (!id.includes('@event-calendar/build/dist/event-calendar.min.js')) return;
-    if (code.match(STEP)?.length !== 1 || !code.includes(ARTICLE)) {
-      throw new Error('Another version of the calendar: what is mended in it stands elsewhere, or is mended already.');
+    if (code.match(SNAP_DURATION)?.length !== 1 || !code.includes(ARTICLE)) {
+      throw new Error(
+        '@event-calendar has changed: the code to patch was not found. Check whether the patch is needed.',
+      );
     }
-    const mended = code.replace(STEP, `$1??${ONE_DAY};`).replace(ARTICLE, '<div><!></div>');
-    return { code: `${mended}\nexport const { create, destroy } = EventCalendar;`, map: null };
+    const patched = code.replace(SNAP_DURATION, `$1??${ONE_DAY};`).replace(ARTICLE, '<div><!></div>');
+    return { code: `${patched}\nexport const { create, destroy } = EventCalendar;`, map: null };
   },
 };
 
@@ -25,17 +36,17 @@ const SERVICE = process.env.CARILLON_BASE_URL ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  // Addresses are relative, so that the console may stand below a path of its host.
+  // Relative URLs: the console may be served below a path prefix.
   base: './',
   plugins: [calendarAsModule],
   optimizeDeps: { exclude: ['@event-calendar/build'] },
   build: {
     outDir: 'dist',
-    // What is left over is taken away when all is built.
+    // build.ts deletes stale files after the build.
     emptyOutDir: false,
     target: 'es2023',
     modulePreload: { polyfill: false },
-    // Nothing inlined: the page's policy allows files of its own and no data in scripts or styles.
+    // Inline nothing: the Content-Security-Policy allows only same-origin files, no data: URLs.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },

@@ -5,43 +5,48 @@ import { promisify } from 'node:util';
 
 const QUIET_POLL_MS = 5;
 
-/** One notification, as it rang. */
+/** A received notification. */
 export type Ring = {
   readonly path: string;
   readonly resourceUrl: string;
   readonly deliveryId: string;
-  /** Monotonic milliseconds. */
+  /** Time of arrival, monotonic milliseconds. */
   readonly at: number;
 };
 
-/** A receiver on loopback: each path answers as it is told, and every ring is heard. */
+/** A receiver on loopback. */
 export type Bell = {
   at(path: string): string;
-  /** Resolves when nobody is connected any more: what was on its way has rung, or has broken off. */
+  /** Resolves when no connection is open: every request has been received or aborted. */
   quiet(): Promise<void>;
   close(): Promise<void>;
 };
 
 /**
- * Starts a receiver. What breaks off before it was read, because its sender is no more, has not rung.
+ * Starts a receiver. A request that is aborted before its body was read is ignored.
  *
- * @param statusOf what a ring is answered with
- * @param hear called with each ring, after it was answered
+ * @param statusOf the status to respond with
+ * @param onReceived called with each notification after the response was sent
  */
 export async function hangBell(
   statusOf: (ring: Ring) => number | Promise<number>,
-  hear: (ring: Ring) => void,
+  onReceived: (ring: Ring) => void,
 ): Promise<Bell> {
-  async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const at = performance.now();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const resourceUrl = String(JSON.parse(Buffer.concat(chunks).toString()).resource_url);
-    const rung = { path: request.url ?? '/', resourceUrl, deliveryId: String(request.headers['webhook-id']), at };
-    response.writeHead(await statusOf(rung)).end(() => hear(rung));
+    const notification = {
+      path: request.url ?? '/',
+      resourceUrl,
+      deliveryId: String(request.headers['webhook-id']),
+      at,
+    };
+    response.writeHead(await statusOf(notification)).end(() => onReceived(notification));
   }
   const server = createServer((request, response) => {
-    ring(request, response).catch(() => response.destroy());
+    receive(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -49,7 +54,7 @@ export async function hangBell(
   return {
     at: (path) => `http://127.0.0.1:${port}${path}`,
     async quiet() {
-      // Some turns first: who has connected is not known before it is looked for.
+      // Wait first: new connections are counted only after the event loop has accepted them.
       do await wait(QUIET_POLL_MS);
       while ((await connected()) > 0);
     },

@@ -7,17 +7,17 @@ import { startProcess } from '../test/kit/start-service.ts';
 import { hangBell, type Ring } from './bell.ts';
 import { enterSchedule, type Schedule } from './release-calendar.ts';
 
-// Carillon at its main job, on real input: the release schedule of Node.js goes in, and a receiver hears of it all.
+// Demonstrates Carillon with real data: enters the release schedule of Node.js, and a receiver gets every notification.
 
 const schedule: Schedule = JSON.parse(readFileSync(new URL('./node-release-schedule.json', import.meta.url), 'utf8'));
 const folder = mkdtempSync(join(tmpdir(), 'carillon-demo-'));
 const WAITS = '400ms,800ms';
 
-/** When each request that causes something began, by what will be told. */
-const begun = new Map<string, number>();
-const rings: Ring[] = [];
-const told = new Map<string, Ring>();
-const showing: Promise<void>[] = [];
+/** Start time of each request, by kind and address of the notification that it causes. */
+const startTimes = new Map<string, number>();
+const received: Ring[] = [];
+const firstById = new Map<string, Ring>();
+const printing: Promise<void>[] = [];
 const milliseconds: number[] = [];
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const progress = (line: string) => {
@@ -41,24 +41,24 @@ const bell = await hangBell((ring) => {
   }
   if (ring.path === '/unsubscribes') return 401;
   return ring.path === '/always-fails' ? 500 : 200;
-}, hear);
+}, onReceived);
 
-function hear(ring: Ring): void {
-  rings.push(ring);
-  if (told.has(ring.deliveryId)) return;
-  told.set(ring.deliveryId, ring);
-  showing.push(show(ring));
+function onReceived(ring: Ring): void {
+  received.push(ring);
+  if (firstById.has(ring.deliveryId)) return;
+  firstById.set(ring.deliveryId, ring);
+  printing.push(show(ring));
 }
 
-/** Follows the address, as a subscriber would, and prints what is there. */
+/** Fetches the record as a subscriber would, and prints it. */
 async function show(ring: Ring): Promise<void> {
   const { record } = await carillon.notified(ring.resourceUrl);
   const name = Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
   const causedBy = `${ring.path.slice(1)} ${ring.resourceUrl}`;
-  // A notification can be here before the answer of the request that caused it.
-  for (let tries = 0; !begun.has(causedBy) && tries < 200; tries += 1) await wait(5);
-  const began = begun.get(causedBy);
-  const tookMs = began === undefined ? undefined : ring.at - began;
+  // A notification can arrive before the response to the request that caused it.
+  for (let tries = 0; !startTimes.has(causedBy) && tries < 200; tries += 1) await wait(5);
+  const startedAt = startTimes.get(causedBy);
+  const tookMs = startedAt === undefined ? undefined : ring.at - startedAt;
   if (tookMs !== undefined) milliseconds.push(tookMs);
   const took = tookMs === undefined ? '' : `${tookMs.toFixed(1)} ms`;
   say(
@@ -66,14 +66,14 @@ async function show(ring: Ring): Promise<void> {
   );
 }
 
-/** Remembers when a request began, for whatever it will cause to be told. */
+/** Records the start time of a request for the notifications that it causes. */
 async function timed<T>(
   work: () => Promise<T>,
   causes: (result: T) => readonly (readonly [Kind, string])[],
 ): Promise<T> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const result = await work();
-  for (const [kind, path] of causes(result)) begun.set(`${kind} ${baseUrl}/v2/${path}`, began);
+  for (const [kind, path] of causes(result)) startTimes.set(`${kind} ${baseUrl}/v2/${path}`, startedAt);
   return result;
 }
 
@@ -83,56 +83,56 @@ say(`A receiver is subscribed to all ${kinds.length} kinds. Entering the release
 const { created, dates } = await enterSchedule(carillon, schedule, timed, (done, all) =>
   progress(`${done} of ${all} release lines`),
 );
-await settled();
+await allDelivered();
 
 say('\nThree receivers that misbehave:');
-const sick = ['/fails-twice', '/unsubscribes', '/always-fails'];
+const misbehaving = ['/fails-twice', '/unsubscribes', '/always-fails'];
 const hooks = new Map<string, string>();
-for (const path of sick)
+for (const path of misbehaving)
   hooks.set(path, (await carillon.hooks.create({ target_url: bell.at(path), event: 'new_client' })).id);
-await carillon.clients.create({ client_name: 'A client that three sick receivers are told of' });
-for (const path of sick) {
+await carillon.clients.create({ client_name: 'A client for three misbehaving receivers' });
+for (const path of misbehaving) {
   const hook = await until(
     () => carillon.hooks.get(hooks.get(path) ?? ''),
     (one) => one.state === 'ended' || one.last_outcome === '200',
   );
-  const attempts = rings.filter((ring) => ring.path === path).length;
+  const attempts = received.filter((ring) => ring.path === path).length;
   const state = hook.state === 'ended' ? `removed: ${hook.ended_reason}` : `${hook.state}, recovered`;
   say(`${path.slice(1).padEnd(18)} ${attempts} attempt${attempts === 1 ? '' : 's'}, ${state}`);
 }
-await settled();
+await allDelivered();
 
-const pending = (await carillon.deliveries.list({ limit: 1 })).paging.total_records;
+const enqueued = (await carillon.deliveries.list({ limit: 1 })).paging.total_records;
 const delivered = (await carillon.deliveries.list({ limit: 1, state: 'delivered' })).paging.total_records;
-const givenUp = (await carillon.deliveries.list({ limit: 1, state: 'undelivered' })).paging.total_records;
-const lost = pending - delivered - givenUp + Math.max(0, pending - told.size);
+const undelivered = (await carillon.deliveries.list({ limit: 1, state: 'undelivered' })).paging.total_records;
+const lost = enqueued - delivered - undelivered + Math.max(0, enqueued - firstById.size);
 milliseconds.sort((a, b) => a - b);
-const percentile = (share: number) =>
-  (milliseconds[Math.floor((milliseconds.length - 1) * share)] ?? Number.NaN).toFixed(1);
+const percentile = (fraction: number) =>
+  (milliseconds[Math.floor((milliseconds.length - 1) * fraction)] ?? Number.NaN).toFixed(1);
 say(`
 created    ${created + 1} records, from ${Object.keys(schedule).length} release lines and ${dates} dates
-pending       ${pending} notifications
-told       ${told.size}, of which ${givenUp} to hooks that were removed
+enqueued   ${enqueued} notifications
+received   ${firstById.size}; ${undelivered} undelivered, since their hooks were removed
 lost       ${lost}
 request → arrival   p50 ${percentile(0.5)} ms, p95 ${percentile(0.95)} ms`);
 
 await bell.close();
 await service.stop('SIGTERM');
 rmSync(folder, { recursive: true, force: true });
-process.exitCode = lost === 0 && told.size === pending ? 0 : 1;
+process.exitCode = lost === 0 && firstById.size === enqueued ? 0 : 1;
 
-/** Waits until nothing is pending for a live hook, and everything told has been shown. */
-async function settled(): Promise<void> {
+/** Waits until no delivery of a live hook is pending and all received notifications are printed. */
+async function allDelivered(): Promise<void> {
   await until(
     () => carillon.deliveries.list({ limit: 1, state: 'pending' }),
     (page) => page.paging.total_records === 0,
   );
-  await Promise.all(showing);
+  await Promise.all(printing);
 }
 
-async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean): Promise<T> {
-  for (const giveUpAt = performance.now() + 20_000; ; await wait(20)) {
-    const answer = await ask();
-    if (wanted(answer) || performance.now() > giveUpAt) return answer;
+async function until<T>(read: () => Promise<T>, isDone: (value: T) => boolean): Promise<T> {
+  for (const deadline = performance.now() + 20_000; ; await wait(20)) {
+    const value = await read();
+    if (isDone(value) || performance.now() > deadline) return value;
   }
 }

@@ -1,9 +1,9 @@
 import type { Carillon, Kind } from '../packages/sdk/src/index.ts';
 
-/** The release lines of Node.js, each with its dates (YYYY-MM-DD) and, some, a codename. */
+/** The release lines of Node.js with their dates (YYYY-MM-DD); some have a codename. */
 export type Schedule = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Runs a request and remembers when it began, for what it will cause to be told. */
+/** Runs a request and records its start time for the notifications that it causes. */
 export type Timed = <T>(
   work: () => Promise<T>,
   causes: (result: T) => readonly (readonly [kind: Kind, path: string])[],
@@ -19,7 +19,7 @@ const PHASES: Readonly<Record<string, string>> = {
 
 /**
  * Enters a schedule: a client, a project for each release line, an event for each of its dates, and for each phase a
- * task with two subtasks, completed where the date has passed. Answers how many records were created.
+ * task with two subtasks, completed if the date has passed. Returns the number of created records.
  */
 export async function enterSchedule(
   carillon: Carillon,

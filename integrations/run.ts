@@ -4,13 +4,13 @@ import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { install } from '../test/install.ts';
 
-// Installs each package of this folder by its own lockfile, then builds, lints and tests it with its platform's tools:
-// `npm run integrations`; `npm run integrations -- n8n` does so with one.
+// Installs each package of this folder from its lockfile, then builds, lints and tests it with its platform's tools:
+// `npm run integrations` for all, `npm run integrations -- n8n` for one.
 const steps = ['build', 'types', 'lint', 'test'];
 const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
 const root = new URL('../', import.meta.url);
 
-// The tests use the test kit of the root, and on its types.
+// The tests import the test kit of the root and its types.
 install(new URL('test/', root));
 const named = process.argv.slice(2);
 for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {
@@ -23,7 +23,7 @@ for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {
 }
 
 function run(folder: URL, command: string): void {
-  // The Node that leads every script of the root leads these, too.
+  // Put the pinned Node of the root first, as npm does for the root's scripts.
   const path = [bin(folder), bin(root), process.env.PATH].join(delimiter);
   const { status } = spawnSync(command, {
     cwd: fileURLToPath(folder),
@@ -34,8 +34,8 @@ function run(folder: URL, command: string): void {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-function timed(what: string, act: () => void): void {
-  const beganAt = performance.now();
-  act();
-  process.stdout.write(`${what}: ${((performance.now() - beganAt) / 1_000).toFixed(1)} s\n`);
+function timed(step: string, work: () => void): void {
+  const startedAt = performance.now();
+  work();
+  process.stdout.write(`${step}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`);
 }

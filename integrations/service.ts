@@ -5,7 +5,7 @@ import { apiKey, Carillon } from '../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
 import { startProcess } from '../test/kit/start-service.ts';
 
-/** A real service in a process of its own, on a database of its own, and what a person who connects a platform has. */
+/** Starts a service in a process of its own with a new database; returns the credentials that a platform needs. */
 export async function startService(context: Cleanup, options: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-platform-'));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
@@ -17,7 +17,7 @@ export async function startService(context: Cleanup, options: Readonly<Record<st
   return { baseUrl, domain, key, carillon };
 }
 
-/** A key of a member of the same account, who sees the same records and has hooks of their own. */
+/** Creates a member in the account and a key for them: the same records, but separate hooks. */
 export async function memberKey({ carillon }: { readonly carillon: Carillon }): Promise<string> {
   const { user_id } = await carillon.users.create({ email: 'member@team.test', role: 'member' });
   const permissions = ['hooks:read', 'hooks:write', 'events:read', 'events:write', 'projects:read'] as const;

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { platformsDocument } from '../test/documents/platforms.ts';
 import { documentedRoutes } from '../test/documents/routes.ts';
 
-// The first step of each package's build: `node ../write-service.ts src/service.json` writes the table of operations that
-// its actions and triggers are made from. It is derived from the routes of the service, and not committed.
+// First step of each package's build: `node ../write-service.ts src/service.json` writes the table of operations from
+// which actions and triggers are made. The table is derived from the routes of the service and not committed.
 const [path] = process.argv.slice(2);
 if (path === undefined) throw new Error('name the file to write');
 writeFileSync(path, platformsDocument(documentedRoutes()));

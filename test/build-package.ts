@@ -6,8 +6,8 @@ import { tsc } from './toolbox.ts';
 // Installs the compiler first.
 import './tools.ts';
 
-// Compiles the package in the current folder into its `dist`: the files that its entry points reach. Node strips no types
-// below node_modules, so packages contain JavaScript.
+// Compiles the package in the current folder into its `dist`. Packages contain JavaScript, because Node does
+// not strip types below node_modules.
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = process.cwd();
 const dist = join(folder, 'dist');
@@ -16,7 +16,8 @@ rmSync(dist, { recursive: true, force: true });
 const { status } = spawnSync(tsc, ['-p', folder], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
 
-// The compiler rewrites `.ts` to `.js` in code, and leaves it in declarations, where some tools do not resolve it.
+// The compiler rewrites `.ts` imports to `.js` in code, but not in declarations, where some tools cannot
+// resolve them.
 for (const entry of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   if (!entry.endsWith('.d.ts')) continue;
   const path = join(dist, entry);

@@ -3,8 +3,9 @@ import { chmodSync, cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
-// Makes what the package holds. Node strips no types under node_modules, so what is published is JavaScript; and of few
-// files, as each is looked for at every start. What a file finds beside itself it finds there, too: all lie in one folder.
+// Builds the contents of the npm package. Node does not strip types below node_modules, so the package contains
+// bundled JavaScript; few files make the start faster. All files are in one folder, so that relative URLs still
+// work.
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 function run(...args: string[]): void {
@@ -18,7 +19,7 @@ await build({
   logLevel: 'warn',
   publicDir: false,
   build: {
-    // Its dependencies are installed beside it.
+    // `ssr` leaves dependencies out of the bundle: npm installs them.
     ssr: true,
     outDir: 'dist',
     target: 'node24',

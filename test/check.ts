@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { biome, tsc } from './toolbox.ts';
-// Installs the tools first: a change may have brought a new one.
+// Installs the tools first: the lockfile may have changed.
 import './tools.ts';
 
-// What a change must pass beside the tests: types, lint and format, derived documents up to date.
+// Checks that every change must pass in addition to the tests: types, lint, format, derived documents.
 const root = fileURLToPath(new URL('..', import.meta.url));
 const checks: [string, string, string[]][] = [
   ['types', tsc, ['-p', 'tsconfig.json']],

@@ -5,13 +5,13 @@ import type { Derived } from './documents/markdown.ts';
 import { documentedRoutes } from './documents/routes.ts';
 import { sdkFiles } from './documents/sdk.ts';
 
-// Writes every derived document; with --check writes nothing and fails, naming each that is out of date.
+// Writes all derived documents. With --check it writes nothing, prints each outdated document, and fails.
 const root = fileURLToPath(new URL('..', import.meta.url));
-// The SDK first: what the others are derived from needs it whole.
+// The SDK first: the sources of the other documents import it.
 derive(sdkFiles(documentedRoutes()));
 derive((await import('./documents/index.ts')).derivedDocuments());
 if (!process.argv.includes('--check')) {
-  // Not committed: every test and every measurement adds to them.
+  // Not committed: they change with every test and measurement.
   const { conformanceReport } = await import('./documents/conformance.ts');
   const { reliabilityReport } = await import('./documents/reliability.ts');
   const { performanceReport } = await import('./documents/performance-report.ts');

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Installs a folder exactly as its package-lock.json says, unless that is there already; ends the process if it fails. */
+/** Runs `npm ci` in a folder unless its lockfile is already installed. Exits the process on failure. */
 export function install(folder: URL): void {
   const stamp = new URL('node_modules/.installed', folder);
-  const wanted = createHash('sha256')
+  const lockHash = createHash('sha256')
     .update(readFileSync(new URL('package-lock.json', folder)))
     .digest('hex');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lockHash) return;
   const npm = process.env.npm_execpath;
   const [command, first] = npm === undefined ? ['npm', []] : [process.execPath, [npm]];
   const { status } = spawnSync(command, [...first, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
@@ -17,5 +17,5 @@ export function install(folder: URL): void {
     stdio: 'inherit',
   });
   if (status !== 0) process.exit(status ?? 1);
-  writeFileSync(stamp, wanted);
+  writeFileSync(stamp, lockHash);
 }

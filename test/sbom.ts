@@ -13,17 +13,17 @@ type Bom = {
 };
 
 /**
- * The software bill of materials, as CycloneDX: what is shipped, by npm's own account of it. The same lockfile gives the
- * same bytes: without a number and a moment of its own, and named after the package and not after the folder.
+ * Software bill of materials (CycloneDX) of the shipped packages, from `npm sbom`. Deterministic: serial number and
+ * timestamp are removed, and the component has the name of the package instead of the folder.
  */
 export function billOfMaterials(): string {
-  const words = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
+  const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
   const options: ExecFileSyncOptionsWithStringEncoding = {
     cwd: root,
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   };
-  const { serialNumber: _number, ...bom }: Bom = JSON.parse(execFileSync('npm', words, options));
+  const { serialNumber: _number, ...bom }: Bom = JSON.parse(execFileSync('npm', args, options));
   const { timestamp: _moment, ...metadata } = bom.metadata;
   const { name, version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
   const refs = new Set([`${name}@${version}`, ...shipped().map((one) => `${one.name}@${one.version}`)]);

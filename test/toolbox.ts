@@ -2,6 +2,6 @@ import { fileURLToPath } from 'node:url';
 
 const bin = (name: string) => fileURLToPath(new URL(`./node_modules/.bin/${name}`, import.meta.url));
 
-/** The tools of test/package.json, by path. */
+/** Paths of the tools in test/package.json. */
 export const tsc = bin('tsc');
 export const biome = bin('biome');

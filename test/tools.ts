@@ -1,4 +1,4 @@
 import { install } from './install.ts';
 
-// Installs what only tests, checks and the build need, exactly as test/package-lock.json says, unless it is there.
+// Installs the tools for tests, checks and builds by test/package-lock.json, unless they are already installed.
 install(new URL('./', import.meta.url));

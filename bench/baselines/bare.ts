@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
 import { sayWhere } from './where.ts';
 
-// F1: a bare Fastify that answers a fixed body.
+// F1: Fastify that returns a fixed body.
 const app = fastify();
 const data = {
   event_id: '1',

@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import pg from 'pg';
 import { sayWhere } from './where.ts';
 
-// F2 on PostgreSQL: node:http, and one prepared insert for all calls that wait, which is a transaction by itself: group
-// commit. Nobody is asked who they are, nothing is checked, nobody is told.
+// F2 on PostgreSQL: node:http and one prepared insert for all waiting calls, which is one transaction (group
+// commit). No authentication, no validation, no notifications.
 const GROUP_CONCURRENCY = 4;
 const [, , connectionString = ''] = process.argv;
 const pool = new pg.Pool({ connectionString, max: GROUP_CONCURRENCY });
@@ -14,16 +14,16 @@ const text =
 type Event = { readonly event_name: string; readonly start_date: string; readonly due_date: string };
 type Call = { readonly event: Event; readonly response: ServerResponse };
 let waiting: Call[] = [];
-let underWay = 0;
+let running = 0;
 
 async function commit(): Promise<void> {
-  underWay += 1;
-  // What is read in this turn of the event loop goes together.
+  running += 1;
+  // Calls that are read in this event-loop iteration share a commit.
   await new Promise<void>((resolve) => setImmediate(resolve));
   const group = waiting;
   waiting = [];
   if (group.length > 0) await insert(group);
-  underWay -= 1;
+  running -= 1;
   if (waiting.length > 0) commit();
 }
 
@@ -47,7 +47,7 @@ const server = createServer((request, response) => {
   request.on('data', (part: Buffer) => void parts.push(part));
   request.on('end', () => {
     waiting.push({ event: JSON.parse(String(Buffer.concat(parts))), response });
-    if (waiting.length === 1 && underWay < GROUP_CONCURRENCY) commit();
+    if (waiting.length === 1 && running < GROUP_CONCURRENCY) commit();
   });
 });
 server.listen(0, '127.0.0.1', () => sayWhere(server));

@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import { sayWhere } from './where.ts';
 
-// F2 on SQLite: node:http, one prepared insert, and as many of them in one commit as came in meanwhile. Nobody is asked
-// who they are, nothing is checked, nobody is told. On disk before it is answered, like ours.
+// F2 on SQLite: node:http and one prepared insert, with one commit for all calls that arrive meanwhile. No
+// authentication, no validation, no notifications. Durable before the response, as in Carillon.
 const [, , path = ''] = process.argv;
 const database = new DatabaseSync(path);
 database.exec('pragma journal_mode = wal');
@@ -22,12 +22,12 @@ function write(): void {
   const group = waiting;
   waiting = [];
   begin.run();
-  const answers = group.map(([event, response]) => {
+  const responses = group.map(([event, response]) => {
     const { lastInsertRowid } = insert.run(event.event_name, event.start_date, event.due_date);
     return { response, text: JSON.stringify({ data: { event_id: String(lastInsertRowid), ...event } }) };
   });
   commit.run();
-  for (const { response, text } of answers) {
+  for (const { response, text } of responses) {
     response
       .writeHead(201, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
       .end(text);

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 
-// F3: undici posts the body of a notification to a receiver as fast as it goes, over kept connections.
+// F3: undici posts the body of a notification to a receiver as fast as possible on keep-alive connections.
 type Order = { readonly target: string; readonly connections: number; readonly forMs: number };
 
 process.on('message', async ({ target, connections, forMs }: Order) => {
@@ -8,17 +8,17 @@ process.on('message', async ({ target, connections, forMs }: Order) => {
   const pool = new Pool(origin, { connections, pipelining: 1 });
   const body = JSON.stringify({ resource_url: 'http://127.0.0.1:8080/v2/events/1234567' });
   const headers = { 'content-type': 'application/json' };
-  let answered = 0;
-  const begun = performance.now();
-  const keepPosting = async () => {
-    while (performance.now() - begun < forMs) {
-      const answer = await pool.request({ method: 'POST', path, headers, body });
-      await answer.body.dump();
-      answered += 1;
+  let responses = 0;
+  const startedAt = performance.now();
+  const postUntilEnd = async () => {
+    while (performance.now() - startedAt < forMs) {
+      const response = await pool.request({ method: 'POST', path, headers, body });
+      await response.body.dump();
+      responses += 1;
     }
   };
-  await Promise.all(Array.from({ length: connections }, keepPosting));
-  const perSecond = answered / ((performance.now() - begun) / 1_000);
+  await Promise.all(Array.from({ length: connections }, postUntilEnd));
+  const perSecond = responses / ((performance.now() - startedAt) / 1_000);
   await pool.close();
   process.send?.({ perSecond });
 });

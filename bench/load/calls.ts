@@ -3,14 +3,14 @@ import type { Call } from './connection.ts';
 
 const json = { 'content-type': 'application/json' };
 
-/** The event that is created over and over. */
+/** The body of every created event. */
 const EVENT = JSON.stringify({ event_name: 'Release', start_date: '20270101', due_date: '20270102' });
 
 export function createEvent(account: Account): Call {
   return { method: 'POST', path: '/v2/events', headers: { ...json, ...headersOf(account) }, body: EVENT, status: 201 };
 }
 
-/** The same to a floor, which asks for nothing but the body. */
+/** The same request for a floor, without authentication. */
 export const createBare: Call = { method: 'POST', path: '/', headers: json, body: EVENT, status: 201 };
 
 export const fetchBare: Call = { method: 'GET', path: '/', headers: {}, status: 200 };

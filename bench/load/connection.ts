@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** What was asked for was answered with another status than it should. */
+/** A response with an unexpected status. */
 export class Refused extends Error {}
 
-/** What is asked, and the status that it has to be answered with. */
+/** A request, and the expected status of its response. */
 export type Call = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'MKCOL' | 'REPORT';
   readonly path: string;
@@ -13,7 +13,7 @@ export type Call = {
   readonly status: number;
 };
 
-/** A call as it goes over the wire: made once, sent often. */
+/** The serialized request, prepared once and sent often. */
 export type Wired = { readonly bytes: Buffer; readonly status: number };
 
 export function wired(origin: string, { method, path, headers, body = '', status }: Call): Wired {
@@ -24,22 +24,22 @@ export function wired(origin: string, { method, path, headers, body = '', status
 }
 
 /**
- * One kept connection that asks one thing after the other. It reads of an answer what it must to know its end, so that
- * the two processors of a small machine are left to those who are measured: a call costs 8 µs here, 13 in autocannon, 29
- * in undici.
+ * A keep-alive connection that sends one request at a time. It parses only what it needs to find the end of a
+ * response, so that the two cores of a small machine are left to the measured processes: a request costs 8 µs
+ * of CPU, 13 in autocannon, 29 in undici.
  */
 export class Connection {
   readonly #socket: Socket;
-  #held = '';
-  #answered: ((body: string) => void) | undefined;
-  #broken: (error: Error) => void = () => undefined;
+  #buffer = '';
+  #onBody: ((body: string) => void) | undefined;
+  #onError: (error: Error) => void = () => undefined;
   #status = 0;
 
   private constructor(socket: Socket) {
     this.#socket = socket.setNoDelay(true);
     socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
-    socket.on('error', (error) => this.#broken(error));
-    socket.on('close', () => this.#broken(new Error('the connection was closed before the answer')));
+    socket.on('error', (error) => this.#onError(error));
+    socket.on('close', () => this.#onError(new Error('the connection was closed before the response')));
   }
 
   static async open(origin: string): Promise<Connection> {
@@ -49,21 +49,24 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Answers the body; rejects with `Refused` where the status is another one: what fails fast is no throughput. */
+  /**
+   * Sends a request and returns the response body. Rejects with `Refused` for an unexpected status: fast errors
+   * are not throughput.
+   */
   ask({ bytes, status }: Wired): Promise<string> {
     return new Promise((resolve, reject) => {
       if (this.#socket.destroyed) {
-        reject(new Error('the connection was closed before it was asked'));
+        reject(new Error('the connection was closed before the request'));
         return;
       }
       this.#status = status;
-      this.#broken = reject;
-      this.#answered = resolve;
+      this.#onError = reject;
+      this.#onBody = resolve;
       this.#socket.write(bytes);
     });
   }
 
-  /** Who is asked closes what has not been asked anything for a while. */
+  /** False after the server has closed the idle connection. */
   get isOpen(): boolean {
     return this.#socket.readyState === 'open';
   }
@@ -73,22 +76,22 @@ export class Connection {
   }
 
   #read(text: string): void {
-    this.#held += text;
-    const head = this.#held.indexOf('\r\n\r\n');
+    this.#buffer += text;
+    const head = this.#buffer.indexOf('\r\n\r\n');
     if (head < 0) return;
-    const [, length] = /\r\ncontent-length: (\d+)/i.exec(this.#held.slice(0, head)) ?? [];
+    const [, length] = /\r\ncontent-length: (\d+)/i.exec(this.#buffer.slice(0, head)) ?? [];
     const isWhole =
-      length === undefined ? this.#held.endsWith('\r\n0\r\n\r\n') : this.#held.length >= head + 4 + Number(length);
+      length === undefined ? this.#buffer.endsWith('\r\n0\r\n\r\n') : this.#buffer.length >= head + 4 + Number(length);
     if (!isWhole) return;
-    const status = Number(this.#held.slice(9, 12));
-    const body = this.#held.slice(head + 4);
-    this.#held = '';
-    if (status === this.#status) this.#answered?.(body);
-    else this.#broken(new Refused(`answered ${status}, not ${this.#status}: ${body.slice(0, 500)}`));
+    const status = Number(this.#buffer.slice(9, 12));
+    const body = this.#buffer.slice(head + 4);
+    this.#buffer = '';
+    if (status === this.#status) this.#onBody?.(body);
+    else this.#onError(new Refused(`answered ${status}, not ${this.#status}: ${body.slice(0, 500)}`));
   }
 }
 
-/** Asks one thing over a connection of its own. */
+/** Sends one request on a new connection. */
 export async function ask(origin: string, call: Call): Promise<string> {
   const connection = await Connection.open(origin);
   try {

@@ -5,47 +5,51 @@ import { asFastAsTold, atPace, MAX_BEHIND, type Tally } from './delivery-load.ts
 
 const WRITERS = 8;
 
-/** A write that takes a moment, by which so many more are pending; and how many were. */
-function slowWrites(each: number): { write: () => Promise<number>; made: () => number } {
-  let made = 0;
+/** A slow write that adds `each` pending deliveries, with a count of all. */
+function slowWrites(each: number): { write: () => Promise<number>; total: () => number } {
+  let total = 0;
   const write = async () => {
     await wait(1);
-    made += each;
+    total += each;
     return each;
   };
-  return { write, made: () => made };
+  return { write, total: () => total };
 }
 
-test('what several writers make pending at the same time is all counted', async () => {
+test('concurrent writers count all the deliveries that they add', async () => {
   for (const committing of [
     (write: () => Promise<number>) => asFastAsTold(write, WRITERS),
     (write: () => Promise<number>) => atPace(write, { perSecond: 1e6, each: 3, writers: WRITERS }),
   ]) {
-    const { write, made } = slowWrites(3);
+    const { write, total } = slowWrites(3);
     const tally: Tally = { pending: 0, told: Number.POSITIVE_INFINITY };
-    await committing(write)(tally, () => made() >= 300);
-    assert.equal(tally.pending, made());
+    await committing(write)(tally, () => total() >= 300);
+    assert.equal(tally.pending, total());
   }
 });
 
-test('no more is committed while so much is still to be told', async () => {
+test('writers pause while the backlog is at its maximum', async () => {
   const { write } = slowWrites(100);
   const tally: Tally = { pending: 0, told: 0 };
-  let looks = 0;
-  await asFastAsTold(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++looks > 5 * WRITERS);
+  let polls = 0;
+  await asFastAsTold(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++polls > 5 * WRITERS);
   assert.ok(tally.pending <= MAX_BEHIND + WRITERS * 100, `${tally.pending}`);
 });
 
-test('at a pace, no more is committed than that says, by all writers in turn', async () => {
-  const turns: number[] = [];
+test('at a fixed pace no more is committed than the pace allows, by all writers in turn', async () => {
+  const writersInOrder: number[] = [];
   const tally: Tally = { pending: 0, told: 0 };
   const write = async (writer: number) => {
-    turns.push(writer);
+    writersInOrder.push(writer);
     return 10;
   };
-  const begun = performance.now();
-  await atPace(write, { perSecond: 1_000, each: 10, writers: WRITERS })(tally, () => turns.length >= 3 * WRITERS);
-  assert.ok(performance.now() - begun >= (turns.length - 1) * 10);
-  assert.equal(tally.pending, turns.length * 10);
-  for (let writer = 0; writer < WRITERS; writer += 1) assert.ok(turns.includes(writer), `${writer} had no turn`);
+  const startedAt = performance.now();
+  await atPace(write, { perSecond: 1_000, each: 10, writers: WRITERS })(
+    tally,
+    () => writersInOrder.length >= 3 * WRITERS,
+  );
+  assert.ok(performance.now() - startedAt >= (writersInOrder.length - 1) * 10);
+  assert.equal(tally.pending, writersInOrder.length * 10);
+  for (let writer = 0; writer < WRITERS; writer += 1)
+    assert.ok(writersInOrder.includes(writer), `${writer} wrote nothing`);
 });

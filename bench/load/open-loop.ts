@@ -2,12 +2,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { moment } from '../statistics.ts';
 import { Connection, Refused, type Wired } from './connection.ts';
 
-/** Asks that were still unanswered when the last one had been due for so long are given up, and say so. */
+/** Requests without a response this long after the last one was due fail the round. */
 export const RESPONSE_TIMEOUT_MS = 30_000;
 
 /**
- * What became of one ask: when it was due, when it was sent, when its answer was there, milliseconds; and that answer.
- * One that was refused has none, and counts as if it had waited for as long as anybody does.
+ * The times of a request in milliseconds, and the body of its response. A rejected request has no body and
+ * counts as if it had waited for the whole timeout.
  */
 export type Asked = {
   readonly dueAt: number;
@@ -17,49 +17,49 @@ export type Asked = {
 };
 
 /**
- * Asks so many times a second, whether what was asked before is answered or not: whoever asks out there does not wait for
- * others either. Latency counts from the moment at which an ask was due.
+ * Sends requests at a fixed rate, whether earlier ones have been answered or not, as independent clients do.
+ * Latency counts from the time at which a request was due.
  */
 export async function atRate(
   origin: string,
   next: (turn: number) => Wired,
   { perSecond, forMs }: { readonly perSecond: number; readonly forMs: number },
 ): Promise<Asked[]> {
-  const free: Connection[] = [];
+  const idle: Connection[] = [];
   const all: Connection[] = [];
-  const asked: Promise<Asked>[] = [];
-  const ask = async (turn: number, dueAt: number): Promise<Asked> => {
-    let connection = free.pop();
-    while (connection?.isOpen === false) connection = free.pop();
+  const requests: Promise<Asked>[] = [];
+  const send = async (index: number, dueAt: number): Promise<Asked> => {
+    let connection = idle.pop();
+    while (connection?.isOpen === false) connection = idle.pop();
     if (connection === undefined) {
       connection = await Connection.open(origin);
       all.push(connection);
     }
     const sentAt = moment();
-    const body = await connection.ask(next(turn)).catch((error: unknown) => {
+    const body = await connection.ask(next(index)).catch((error: unknown) => {
       if (error instanceof Refused) return undefined;
       throw error;
     });
-    free.push(connection);
+    idle.push(connection);
     return { dueAt, sentAt, answeredAt: body === undefined ? sentAt + RESPONSE_TIMEOUT_MS : moment(), body };
   };
-  const begun = moment();
+  const startedAt = moment();
   const count = Math.round((perSecond * forMs) / 1_000);
-  for (let turn = 0; turn < count; turn += 1) {
-    const dueAt = begun + (turn * 1_000) / perSecond;
+  for (let index = 0; index < count; index += 1) {
+    const dueAt = startedAt + (index * 1_000) / perSecond;
     const restMs = dueAt - moment();
     if (restMs > 0.5) await wait(restMs);
-    const one = ask(turn, dueAt);
-    // That it failed is heard when all have been asked.
+    const one = send(index, dueAt);
+    // Errors are reported by the Promise.all below.
     one.catch(() => undefined);
-    asked.push(one);
+    requests.push(one);
   }
-  const giveUp = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
-  const gaveUp = new Promise<never>((_, reject) => {
-    giveUp.addEventListener('abort', () => reject(new Error(`not answered within ${RESPONSE_TIMEOUT_MS} ms`)));
+  const timeout = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
+  const timedOut = new Promise<never>((_, reject) => {
+    timeout.addEventListener('abort', () => reject(new Error(`not answered within ${RESPONSE_TIMEOUT_MS} ms`)));
   });
   try {
-    return await Promise.race([Promise.all(asked), gaveUp]);
+    return await Promise.race([Promise.all(requests), timedOut]);
   } finally {
     for (const connection of all) connection.close();
   }

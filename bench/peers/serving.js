@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
-// A server of somebody else, which does a part of the same.
+// Runs a peer that is an HTTP server.
 const [, , peer = '', address = ''] = process.argv;
 
-/** A port that nobody listens at: none of these says which one it took. */
+/** Returns a free port: these servers do not report which port they use. */
 function freePort() {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -14,13 +14,13 @@ function freePort() {
   });
 }
 
-async function untilAnswered(url) {
+async function untilReady(url) {
   for (;;) {
-    const isAnswered = await fetch(url).then(
+    const isReady = await fetch(url).then(
       () => true,
       () => false,
     );
-    if (isAnswered) return;
+    if (isReady) return;
     await wait(50);
   }
 }
@@ -29,6 +29,6 @@ const port = await freePort();
 const { serve } = await import(`./${peer}/server.js`);
 const { pid = process.pid } = (await serve({ address, port })) ?? {};
 const url = `http://127.0.0.1:${port}`;
-await untilAnswered(url);
+await untilReady(url);
 process.on('disconnect', () => process.exit(0));
 process.send?.({ url, pid });

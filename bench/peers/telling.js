@@ -1,39 +1,39 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 
-// A queue of somebody else that tells a receiver: each job posts the body of a notification over kept connections. Jobs
-// are added one by one, each durable before the next, as fast as they are worked off; or at a rate, whatever becomes of them.
-const [, , peer = '', address = '', target = '', most = ''] = process.argv;
+// Runs a job queue of a peer: each job posts the body of a notification on keep-alive connections. Jobs are
+// added one by one, each durable before the next, either as fast as they are processed or at a fixed rate.
+const [, , peer = '', address = '', target = '', maxBacklog = ''] = process.argv;
 
-/** Posts at once, of one process. */
-const AT_ONCE = 64;
+/** Maximum concurrent posts of one process. */
+const CONCURRENCY = 64;
 
 const { origin, pathname: path } = new URL(target);
-const pool = new Pool(origin, { connections: AT_ONCE, pipelining: 1 });
+const pool = new Pool(origin, { connections: CONCURRENCY, pipelining: 1 });
 const headers = { 'content-type': 'application/json' };
-let told = 0;
+let delivered = 0;
 
 async function post(number) {
   const body = JSON.stringify({ resource_url: `http://127.0.0.1:8080/v2/events/${number}` });
-  const answer = await pool.request({ method: 'POST', path, headers, body });
-  await answer.body.dump();
-  if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}`);
-  told += 1;
+  const response = await pool.request({ method: 'POST', path, headers, body });
+  await response.body.dump();
+  if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`);
+  delivered += 1;
 }
 
 const { open } = await import(`./${peer}/queue.js`);
-const queue = await open({ address, post, atOnce: AT_ONCE });
+const queue = await open({ address, post, atOnce: CONCURRENCY });
 
-/** The numbers of jobs begin with seven digits, as those of a service that has been there for a while. */
+/** Job numbers start with seven digits, as in a service that has been used for a while. */
 let next = 1_000_000;
 
-async function addAsTold({ forMs, writers }) {
-  const begun = performance.now();
-  const before = told;
+async function addAsDelivered({ forMs, writers }) {
+  const startedAt = performance.now();
+  const before = delivered;
   let added = 0;
-  const keepAdding = async () => {
-    while (performance.now() - begun < forMs) {
-      if (added - (told - before) > Number(most)) await wait(20);
+  const runWriter = async () => {
+    while (performance.now() - startedAt < forMs) {
+      if (added - (delivered - before) > Number(maxBacklog)) await wait(20);
       else {
         added += 1;
         next += 1;
@@ -41,21 +41,21 @@ async function addAsTold({ forMs, writers }) {
       }
     }
   };
-  await Promise.all(Array.from({ length: writers }, keepAdding));
+  await Promise.all(Array.from({ length: writers }, runWriter));
   return { added };
 }
 
-/** The clock that all processes of a machine share, milliseconds. */
-const moment = () => Number(process.hrtime.bigint()) / 1e6;
+/** The monotonic clock that all processes of a machine share, in milliseconds. */
+const now = () => Number(process.hrtime.bigint()) / 1e6;
 
-/** When each was due, by its number. */
+/** Adds jobs at a fixed rate and returns the due time of each, by number. */
 async function addAtRate({ forMs, perSecond }) {
-  const begun = moment();
+  const startedAt = now();
   const due = [];
   const adding = [];
-  for (let turn = 0; turn < (perSecond * forMs) / 1_000; turn += 1) {
-    const dueAt = begun + (turn * 1_000) / perSecond;
-    const restMs = dueAt - moment();
+  for (let index = 0; index < (perSecond * forMs) / 1_000; index += 1) {
+    const dueAt = startedAt + (index * 1_000) / perSecond;
+    const restMs = dueAt - now();
     if (restMs > 0.5) await wait(restMs);
     next += 1;
     due.push([String(next), dueAt]);
@@ -66,7 +66,7 @@ async function addAtRate({ forMs, perSecond }) {
 }
 
 process.on('message', async (order) => {
-  process.send?.(await (order.perSecond === undefined ? addAsTold(order) : addAtRate(order)));
+  process.send?.(await (order.perSecond === undefined ? addAsDelivered(order) : addAtRate(order)));
 });
 process.on('disconnect', () => process.exit(0));
 process.send?.({ url: '' });

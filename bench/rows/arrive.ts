@@ -34,13 +34,14 @@ const peerAt = (perSecond: number) => `${peerNameOf(PEER)}, ${perSecond.toLocale
 
 /** Arrival time of each record at a path; waits until `count` have arrived. */
 export async function arrivalsOf(receiver: Receiver, path: string, count: number): Promise<Map<string, number>> {
-  const heard = new Map<string, number>();
-  for (const giveUpAt = performance.now() + RESPONSE_TIMEOUT_MS; heard.size < count; await wait(10)) {
+  const arrivedAtByRecord = new Map<string, number>();
+  for (const deadline = performance.now() + RESPONSE_TIMEOUT_MS; arrivedAtByRecord.size < count; await wait(10)) {
     const { arrivals } = await receiver.report();
-    for (const [at, record, when] of arrivals) if (at === path && !heard.has(record)) heard.set(record, when);
-    if (performance.now() > giveUpAt) throw new Error(`of ${count}, ${heard.size} arrived at ${path}`);
+    for (const [at, record, when] of arrivals)
+      if (at === path && !arrivedAtByRecord.has(record)) arrivedAtByRecord.set(record, when);
+    if (performance.now() > deadline) throw new Error(`of ${count}, ${arrivedAtByRecord.size} arrived at ${path}`);
   }
-  return heard;
+  return arrivedAtByRecord;
 }
 
 /** From the request to the notification's arrival, at each rate, with one hook. */
@@ -56,21 +57,25 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, roundM
     name: nameOf(perSecond, database),
     async measure() {
       await receiver.report();
-      const asked = await atRate(baseUrl, () => call, { perSecond, forMs: roundMs });
-      const heard = await arrivalsOf(receiver, path, asked.filter(({ body }) => body !== undefined).length);
-      const arrivedAt = (body: string) => heard.get(JSON.parse(body).data.event_id) ?? Number.NaN;
-      const waited = asked.map(({ dueAt, answeredAt, body }) => (body ? arrivedAt(body) : answeredAt) - dueAt);
-      const late = asked.map(({ dueAt, sentAt }) => sentAt - dueAt);
+      const requests = await atRate(baseUrl, () => call, { perSecond, forMs: roundMs });
+      const arrivedAtByRecord = await arrivalsOf(
+        receiver,
+        path,
+        requests.filter(({ body }) => body !== undefined).length,
+      );
+      const arrivedAt = (body: string) => arrivedAtByRecord.get(JSON.parse(body).data.event_id) ?? Number.NaN;
+      const latencies = requests.map(({ dueAt, answeredAt, body }) => (body ? arrivedAt(body) : answeredAt) - dueAt);
+      const delays = requests.map(({ dueAt, sentAt }) => sentAt - dueAt);
       return {
-        'ms at p50': quantile(waited, 0.5),
-        'ms at p95': quantile(waited, 0.95),
-        'ms at p99': quantile(waited, 0.99),
+        'ms at p50': quantile(latencies, 0.5),
+        'ms at p95': quantile(latencies, 0.95),
+        'ms at p99': quantile(latencies, 0.99),
         'ms at p95 until the 201': quantile(
-          asked.map(({ dueAt, answeredAt }) => answeredAt - dueAt),
+          requests.map(({ dueAt, answeredAt }) => answeredAt - dueAt),
           0.95,
         ),
-        'ms at p99 of generator delay': quantile(late, 0.99),
-        '% rejected': (100 * asked.filter(({ body }) => body === undefined).length) / asked.length,
+        'ms at p99 of generator delay': quantile(delays, 0.99),
+        '% rejected': (100 * requests.filter(({ body }) => body === undefined).length) / requests.length,
       };
     },
   }));
@@ -95,14 +100,14 @@ async function others(
           const answered = once(process, 'message');
           process.send({ perSecond, forMs: roundMs });
           const [{ due }] = (await answered) as [{ due: readonly (readonly [number: string, dueAt: number])[] }];
-          const heard = await arrivalsOf(receiver, path, due.length);
-          return due.map(([number, dueAt]) => (heard.get(number) ?? Number.NaN) - dueAt);
+          const arrivedAtByRecord = await arrivalsOf(receiver, path, due.length);
+          return due.map(([number, dueAt]) => (arrivedAtByRecord.get(number) ?? Number.NaN) - dueAt);
         };
         // A warm-up as long as Carillon's: a process that was idle between rounds is many times slower in them.
         await add();
         await untilSilent(receiver);
-        const waited = await add();
-        return Object.fromEntries(shares.map((share) => [`ms at p${share * 100}`, quantile(waited, share)]));
+        const latencies = await add();
+        return Object.fromEntries(shares.map((share) => [`ms at p${share * 100}`, quantile(latencies, share)]));
       }),
   };
 }

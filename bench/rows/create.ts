@@ -20,8 +20,8 @@ const floorOf = (database: Database) => `F2 on ${database}`;
 async function floor(stage: Stage, database: Database, roundMs: number): Promise<Contender> {
   const { url, process } =
     database === 'SQLite'
-      ? await stage.program('./floors/durable.ts', stage.newFile())
-      : await stage.program('./floors/durable-postgres.ts', await stage.newDatabase(database));
+      ? await stage.program('./baselines/durable.ts', stage.newFile())
+      : await stage.program('./baselines/durable-postgres.ts', await stage.newDatabase(database));
   return busy(floorOf(database), { url, pid: process.pid }, [createBare], roundMs, 'floor');
 }
 
@@ -51,9 +51,9 @@ function untilDelivered(contender: Contender, receiver: Receiver): Contender {
   return {
     ...contender,
     async measure() {
-      const came = await contender.measure();
+      const result = await contender.measure();
       await untilSilent(receiver);
-      return came;
+      return result;
     },
   };
 }

@@ -36,15 +36,15 @@ export const nameOf = (hooks: number, database: Database) =>
   `${hooks === 1 ? 'one hook' : `${hooks.toLocaleString('en')} hooks`} on ${database}`;
 
 async function floor(stage: Stage, receiver: Receiver, roundMs: number): Promise<Contender> {
-  const { process } = await stage.program('./floors/posting.ts');
+  const { process } = await stage.program('./baselines/posting.ts');
   return {
     name: FLOOR,
     side: 'floor',
     async measure() {
       const before = processorSeconds(process.pid);
-      const answered = once(process, 'message');
+      const response = once(process, 'message');
       process.send({ target: `${receiver.url}/count/floor`, connections: POSTING_CONNECTIONS, forMs: roundMs });
-      const [{ perSecond }] = (await answered) as [{ perSecond: number }];
+      const [{ perSecond }] = (await response) as [{ perSecond: number }];
       await receiver.report();
       const seconds = processorSeconds(process.pid) - before;
       return { '/s': perSecond, 'µs of CPU per delivery': (seconds * 1e9) / (perSecond * roundMs) };
@@ -123,7 +123,7 @@ export const deliver: Bench = {
         floorPerSecond,
       ),
     );
-    const kept = await inRounds(minutes, 1, say);
+    const minuteSeries = await inRounds(minutes, 1, say);
     const claims = delivering.flatMap((one): Claim[] => {
       const { name } = one.asFast;
       return [
@@ -132,6 +132,6 @@ export const deliver: Bench = {
         { says: `${name}, s of backlog`, of: seriesOf(name, BACKLOG), atMost: MAX_BACKLOG_S },
       ];
     });
-    return { series: [...series, ...kept], claims };
+    return { series: [...series, ...minuteSeries], claims };
   },
 };

@@ -19,7 +19,7 @@ export const fetchOne: Bench = {
   target: '≥ 0.32 of F1',
   heldBack: 'A read on PostgreSQL is a round trip.',
   async measure({ stage, rounds, roundMs, say }) {
-    const floor = await stage.program('./floors/bare.ts');
+    const floor = await stage.program('./baselines/bare.ts');
     const contenders: Contender[] = [
       busy(FLOOR, { url: floor.url, pid: floor.process.pid }, [fetchBare], roundMs, 'floor'),
     ];

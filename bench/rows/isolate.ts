@@ -26,43 +26,51 @@ const PAST_DEADLINE_MS = 20_000;
 
 /** The percentage of bad targets, and how they behave. */
 const shares = [10, 50, 90] as const;
-const manners = ['hang', 'drip', 'refuse'] as const;
+const behaviors = ['hang', 'drip', 'refuse'] as const;
 
-type Badness = { readonly share: number; readonly manner: (typeof manners)[number] };
+type BadTargets = { readonly share: number; readonly manner: (typeof behaviors)[number] };
 
-const none: Badness = { share: 0, manner: 'hang' };
-const bad: readonly Badness[] = manners.flatMap((manner) => shares.map((share) => ({ share, manner })));
+const none: BadTargets = { share: 0, manner: 'hang' };
+const bad: readonly BadTargets[] = behaviors.flatMap((manner) => shares.map((share) => ({ share, manner })));
 
-const nameOf = ({ share, manner }: Badness, database: Database) =>
+const nameOf = ({ share, manner }: BadTargets, database: Database) =>
   `${share === 0 ? 'all healthy' : `${share} % ${manner}`} on ${database}`;
 
 /** One measurement: the run, the healthy receiver, and the path below which its notifications arrive. */
-type Scene = { readonly run: Run; readonly receiver: Receiver; readonly database: Database; readonly slug: string };
+type Measurement = {
+  readonly run: Run;
+  readonly receiver: Receiver;
+  readonly database: Database;
+  readonly slug: string;
+};
 
-/** The accounts that are measured, their healthy hooks, and how bad targets join. */
-type Crew = {
+/** The accounts that are measured, their healthy hooks, and the subscription of the bad ones. */
+type Setup = {
   readonly baseUrl: string;
   readonly healthy: readonly Account[];
   readonly healthyEach: number;
   readonly forMs: number;
   /** Subscribes the bad targets. */
-  readonly join: () => Promise<void>;
+  readonly subscribeBad: () => Promise<void>;
 };
 
 /**
  * From the request to the arrival at a healthy receiver: first with healthy targets only, then in the same service while the
  * bad ones are subscribed as well.
  */
-async function healthyWaits({ run, receiver, slug }: Scene, { baseUrl, healthy, healthyEach, forMs, join }: Crew) {
+async function healthyWaits(
+  { run, receiver, slug }: Measurement,
+  { baseUrl, healthy, healthyEach, forMs, subscribeBad }: Setup,
+) {
   const calls = healthy.map((account) => wired(baseUrl, createEvent(account)));
   const waitsFor = async (forMs: number, perSecond = EVENTS_PER_SECOND) => {
     await receiver.report();
-    const asked = await atRate(baseUrl, (event) => calls[event % calls.length] ?? never(), { perSecond, forMs });
-    return await waitsOf(asked, (events) => arrivalsAt(receiver, `/ok/${slug}/`, events * healthyEach));
+    const requests = await atRate(baseUrl, (event) => calls[event % calls.length] ?? never(), { perSecond, forMs });
+    return await waitsOf(requests, (events) => arrivalsAt(receiver, `/ok/${slug}/`, events * healthyEach));
   };
   await waitsFor(WARM.forMs, WARM.perSecond);
   const before = await waitsFor(run.roundMs);
-  await join();
+  await subscribeBad();
   const waits = await waitsFor(forMs);
   return {
     'ms at p50': quantile(waits, 0.5),
@@ -77,7 +85,7 @@ function never(): never {
 }
 
 /** A new service each time; every account has the same percentage of bad targets. */
-async function besideAShare(scene: Scene, { share, manner }: Badness) {
+async function measureWithShare(scene: Measurement, { share, manner }: BadTargets) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);
   const healthy = await makeAccounts(where, ACCOUNTS);
@@ -95,7 +103,7 @@ async function besideAShare(scene: Scene, { share, manner }: Badness) {
     healthy,
     healthyEach,
     forMs: manner === 'hang' && share > 0 && !run.isQuick ? PAST_DEADLINE_MS : run.roundMs,
-    join: () =>
+    subscribeBad: () =>
       subscribeAll(manner === 'refuse' ? 'http://127.0.0.1:9' : `${receiver.url}/${manner}`, healthyEach, HOOKS_EACH),
   });
   await service.stop('SIGKILL');
@@ -105,29 +113,29 @@ async function besideAShare(scene: Scene, { share, manner }: Badness) {
 /** Each record that arrives below a path, and its arrival time. */
 async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
   const arrived: (readonly [record: string, at: number])[] = [];
-  for (const giveUpAt = performance.now() + RESPONSE_TIMEOUT_MS; arrived.length < wanted; await wait(20)) {
+  for (const deadline = performance.now() + RESPONSE_TIMEOUT_MS; arrived.length < wanted; await wait(20)) {
     const { arrivals } = await receiver.report();
     for (const [path, record, at] of arrivals) if (path.startsWith(prefix)) arrived.push([record, at]);
-    if (performance.now() > giveUpAt) throw new Error(`of ${wanted}, ${arrived.length} arrived at ${prefix}`);
+    if (performance.now() > deadline) throw new Error(`of ${wanted}, ${arrived.length} arrived at ${prefix}`);
   }
   return arrived;
 }
 
 /** Milliseconds from the time a request was due to each arrival. */
-async function waitsOf(asked: readonly Asked[], arrive: (events: number) => ReturnType<typeof arrivalsAt>) {
+async function waitsOf(requests: readonly Asked[], arrive: (events: number) => ReturnType<typeof arrivalsAt>) {
   const idOf = (body: string | undefined) => {
     if (body === undefined) throw new Error('a request was rejected at this rate');
     return String(JSON.parse(body).data.event_id);
   };
-  const dueAt = new Map(asked.map((one) => [idOf(one.body), one.dueAt]));
-  return (await arrive(asked.length)).map(([record, at]) => at - (dueAt.get(record) ?? Number.NaN));
+  const dueAt = new Map(requests.map((one) => [idOf(one.body), one.dueAt]));
+  return (await arrive(requests.length)).map(([record, at]) => at - (dueAt.get(record) ?? Number.NaN));
 }
 
 const crowd = CROWD.accounts * CROWD.hooksEach;
 const crowdOn = (database: Database) => `${crowd.toLocaleString('en')} hang on ${database}`;
 
 /** A new service in which many targets of other accounts hang. */
-async function besideACrowd(scene: Scene, hosts: readonly Receiver[]) {
+async function measureWithCrowd(scene: Measurement, hosts: readonly Receiver[]) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);
   const accounts = await makeAccounts(where, CROWD.healthy + CROWD.accounts);
@@ -143,7 +151,7 @@ async function besideACrowd(scene: Scene, hosts: readonly Receiver[]) {
     healthy,
     healthyEach: CROWD.healthyEach,
     forMs: run.isQuick ? run.roundMs : PAST_DEADLINE_MS,
-    async join() {
+    async subscribeBad() {
       for (const [place, account] of others.entries())
         await subscribeAll(account, CROWD.hooksEach, `${hosts[place]?.url}/hang/${slug}`);
       for (const account of others) await ask(service.baseUrl, createEvent(account));
@@ -164,16 +172,16 @@ export const isolate: Bench = {
     const hosts: Receiver[] = [];
     while (hosts.length < CROWD.accounts) hosts.push(await run.stage.receiver());
     let turn = 0;
-    const sceneOn = (database: Database): Scene => {
+    const sceneOn = (database: Database): Measurement => {
       turn += 1;
       return { run, receiver, database, slug: `${database}/${turn}` };
     };
     const contenders = databases.flatMap((database): Contender[] => [
       ...[none, ...bad].map((badness) => ({
         name: nameOf(badness, database),
-        measure: () => besideAShare(sceneOn(database), badness),
+        measure: () => measureWithShare(sceneOn(database), badness),
       })),
-      { name: crowdOn(database), measure: () => besideACrowd(sceneOn(database), hosts) },
+      { name: crowdOn(database), measure: () => measureWithCrowd(sceneOn(database), hosts) },
     ]);
     const claims = databases.flatMap((database): Claim[] => [
       ...bad.map((badness) => ({

@@ -38,8 +38,8 @@ export const pageOf = (what: string, { events }: Size, database: Database) =>
 /** The query of the last page, from the `Link` of the page before it. */
 async function lastLink(baseUrl: string, account: Account, { events }: Size): Promise<string> {
   const { path, headers } = listEvents(account, `limit=100&offset=${events - 200}`);
-  const answer = await fetch(baseUrl + path, { headers });
-  const [, query] = /\?(.*)>; rel="next"/.exec(answer.headers.get('link') ?? '') ?? [];
+  const response = await fetch(baseUrl + path, { headers });
+  const [, query] = /\?(.*)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
   if (query === undefined) throw new Error('a Link leads to the last page');
   return query;
 }
@@ -58,25 +58,25 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
     { what: WHOLE, query: 'limit=100', total: size.events },
     { what: LINKED, query: await lastLink(baseUrl, account, size), total: size.events },
   ];
-  const asked = async (query: string, totals: readonly number[]) => {
+  const measurePages = async (query: string, totals: readonly number[]) => {
     const connection = await Connection.open(baseUrl);
     const call = wired(baseUrl, listEvents(account, query));
     const times: number[] = [];
-    for (const begun = performance.now(); performance.now() - begun < roundMs; )
+    for (const startedAt = performance.now(); performance.now() - startedAt < roundMs; )
       times.push(await pageMs(connection, call, totals));
     connection.close();
     return { 'ms at p50': quantile(times, 0.5), 'ms at p99': quantile(times, 0.99) };
   };
   const all = lists.map(({ what, query, total }) => ({
     name: pageOf(what, size, database),
-    measure: () => asked(query, [total]),
+    measure: () => measurePages(query, [total]),
   }));
   const { events } = size;
   return [
     ...all,
     {
       name: pageOf(OFFSET, size, database),
-      measure: () => asked(`limit=100&offset=${events - 100}`, [events]),
+      measure: () => measurePages(`limit=100&offset=${events - 100}`, [events]),
     },
     {
       name: pageOf(CHANGED, size, database),
@@ -84,10 +84,10 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
         const stop = new AbortController();
         const changing = keepChanging(baseUrl, account, stop.signal);
         // The event that is created and deleted is counted or not.
-        const came = await asked('limit=100', [events, events + 1]);
+        const result = await measurePages('limit=100', [events, events + 1]);
         stop.abort();
         await changing;
-        return came;
+        return result;
       },
     },
     {
@@ -107,9 +107,9 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
 
 /** Milliseconds for one page; its total must be exact. */
 async function pageMs(connection: Connection, call: Wired, totals: readonly number[]): Promise<number> {
-  const asked = performance.now();
+  const startedAt = performance.now();
   const { paging } = JSON.parse(await connection.ask(call));
-  const ms = performance.now() - asked;
+  const ms = performance.now() - startedAt;
   if (!totals.includes(paging.total_records)) throw new Error(`${paging.total_records} in all, not ${totals}`);
   return ms;
 }

@@ -30,9 +30,9 @@ const PIECES = 10;
  */
 const WARM_MS = 60_000;
 const LATER_MS = 300_000;
-const LOOK_MS = 500;
+const SAMPLE_INTERVAL_MS = 500;
 
-const STAYS = 'MiB after garbage collection';
+const AFTER_GC = 'MiB after garbage collection';
 const GROWN = 'MiB of growth in five minutes';
 const PEAK = 'MiB at peak';
 
@@ -66,7 +66,7 @@ async function hooksOf(baseUrl: string, account: Account, receiver: Receiver, da
 }
 
 /** Latency and start of a service, and its memory under a steady load. */
-type Measurement = { readonly inRounds: Contender; readonly weigh: () => Promise<Contender> };
+type Measurement = { readonly inRounds: Contender; readonly measureMemory: () => Promise<Contender> };
 
 /** A service with or without pending deliveries: its latency, its memory, and its first delivery after a start. */
 async function ours(
@@ -85,7 +85,7 @@ async function ours(
   if (pendingCount > 0) await hooksOf(first.baseUrl, account, receiver, database);
   await first.stop('SIGTERM');
   if (pendingCount > 0) await insertPending(where);
-  const asking = (baseUrl: string, forMs: number) => {
+  const sendRequests = (baseUrl: string, forMs: number) => {
     const [write, read] = [wired(baseUrl, createEvent(other)), wired(baseUrl, fetchEvent(account, id))];
     return atRate(baseUrl, (turn) => (turn % 2 === 0 ? write : read), { perSecond: PER_SECOND, forMs });
   };
@@ -94,7 +94,7 @@ async function ours(
     inRounds: {
       name,
       async measure() {
-        const begun = performance.now();
+        const startedAt = performance.now();
         const service = await stage.service(where);
         await receiver.report();
         // An event of another account, and so of a hook without a backlog.
@@ -104,12 +104,12 @@ async function ours(
           if (counts[`/ok/${database}/${pendingCount}`]) break;
           await wait(5);
         }
-        const deliveredMs = performance.now() - begun;
+        const deliveredMs = performance.now() - startedAt;
         await wait(2_000);
-        const asked = await asking(service.baseUrl, 2 * roundMs);
+        const requests = await sendRequests(service.baseUrl, 2 * roundMs);
         const all = memoryMib(service.process.pid);
         await service.stop('SIGKILL');
-        const times = asked.map(({ dueAt, answeredAt }) => answeredAt - dueAt);
+        const times = requests.map(({ dueAt, answeredAt }) => answeredAt - dueAt);
         return {
           'ms at p50': quantile(times, 0.5),
           'ms at p99': quantile(times, 0.99),
@@ -118,27 +118,27 @@ async function ours(
         };
       },
     },
-    async weigh() {
+    async measureMemory() {
       const port = await freePort();
       const { baseUrl, process, stop } = await stage.service(where, inspectedAt(port));
-      const asked = asking(baseUrl, WARM_MS + LATER_MS);
-      let most = 0;
-      const looking = setInterval(() => {
-        most = Math.max(most, memoryMib(process.pid));
-      }, LOOK_MS);
-      const whatStays = async () => {
+      const requests = sendRequests(baseUrl, WARM_MS + LATER_MS);
+      let peak = 0;
+      const sampling = setInterval(() => {
+        peak = Math.max(peak, memoryMib(process.pid));
+      }, SAMPLE_INTERVAL_MS);
+      const memoryAfterGc = async () => {
         await collectGarbage(port);
         return memoryMib(process.pid);
       };
       await wait(WARM_MS);
-      const stays = await whatStays();
+      const before = await memoryAfterGc();
       await wait(LATER_MS);
-      const later = await whatStays();
-      clearInterval(looking);
-      await asked;
+      const later = await memoryAfterGc();
+      clearInterval(sampling);
+      await requests;
       await stop('SIGKILL');
-      const figures = { [STAYS]: stays, [GROWN]: later - stays, [PEAK]: most };
-      return { name, measure: async () => figures };
+      const results = { [AFTER_GC]: before, [GROWN]: later - before, [PEAK]: peak };
+      return { name, measure: async () => results };
     },
   };
 }
@@ -176,10 +176,10 @@ export const pending: Bench = {
         },
       ];
     });
-    const answering = all.map((one) => one.inRounds);
-    const series = await inRounds(answering, rounds, say);
+    const latencyContenders = all.map((one) => one.inRounds);
+    const series = await inRounds(latencyContenders, rounds, say);
     // Concurrent: memory does not depend on speed.
-    const weighing = await Promise.all(all.map(({ weigh }) => weigh()));
-    return { series: [...series, ...(await inRounds(weighing, 1, say))], claims };
+    const memoryContenders = await Promise.all(all.map(({ measureMemory }) => measureMemory()));
+    return { series: [...series, ...(await inRounds(memoryContenders, 1, say))], claims };
   },
 };

@@ -18,9 +18,9 @@ const FILLING = 8;
 const MONTH: Month = { first: '20260601', last: '20260630' };
 const LATER = '20300101';
 
-const doings = ['created', 'fetched', 'listed'] as const;
+const operations = ['created', 'fetched', 'listed'] as const;
 
-const contenderOf = (doing: string, who: string) => `${doing}: ${who}`;
+const contenderOf = (operation: string, who: string) => `${operation}: ${who}`;
 const oursOn = (database: Database) => `carillon on ${database}`;
 
 /** The peer, on the database that it supports. */
@@ -52,13 +52,13 @@ function dayOf(turn: number): string {
 async function fill(served: Served) {
   const all = MONTHS * EVENTS_PER_MONTH;
   let created = '';
-  const keepFilling = async (_: unknown, first: number) => {
+  const runWriter = async (_: unknown, first: number) => {
     for (let turn = first; turn < all; turn += FILLING) {
-      const answer = await ask(served.url, served.create(dayOf(turn)));
-      if (turn === 0) created = answer;
+      const response = await ask(served.url, served.create(dayOf(turn)));
+      if (turn === 0) created = response;
     }
   };
-  await Promise.all(Array.from({ length: FILLING }, keepFilling));
+  await Promise.all(Array.from({ length: FILLING }, runWriter));
   const listed = served.listed(await ask(served.url, served.list(MONTH)));
   if (listed !== EVENTS_PER_MONTH) throw new Error(`${served.name} lists ${listed} of ${EVENTS_PER_MONTH}`);
   return served.fetch(created);
@@ -72,11 +72,11 @@ async function contendersOf(served: Served, roundMs: number): Promise<Contender[
     fetched: () => [fetch],
     listed: () => [served.list(MONTH)],
   };
-  return doings.map((doing) => ({
-    name: contenderOf(doing, served.name),
+  return operations.map((operation) => ({
+    name: contenderOf(operation, served.name),
     side: served.side,
     async measure() {
-      const [first, ...more] = callsFor[doing]().map((call) => wired(url, call));
+      const [first, ...more] = callsFor[operation]().map((call) => wired(url, call));
       if (first === undefined) throw new Error('there are calls');
       const before = processorSeconds(pid);
       const perSecond = await callsPerSecond(url, [first, ...more], { connections: CONNECTIONS, forMs: roundMs });
@@ -97,11 +97,11 @@ export const sideBySide: Bench = {
       contenders.push(...(await contendersOf(await startOurs(stage, database), roundMs)));
     contenders.push(...(await contendersOf(await startPeer(stage), roundMs)));
     await inRounds(contenders, 1, () => undefined);
-    const claims = doings.map(
-      (doing): Claim => ({
-        says: `${doing}, compared with ${nameOf(PEER)}`,
-        of: seriesOf(contenderOf(doing, oursOn(PEER_DATABASE)), '/s'),
-        to: seriesOf(contenderOf(doing, nameOf(PEER)), '/s'),
+    const claims = operations.map(
+      (operation): Claim => ({
+        says: `${operation}, compared with ${nameOf(PEER)}`,
+        of: seriesOf(contenderOf(operation, oursOn(PEER_DATABASE)), '/s'),
+        to: seriesOf(contenderOf(operation, nameOf(PEER)), '/s'),
         atLeast: 1,
       }),
     );

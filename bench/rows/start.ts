@@ -8,7 +8,7 @@ import { memoryMib, processorSeconds } from '../processor.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
 /** The garbage of a start is collected within about twenty seconds; idle use is measured after that. */
-const CALM_MS = 20_000;
+const SETTLE_MS = 20_000;
 const IDLE_MS = 10_000;
 
 const nameOf = (database: Database) => `Carillon on ${database}`;
@@ -27,14 +27,14 @@ async function ours(stage: Stage, database: Database, main: string): Promise<Con
   return {
     name: nameOf(database),
     async measure() {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const { baseUrl, process, stop } = await stage.service(where, {}, main);
-      const listening = performance.now() - begun;
-      const answer = await fetch(`${baseUrl}/readyz`);
-      const ready = performance.now() - begun;
-      if (answer.status !== 200) throw new Error(`/readyz answers ${answer.status}`);
-      await answer.body?.cancel();
-      await wait(CALM_MS);
+      const listening = performance.now() - startedAt;
+      const response = await fetch(`${baseUrl}/readyz`);
+      const ready = performance.now() - startedAt;
+      if (response.status !== 200) throw new Error(`/readyz returned ${response.status}`);
+      await response.body?.cancel();
+      await wait(SETTLE_MS);
       const before = processorSeconds(process.pid);
       await wait(IDLE_MS);
       const idle = ((processorSeconds(process.pid) - before) * 1_000) / IDLE_MS;

@@ -47,11 +47,11 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
       connection.close();
     };
     await Promise.all(Array.from({ length: connections }, each));
-    const wanted = who === 'hooked' ? Math.ceil(events / connections) * connections : 0;
+    const expected = who === 'hooked' ? Math.ceil(events / connections) * connections : 0;
     let delivered = 0;
-    for (const giveUpAt = performance.now() + TIMEOUT_MS; delivered < wanted; await wait(10)) {
+    for (const deadline = performance.now() + TIMEOUT_MS; delivered < expected; await wait(10)) {
       delivered += (await receiver.report()).counts[path] ?? 0;
-      if (performance.now() > giveUpAt) throw new Error(`of ${wanted}, ${delivered} were delivered`);
+      if (performance.now() > deadline) throw new Error(`of ${expected}, ${delivered} were delivered`);
     }
     await wait(QUIET_MS);
     return [...counted].filter(([sql]) => !isFrame(sql)).reduce((sum, [, count]) => sum + count, 0);

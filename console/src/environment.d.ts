@@ -1,6 +1,9 @@
 /// <reference types="vite/client" />
 
-/** The calendar, so far as it is used here. Its dates go in as texts; what it hands back as Date may have been shifted. */
+/**
+ * The part of @event-calendar that the console uses. Pass dates as strings: the `Date` objects that it passes to
+ * callbacks may be shifted by the time zone.
+ */
 declare module '@event-calendar/build/dist/event-calendar.min.js' {
   export type Content = { readonly domNodes: readonly Node[] };
 
@@ -18,10 +21,10 @@ declare module '@event-calendar/build/dist/event-calendar.min.js' {
     readonly extendedProps?: Readonly<Record<string, unknown>>;
   };
 
-  /** An event as it is handed back. */
+  /** An event as passed to callbacks. */
   export type Seen = Pick<GridEvent, 'id' | 'title'> & { readonly extendedProps: Readonly<Record<string, unknown>> };
 
-  /** How far something was dragged. */
+  /** Distance of a drag. */
   export type Delta = { readonly days: number; readonly seconds: number };
 
   export type GridOptions = {

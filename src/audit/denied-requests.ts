@@ -5,32 +5,32 @@ import { hashApiKey } from '../secrets.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { type FullEntry, noteAcross } from './actions.ts';
 
-/** Somebody who was refused for who they are. `caller`: where the key was good and something else was not. */
+/** A request denied with 401. `caller` is defined if the key was valid but lacked a permission. */
 export type DeniedRequest = {
-  /** What they called, as method and path of the route. */
+  /** Method and path of the route. */
   readonly route: string;
   readonly source: string;
   readonly caller: Caller | undefined;
-  /** What they showed to be let in; forgotten as soon as it is hashed. */
+  /** The credentials; the key is hashed immediately and not kept. */
   readonly shown: { readonly key: string | undefined; readonly domain: string | undefined };
 };
 
-/** A sign-in to the console that was refused: the account and the user that it named, 0 for none. */
+/** A rejected sign-in, with the account and user that it named; 0 if unknown. */
 export type DeniedSignIn = { readonly source: string; readonly accountId: number; readonly userId: number };
 
-/** How soon refusals are written down: at once, that is; and how seldom, while they go on and on. */
-const FIRST_AFTER_MS = 1_000;
-const LATEST_AFTER_MS = 60_000;
+/** Delay of the first write, and maximum interval while denials continue. */
+const MIN_INTERVAL_MS = 1_000;
+const MAX_INTERVAL_MS = 60_000;
 
-/** The most that are told apart in one go; the rest is counted in one row. */
+/** Maximum number of groups per write; further denials are counted in a single row. */
 const MAX_GROUPS = 20;
 
-/** The most rows of one hour that tell refusals apart; beyond it they are counted, one row a minute. */
+/** Maximum number of group rows per hour; beyond it, denials are only counted, in one row a minute. */
 const MAX_ROWS_PER_HOUR = 500;
 const HOUR_MS = 3_600_000;
 
-/** Refusals that look alike, since they were last written down. */
-type Alike = {
+/** Denials with the same key are grouped between two writes. */
+type Group = {
   readonly route: string;
   readonly source: string;
   readonly caller?: Caller | undefined;
@@ -39,21 +39,21 @@ type Alike = {
   readonly signIn?: DeniedSignIn;
 };
 
-type Gathered = Alike & { count: number };
+type CountedGroup = Group & { count: number };
 
 /**
- * Gathers refusals and writes them to the audit log: whoever tries keys costs no write for a call and cannot fill the
- * disk. At most once a second, less and less often while it goes on, at most 21 rows each time; five hundred in an hour,
- * and then one a minute.
+ * Writes denied requests to the audit log in groups, so that an attacker causes no write per call and cannot fill the
+ * disk: at most once a second, with exponential backoff to once a minute, 21 rows per write and 500 rows per hour, then
+ * one row a minute.
  */
 export class DeniedRequestLog {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
-  #gathered = new Map<string, Gathered>();
+  #groups = new Map<string, CountedGroup>();
   #others = 0;
-  #waitMs = FIRST_AFTER_MS;
-  #hourBegan = 0;
+  #intervalMs = MIN_INTERVAL_MS;
+  #hourStartedAt = 0;
   #rowsThisHour = 0;
   #cancel: (() => void) | undefined;
 
@@ -65,74 +65,74 @@ export class DeniedRequestLog {
 
   add({ route, source, caller, shown }: DeniedRequest): void {
     const hash = shown.key === undefined ? undefined : hashApiKey(shown.key);
-    // Whoever may not do one thing is told apart by it; whoever is unknown, by the key.
+    // Known callers are grouped by route, unknown ones by key.
     const name = caller === undefined ? [source, hash, shown.domain] : [source, caller.keyId, caller.sessionId, route];
-    this.#gather(JSON.stringify(name), { route, source, caller, hash, domain: shown.domain });
+    this.#count(JSON.stringify(name), { route, source, caller, hash, domain: shown.domain });
   }
 
-  /** Of these, nothing that was typed is held: somebody may have put the passphrase where the address belongs. */
+  /** Stores none of the input: a user may have typed the passphrase into the e-mail field. */
   addSignIn(signIn: DeniedSignIn): void {
     const { source, accountId, userId } = signIn;
-    this.#gather(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
+    this.#count(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
   }
 
-  #gather(name: string, alike: Alike): void {
-    const same = this.#gathered.get(name);
+  #count(name: string, group: Group): void {
+    const same = this.#groups.get(name);
     if (same !== undefined) same.count += 1;
-    else if (this.#gathered.size >= MAX_GROUPS) this.#others += 1;
-    else this.#gathered.set(name, { ...alike, count: 1 });
+    else if (this.#groups.size >= MAX_GROUPS) this.#others += 1;
+    else this.#groups.set(name, { ...group, count: 1 });
     if (this.#cancel !== undefined) return;
-    // It was quiet: what comes now is as soon as ever, or as seldom as this hour has left.
-    this.#waitMs = this.#soonest();
-    this.#cancel = this.#clock.after(this.#waitMs, () => void this.#writeDown());
+    // No denials recently: start again with the shortest interval that the hourly limit allows.
+    this.#intervalMs = this.#minInterval();
+    this.#cancel = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
   }
 
-  /** Writes down what is gathered, at a stop. */
+  /** Writes all groups; called at shutdown. */
   async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
-    this.#waitMs = FIRST_AFTER_MS;
+    this.#intervalMs = MIN_INTERVAL_MS;
     await this.#write();
   }
 
-  async #writeDown(): Promise<void> {
+  async #onTimer(): Promise<void> {
     this.#cancel = undefined;
-    const isQuiet = this.#gathered.size === 0;
-    this.#waitMs = isQuiet ? this.#soonest() : Math.min(2 * this.#waitMs, LATEST_AFTER_MS);
-    if (isQuiet) return;
-    // Comes once more, to see whether it goes on.
-    this.#cancel = this.#clock.after(this.#waitMs, () => void this.#writeDown());
+    const isIdle = this.#groups.size === 0;
+    this.#intervalMs = isIdle ? this.#minInterval() : Math.min(2 * this.#intervalMs, MAX_INTERVAL_MS);
+    if (isIdle) return;
+    // Schedule the next check; it stops when no denials have arrived in between.
+    this.#cancel = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
     await this.#write();
   }
 
   #beginHour(): void {
     const now = this.#clock.now();
-    if (now - this.#hourBegan < HOUR_MS) return;
-    this.#hourBegan = now;
+    if (now - this.#hourStartedAt < HOUR_MS) return;
+    this.#hourStartedAt = now;
     this.#rowsThisHour = 0;
   }
 
-  #soonest(): number {
+  #minInterval(): number {
     this.#beginHour();
-    return this.#rowsThisHour < MAX_ROWS_PER_HOUR ? FIRST_AFTER_MS : LATEST_AFTER_MS;
+    return this.#rowsThisHour < MAX_ROWS_PER_HOUR ? MIN_INTERVAL_MS : MAX_INTERVAL_MS;
   }
 
   async #write(): Promise<void> {
-    const all = [...this.#gathered.values()];
+    const all = [...this.#groups.values()];
     if (all.length === 0) return;
     this.#beginHour();
-    const gathered = all.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
-    this.#rowsThisHour += gathered.length;
-    const others = all.slice(gathered.length).reduce((sum, one) => sum + one.count, this.#others);
-    this.#waitMs = Math.max(this.#waitMs, this.#soonest());
-    this.#gathered = new Map();
+    const groups = all.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
+    this.#rowsThisHour += groups.length;
+    const others = all.slice(groups.length).reduce((sum, one) => sum + one.count, this.#others);
+    this.#intervalMs = Math.max(this.#intervalMs, this.#minInterval());
+    this.#groups = new Map();
     this.#others = 0;
     try {
       await this.#store.write(async (tx) => {
-        noteAcross(tx, await entriesOf(tx.queries, gathered, others, this.#clock.now()), this.#clock.now());
+        noteAcross(tx, await entriesOf(tx.queries, groups, others, this.#clock.now()), this.#clock.now());
       });
     } catch (error) {
-      // Worth knowing, and not worth failing for: the lines of the log have each of them.
+      // A failure must not fail anything else; the service log has each denied request as well.
       this.#log.warn({ event: 'audit.write_failed', err: error });
     }
   }
@@ -140,14 +140,14 @@ export class DeniedRequestLog {
 
 async function entriesOf(
   queries: Queries,
-  gathered: readonly Gathered[],
+  groups: readonly CountedGroup[],
   others: number,
   now: number,
 ): Promise<FullEntry[]> {
-  const strangers = gathered.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
-  const keys = await keysOf(queries, strangers);
-  const accounts = await accountsOf(queries, strangers);
-  const entries = gathered.map((one): FullEntry & { count: number } => {
+  const unknownCallers = groups.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
+  const keys = await keysOf(queries, unknownCallers);
+  const accounts = await accountsOf(queries, unknownCallers);
+  const entries = groups.map((one): FullEntry & { count: number } => {
     const key = one.hash === undefined ? undefined : keys.get(one.hash);
     if (one.caller !== undefined) return notPermitted(one, one.caller);
     if (one.signIn !== undefined) return signInRefused(one, one.signIn);
@@ -165,28 +165,28 @@ async function entriesOf(
       by: { userId: 0, keyId: 0, source: 'many' },
     },
   ];
-  return [...addUp(entries), ...(others > 0 ? rest : [])];
+  return [...mergeEqual(entries), ...(others > 0 ? rest : [])];
 }
 
-function notPermitted({ route, source, count }: Gathered, { accountId, userId, keyId }: Caller) {
+function notPermitted({ route, source, count }: CountedGroup, { accountId, userId, keyId }: Caller) {
   return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
 }
 
-function signInRefused({ count }: Gathered, { source, accountId, userId }: DeniedSignIn) {
+function signInRefused({ count }: CountedGroup, { source, accountId, userId }: DeniedSignIn) {
   const by = { userId: 0, keyId: 0, source };
   const subject = userId === 0 ? '' : `user ${userId}`;
   return { action: 'login.refused', subject, accountId, by, count } as const;
 }
 
-function unusableKey({ source, domain, count }: Gathered, key: KnownKey, now: number) {
+function unusableKey({ source, domain, count }: CountedGroup, key: KnownKey, now: number) {
   const { account_id: accountId, user_id: userId, key_id: keyId } = key;
   const detail = { because: whyUnusable(key, domain, now) };
   const by = { userId, keyId, source };
   return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by, count } as const;
 }
 
-/** Rows that would say the same: one, with how often. */
-function addUp(entries: readonly (FullEntry & { readonly count: number })[]): FullEntry[] {
+/** Merges equal entries and adds up their counts. */
+function mergeEqual(entries: readonly (FullEntry & { readonly count: number })[]): FullEntry[] {
   const sums = new Map<string, FullEntry & { count: number }>();
   for (const entry of entries) {
     const name = JSON.stringify({ ...entry, count: 0 });
@@ -199,8 +199,8 @@ function addUp(entries: readonly (FullEntry & { readonly count: number })[]): Fu
 
 type KnownKey = Awaited<ReturnType<typeof knownKeys>>[number];
 
-async function keysOf(queries: Queries, strangers: readonly Gathered[]): Promise<Map<string, KnownKey>> {
-  const hashes = strangers.map(({ hash }) => hash).filter((hash) => hash !== undefined);
+async function keysOf(queries: Queries, groups: readonly CountedGroup[]): Promise<Map<string, KnownKey>> {
+  const hashes = groups.map(({ hash }) => hash).filter((hash) => hash !== undefined);
   const rows = hashes.length === 0 ? [] : await knownKeys(queries, hashes);
   return new Map(rows.map((row) => [row.key_hash, row]));
 }
@@ -231,8 +231,8 @@ function whyUnusable(key: KnownKey, domain: string | undefined, now: number): st
   return key.domain === domain ? 'unknown at that moment' : 'shown with another domain';
 }
 
-async function accountsOf(queries: Queries, strangers: readonly Gathered[]): Promise<Map<string, number>> {
-  const domains = strangers.map(({ domain }) => domain).filter((domain) => domain !== undefined);
+async function accountsOf(queries: Queries, groups: readonly CountedGroup[]): Promise<Map<string, number>> {
+  const domains = groups.map(({ domain }) => domain).filter((domain) => domain !== undefined);
   if (domains.length === 0) return new Map();
   const rows = await queries
     .selectFrom('accounts')

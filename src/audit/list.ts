@@ -1,18 +1,18 @@
 import type { Queries } from '../store/store.ts';
 import type { AuditAction } from './actions.ts';
 
-/** What is looked for; the rows of all accounts where none is named. */
+/** Filters of the audit log; undefined for no filter. */
 export type Wanted = {
   readonly accountId: number | undefined;
   readonly action: AuditAction | undefined;
-  /** Not older than this, milliseconds since the epoch. */
+  /** Oldest time to include, milliseconds since the epoch. */
   readonly since: number;
 };
 
-/** Rows that are about every account belong to each. */
-const OF_ALL: readonly AuditAction[] = ['database.restored'];
+/** Actions that concern all accounts, and so are listed for each. */
+const GLOBAL_ACTIONS: readonly AuditAction[] = ['database.restored'];
 
-/** The rows of the audit log, oldest first. */
+/** Rows of the audit log, oldest first. */
 export function listAudit(read: Queries, { accountId, action, since }: Wanted) {
   let query = read
     .selectFrom('audit')
@@ -26,7 +26,7 @@ export function listAudit(read: Queries, { accountId, action, since }: Wanted) {
     query = query.where(({ or, eb, and }) =>
       or([
         eb('audit.account_id', '=', accountId),
-        and([eb('audit.account_id', '=', 0), eb('audit.action', 'in', OF_ALL)]),
+        and([eb('audit.account_id', '=', 0), eb('audit.action', 'in', GLOBAL_ACTIONS)]),
       ]),
     );
   }

@@ -3,101 +3,113 @@ import { version } from '../version.ts';
 import { CliError } from './output/cli-error.ts';
 import { onOutputBroken, stderr, stdout } from './output/screen.ts';
 
-/** A command: its name, what the list of all says of it, and its file, which is loaded when it is asked for. */
-type Row = { readonly name: string; readonly says: string; load(): Promise<(program: Command) => void> };
+/** A command: its name, its line in the overview, and its module, which is loaded only when needed. */
+type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<(program: Command) => void> };
 
-const OPERATORS: readonly Row[] = [
-  { name: 'serve', says: 'run the service', load: async () => (await import('./server/serve.ts')).addServe },
+const OPERATORS: readonly CommandEntry[] = [
+  { name: 'serve', summary: 'run the service', load: async () => (await import('./server/serve.ts')).addServe },
   {
     name: 'accounts',
-    says: 'accounts of the service',
+    summary: 'manage accounts',
     load: async () => (await import('./admin/accounts.ts')).addAccounts,
   },
-  { name: 'users', says: 'users of an account', load: async () => (await import('./admin/users.ts')).addUsers },
-  { name: 'keys', says: 'API keys of an account', load: async () => (await import('./admin/keys.ts')).addKeys },
+  {
+    name: 'users',
+    summary: 'manage users of an account',
+    load: async () => (await import('./admin/users.ts')).addUsers,
+  },
+  {
+    name: 'keys',
+    summary: 'manage API keys of an account',
+    load: async () => (await import('./admin/keys.ts')).addKeys,
+  },
   {
     name: 'export',
-    says: 'an account, or all, into a file',
+    summary: 'export an account, or all of them, to a file',
     load: async () => (await import('./admin/export.ts')).addExport,
   },
   {
     name: 'import',
-    says: 'such a file into a database',
+    summary: 'import an export, or an account of another service',
     load: async () => (await import('./admin/import.ts')).addImport,
   },
   {
     name: 'backup',
-    says: 'the database, as it is at one moment',
+    summary: 'back up the database',
     load: async () => (await import('./admin/backup.ts')).addBackup,
   },
   {
     name: 'restore',
-    says: 'a backup in place of the database',
+    summary: 'restore a backup',
     load: async () => (await import('./admin/restore.ts')).addRestore,
   },
-  { name: 'audit', says: 'who did what', load: async () => (await import('./admin/audit.ts')).addAudit },
+  { name: 'audit', summary: 'list the audit log', load: async () => (await import('./admin/audit.ts')).addAudit },
   {
     name: 'doctor',
-    says: 'what is wrong, and what to do',
+    summary: 'check the installation and suggest fixes',
     load: async () => (await import('./admin/doctor.ts')).addDoctor,
   },
 ];
 
-const INTEGRATORS: readonly Row[] = [
+const INTEGRATORS: readonly CommandEntry[] = [
   {
     name: 'login',
-    says: 'save where the service is, and a key',
+    summary: 'save the URL of a service, a domain and a key',
     load: async () => (await import('./client/login.ts')).addLogin,
   },
-  { name: 'logout', says: 'forget them', load: async () => (await import('./client/login.ts')).addLogout },
-  { name: 'whoami', says: 'who one is there', load: async () => (await import('./client/login.ts')).addWhoami },
+  { name: 'logout', summary: 'delete a saved login', load: async () => (await import('./client/login.ts')).addLogout },
+  {
+    name: 'whoami',
+    summary: 'show the service and the user of the login',
+    load: async () => (await import('./client/login.ts')).addWhoami,
+  },
   {
     name: 'listen',
-    says: 'what happens, shown and forwarded to an address of yours',
+    summary: 'show occurrences as they happen and forward them to a URL',
     load: async () => (await import('./client/listen.ts')).addListen,
   },
   {
     name: 'trigger',
-    says: 'make something happen that hooks are told of',
+    summary: 'cause an occurrence, to test hooks',
     load: async () => (await import('./client/trigger.ts')).addTrigger,
   },
   {
     name: 'mcp',
-    says: 'what can be done, as tools for programs that speak the Model Context Protocol',
+    summary: 'serve the API as tools, over the Model Context Protocol',
     load: async () => (await import('./client/mcp.ts')).addMcp,
   },
-  resourceType('events', 'calendar events'),
-  resourceType('clients', 'clients'),
-  resourceType('contacts', 'whom one speaks to'),
-  resourceType('projects', 'projects'),
-  resourceType('tasks', 'tasks; complete and resume, too'),
-  resourceType('subtasks', 'subtasks; complete and resume, too'),
-  resourceType('time-entries', 'what was worked on tasks'),
-  resourceType('comments', 'what is said about projects and tasks'),
-  resourceType('teams', 'users who are assigned together'),
-  resourceType('calendars', 'addresses at which calendars are subscribed to'),
+  resourceType('events', 'manage calendar events'),
+  resourceType('clients', 'manage clients'),
+  resourceType('contacts', 'manage contacts'),
+  resourceType('projects', 'manage projects'),
+  resourceType('tasks', 'manage tasks'),
+  resourceType('subtasks', 'manage subtasks'),
+  resourceType('time-entries', 'manage time entries of tasks'),
+  resourceType('comments', 'manage comments on projects and tasks'),
+  resourceType('teams', 'manage teams'),
+  resourceType('calendars', 'manage calendar subscriptions'),
   {
     name: 'import-calendar',
-    says: 'the events of an .ics file',
+    summary: 'import the events of an .ics file',
     load: async () => (await import('./client/import-calendar.ts')).addImportCalendar,
   },
-  resourceType('hooks', 'who is told of what; restore and test, too'),
-  resourceType('deliveries', 'what was told; redeliver, too'),
-  resourceType('notifications', 'the feed: everything that happened'),
-  resourceType('user', 'the caller'),
-  resourceType('company', 'the account'),
+  resourceType('hooks', 'manage hooks'),
+  resourceType('deliveries', 'list and redeliver deliveries'),
+  resourceType('notifications', 'read the feed'),
+  resourceType('user', 'show the caller'),
+  resourceType('company', 'show the account'),
   {
     name: 'completion',
-    says: 'completion for bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion/completion.ts')).addCompletion,
   },
 ];
 
-/** A noun of the interface: its commands are derived from its rows. */
-function resourceType(name: string, says: string): Row {
+/** The command of a resource; its subcommands are derived from the routes. */
+function resourceType(name: string, summary: string): CommandEntry {
   return {
     name,
-    says,
+    summary,
     load: async () => {
       const { addResourceType } = await import('./resource-commands/command.ts');
       return (program) => addResourceType(program, name);
@@ -105,20 +117,23 @@ function resourceType(name: string, says: string): Row {
   };
 }
 
-const GROUPS = { 'For operators, on the database:': OPERATORS, 'For integrators, through the service:': INTEGRATORS };
+const GROUPS = {
+  'Operator commands (on the database):': OPERATORS,
+  'Client commands (through the service):': INTEGRATORS,
+};
 
 const EPILOGUE = `
-Exit status: 0 when it is done, also by Ctrl-C; 1 when not, and standard error says why, a line for each thing to mend; 2 when
-import --from-api had to leave records out, which it lists.`;
+Exit status: 0 on success and after Ctrl-C; 1 on failure, with one line for each error on standard error; 2 if
+import --from-api left records out, which it lists.`;
 
-/** The command line: one file a command. What cannot be done is said in one line each on standard error, exit 1. */
+/** Runs the command line. Errors are printed on standard error, one line each, with exit status 1. */
 export async function run(argv: readonly string[]): Promise<void> {
-  // Whoever reads no further, such as `head`, has had enough.
+  // A reader that closes the pipe, such as `head`, is no error.
   onOutputBroken((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const words = argv.slice(2);
-  // Node itself would print an error as it is, with what a stranger wrote into its message. The service has its own way.
+  // Node would print the error unescaped, including untrusted text in its message. `serve` has its own handler.
   if (words[0] !== 'serve') process.on('uncaughtException', endUnexpectedly);
-  // `complete` and `help` are followed by the command that they are about.
+  // Three words, because `complete` and `help` come before the name of the command.
   const program = await programOf((name) => words.slice(0, 3).includes(name));
   try {
     if (words[0] === 'complete') (await import('./completion/completion.ts')).printSuggestions(program, words.slice(1));
@@ -137,7 +152,7 @@ function endUnexpectedly(error: unknown): void {
   process.exit(1);
 }
 
-/** The program with all its commands; those that are wanted whole, the others by their names. */
+/** The program with all commands: those that `isWanted` selects in full, the others by name and summary only. */
 export async function programOf(isWanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('carillon')
     .description('A project calendar that rings your application.')
@@ -150,12 +165,12 @@ export async function programOf(isWanted: (name: string) => boolean): Promise<Co
         write(`${text.trim().replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}; see carillon --help\n`),
     })
     .exitOverride();
-  for (const [group, rows] of Object.entries(GROUPS)) {
+  for (const [group, entries] of Object.entries(GROUPS)) {
     program.commandsGroup(group);
-    for (const { name, says, load } of rows) {
+    for (const { name, summary, load } of entries) {
       if (isWanted(name)) (await load())(program);
       else program.command(name);
-      program.commands.at(-1)?.summary(says);
+      program.commands.at(-1)?.summary(summary);
     }
   }
   return program;

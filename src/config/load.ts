@@ -3,18 +3,18 @@ import { environmentName, type Option, type OptionName, options } from './option
 
 type ValueOf<O> = O extends Option<infer T> ? T : never;
 
-/** Every option, read and checked. `baseUrl` is undefined until the service knows its port. */
+/** All options, parsed and validated. `baseUrl` is undefined until the service knows its port. */
 export type Config = Readonly<{ [N in Exclude<OptionName, 'baseUrl'>]: ValueOf<(typeof options)[N]> }> & {
   readonly baseUrl: string | undefined;
 };
 
-/** Where option values come from: flags as given (by option name), then the environment. */
+/** Sources of option values: flags (by option name) before environment variables. */
 export type Sources = {
   readonly flags: Readonly<Partial<Record<OptionName, string>>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** The configuration, or every fault at once, each a line for the operator. */
+/** The configuration, or all errors, one line each. */
 export function loadConfig(sources: Sources): { config: Config } | { faults: readonly string[] } {
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
@@ -26,8 +26,8 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
     else values[name] = parsed.value;
   }
   const config = { baseUrl: undefined, ...values } as unknown as Config;
-  const saysBaseUrl = textOf('baseUrl', options.baseUrl.flag, options.baseUrl.initial, sources).text !== undefined;
-  if (values.host !== undefined && !saysBaseUrl) faults.push(...namelessness(config));
+  const hasBaseUrl = textOf('baseUrl', options.baseUrl.flag, options.baseUrl.initial, sources).text !== undefined;
+  if (values.host !== undefined && !hasBaseUrl) faults.push(...missingBaseUrl(config));
   if (config.database?.scheme === 'sqlite' && config.role !== undefined && config.role !== 'all')
     faults.push(
       '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does all.',
@@ -47,13 +47,13 @@ function textOf(
   if (flag !== undefined) return { text: flag, writtenAs: `--${optionFlag}` };
   const variable = environmentName(optionFlag);
   const value = sources.environment[variable];
-  // An empty variable is how many tools say "not set".
+  // Many tools set an empty variable for "not set".
   if (value !== undefined && value !== '') return { text: value, writtenAs: variable };
   return { text: initial, writtenAs: `--${optionFlag}` };
 }
 
-/** C10: on a wildcard address nobody could say what the service is called. */
-function namelessness(config: Config): string[] {
+/** C10: a wildcard address does not tell under which address others reach the service. */
+function missingBaseUrl(config: Config): string[] {
   if (!isWildcard(config.host)) return [];
   return [
     `--host ${config.host} listens on every address: say with --base-url under which one others reach the service.`,
@@ -66,13 +66,13 @@ function isWildcard(host: string): boolean {
   return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(hostname);
 }
 
-/** Environment variables that begin like ours and are none: most likely a slip of the pen. */
+/** Environment variables that start with `CARILLON_` but are not options, probably misspelled. */
 export function unknownVariables(environment: Sources['environment']): string[] {
   const known = new Set(Object.values(options).map((row) => environmentName(row.flag)));
   return Object.keys(environment).filter((name) => name.startsWith('CARILLON_') && !known.has(name));
 }
 
-/** What is in force, by flag, with secrets masked: for the line that start-up logs. */
+/** The configuration by flag, with secrets masked, for the log line at start-up. */
 export function summaryOf(config: Config): Record<string, unknown> {
   const rows = Object.entries(options) as [OptionName, Option<unknown>][];
   return Object.fromEntries(

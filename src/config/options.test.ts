@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { loadConfig } from './load.ts';
 import type { OptionName } from './options.ts';
 
-/** What is said about one option that is written so; nothing where it is taken. */
+/** The errors of one option value; empty if it is valid. */
 function faultsOf(name: OptionName, text: string): readonly string[] {
   const loaded = loadConfig({ flags: { [name]: text }, environment: {} });
   return 'faults' in loaded ? loaded.faults : [];
 }
 
-test('what SQLite takes for something other than a file on the disk is refused in one line', () => {
+test('paths that SQLite does not treat as a file are rejected in one line', () => {
   const line = '--database must be sqlite: and the path of a file, such as sqlite:data/carillon.db, or postgres://….';
   const wrong = ['', 'sqlite', 'sqlite:', 'sqlite: ', 'sqlite::memory:', 'sqlite: :memory: ', 'sqlite:file:x'];
   for (const text of [...wrong, 'sqlite:file:x?mode=memory', 'sqlite:file::memory:', 'mysql:x', 'data/carillon.db'])
@@ -18,7 +18,7 @@ test('what SQLite takes for something other than a file on the disk is refused i
     assert.deepEqual(faultsOf('database', text), [], text);
 });
 
-test('C18 waits are two durations of a year at most', () => {
+test('C18 retry delays are two durations of at most a year', () => {
   const line = '--retry-waits must be two durations of at most 365d, such as 1m,2h.';
   const wrong = ['', '1m', '1m,', ',2h', '1m,2h,3h', '1m;2h', '-1m,2h', '1m,1y', 'soon,later'];
   for (const text of [...wrong, '366d,2h', '1m,366d', '8761h,2h', '1m,99999999999999999999d'])

@@ -12,21 +12,21 @@ import {
 import { parseDatabase, showDatabase } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 
-/** What reading one option's text gives: its value, or what is wrong with it, in words that follow the option's name. */
+/** The parsed value of an option, or its error, as text that follows the option's name. */
 export type Parsed<T> = { value: T } | { fault: string };
 
-/** One option of `carillon serve`: a row of the table, from which flags, environment, help and docs are derived. */
+/** The definition of an option of `carillon serve`. Flags, environment variables, help and docs are derived from it. */
 export type Option<T> = {
   /** `--flag`, and `CARILLON_FLAG` in the environment. */
   readonly flag: string;
   readonly shape: string;
   readonly says: string;
-  /** As it would be written; undefined means that absence is a value. */
+  /** The default, as text; undefined: the option may be absent. */
   readonly initial: string | undefined;
   readonly parse: (text: string) => Parsed<T>;
-  /** Its value never appears in a log or at start. */
+  /** The value is never logged or displayed. */
   readonly secret?: true;
-  /** How it appears there, where part of it is secret. */
+  /** The displayed value, for options whose value contains a secret or is not plain. */
   readonly show?: (value: T) => unknown;
 };
 
@@ -34,7 +34,7 @@ function option<T>(row: Option<T>): Option<T> {
   return row;
 }
 
-/** A limit on calls: off until the operator sets it. */
+/** A rate limit; off by default. */
 function rateLimit(name: string, counted: string): Option<Rate | undefined> {
   return {
     flag: `rate-limit-${name}`,
@@ -46,19 +46,18 @@ function rateLimit(name: string, counted: string): Option<Rate | undefined> {
   };
 }
 
-/** The most of something, or no limit. */
-function ceiling(flag: string, says: string): Option<number | undefined> {
+/** A quota per account; off by default. */
+function quota(flag: string, says: string): Option<number | undefined> {
   return {
     flag,
     shape: 'off|number',
     says,
     initial: 'off',
     parse: (text) => (text === 'off' ? { value: undefined } : parseWhole(text, 1, 1_000_000_000, 'off or ')),
-    show: (most) => most ?? 'off',
+    show: (max) => max ?? 'off',
   };
 }
 
-/** What a node does. */
 const roles = ['all', 'api', 'delivery'] as const;
 
 export type Role = (typeof roles)[number];
@@ -193,7 +192,7 @@ export const options = {
     shape: 'MiB',
     says: 'The most MiB of responses that wait in memory for their readers; a quarter of it for one account, an eighth for one user. Beyond it, 503 with Retry-After.',
     initial: '128',
-    // An eighth of it holds the largest page.
+    // At least 80 MiB, so that the eighth for one user is enough for the largest page.
     parse: (text) => parseWhole(text, 80, 65_536),
   }),
   maxFollowers: option({
@@ -215,8 +214,8 @@ export const options = {
     parse: parseLimit,
     show: showRate,
   }),
-  maxHooks: ceiling('max-hooks-per-account', 'The most live hooks of one account; beyond them, 409.'),
-  maxPending: ceiling(
+  maxHooks: quota('max-hooks-per-account', 'The most live hooks of one account; beyond them, 409.'),
+  maxPending: quota(
     'max-pending-per-account',
     'The most deliveries that may be pending for one account. A write that would add to them is then rejected with 429. Pending deliveries are never dropped.',
   ),
@@ -246,10 +245,10 @@ export function environmentName(flag: string): string {
   return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-function parseWhole(text: string, least: number, most: number, or = ''): Parsed<number> {
+function parseWhole(text: string, min: number, max: number, or = ''): Parsed<number> {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return { value };
-  return { fault: `must be ${or}a whole number from ${least} to ${most}` };
+  if (value >= min && value <= max) return { value };
+  return { fault: `must be ${or}a whole number from ${min} to ${max}` };
 }
 
 function parseLimit(text: string): Parsed<Rate | undefined> {
@@ -264,10 +263,10 @@ function showRate(rate: Rate | undefined): string {
   return rate === undefined ? 'off' : `${rate.count}/${WINDOW_NAMES[rate.windowS]}`;
 }
 
-function parseTime(text: string, leastMs: number, mostMs: number): Parsed<number> {
+function parseTime(text: string, minMs: number, maxMs: number): Parsed<number> {
   const value = parseDuration(text);
   if (value === undefined) return { fault: 'must be a duration such as 15s, 2h or 250ms' };
-  return value >= leastMs && value <= mostMs ? { value } : { fault: `must be from ${leastMs}ms to ${mostMs}ms` };
+  return value >= minMs && value <= maxMs ? { value } : { fault: `must be from ${minMs}ms to ${maxMs}ms` };
 }
 
 function parseBaseUrl(text: string): Parsed<string> {
@@ -278,7 +277,7 @@ function parseBaseUrl(text: string): Parsed<string> {
   return { value: url.href.replace(/([^/])\/+$/, '$1') };
 }
 
-/** A year: more can only be a slip of the pen, and some such moments no calendar can show. */
+/** A year: a longer delay is a mistake, and its due time might be outside the range of dates. */
 const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 
 function parseWaits(text: string): Parsed<readonly [number, number]> {

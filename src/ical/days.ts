@@ -1,15 +1,15 @@
-/** Calendar times as the service keeps them, `YYYY-MM-DD HH:MM:SS`, without a zone; 00:00:00 says that a day is meant. */
+// Calendar times as the service stores them: `YYYY-MM-DD HH:MM:SS`, without a zone. 00:00:00 stands for a whole day.
 
 const DAY_MS = 86_400_000;
 const MIDNIGHT = '00:00:00';
-/** How an end at midnight is kept: 00:00:00 would say that no time was given. */
+/** An end at midnight is stored as the last second of the day before, since 00:00:00 means that no time was given. */
 const LAST_SECOND = '23:59:59';
 
 export const dayOf = (time: string): string => time.slice(0, 10);
 export const isTimed = (time: string): boolean => time.slice(11) !== MIDNIGHT;
 export const atMidnight = (day: string): string => `${day} ${MIDNIGHT}`;
 
-/** A day so many days later; never outside of the years 1 to 9999. */
+/** A day plus a number of days, clamped to the years 1 to 9999. */
 export function plusDays(day: string, count: number): string {
   const [year = 1, month = 1, date = 1] = day.split('-').map(Number);
   const moved = new Date(0).setUTCFullYear(year, month - 1, date) + count * DAY_MS;
@@ -21,17 +21,17 @@ export function plusDays(day: string, count: number): string {
 const FIRST_DAY = new Date(0).setUTCFullYear(1, 0, 1);
 const LAST_DAY = new Date(0).setUTCFullYear(9999, 11, 31);
 
-/** When something is, as iCalendar says it: days, or times of which the end is the first moment after it. */
+/** Start and end in iCalendar terms: days or times. The end is exclusive. */
 export type Span =
   | { readonly isAllDay: true; readonly start: string; readonly end: string }
-  /** `end` undefined: none was given. */
+  /** `end` is undefined if none was given. */
   | { readonly isAllDay: false; readonly start: string; readonly end: string | undefined };
 
 export type Dated = { readonly start_date: string; readonly due_date: string };
 
 /**
- * What an event says of its time, as iCalendar says it. Without a time for its end it is days, as the console draws it;
- * with a time for its beginning alone, and on one day, it has no end.
+ * Converts stored dates to iCalendar terms. Without an end time the event is all-day, as in the console; with only a
+ * start time on a single day it has no end.
  */
 export function spanOf({ start_date, due_date }: Dated): Span {
   if (!isTimed(due_date)) {
@@ -43,7 +43,7 @@ export function spanOf({ start_date, due_date }: Dated): Span {
   return { isAllDay: false, start: start_date, end: end < start_date ? start_date : end };
 }
 
-/** The opposite: what an event says that is so. An end that lies before its beginning is none. */
+/** Converts iCalendar terms to stored dates, the inverse of `spanOf`. An end before the start is ignored. */
 export function datedOf(span: Span): Dated {
   if (span.isAllDay) {
     const last = plusDays(span.end, -1);

@@ -2,48 +2,47 @@ import type { Rule } from './rule.ts';
 import { modulo, RuleDays } from './rule-days.ts';
 import { DAY_MS, SECOND_MS } from './values.ts';
 
-/** The part of time in which a rule is followed, in milliseconds as a clock at its place shows them. */
+/** The range in which a rule is expanded, in milliseconds of local (wall-clock) time. */
 export type Stretch = {
-  /** The first time of what repeats. */
+  /** DTSTART: the first time of the series. */
   readonly startMs: number;
-  /** The last moment that the rule allows; undefined for no such. */
+  /** UNTIL: the last allowed time; undefined for none. */
   readonly untilMs: number | undefined;
-  /** Times before this need not be worked out. */
+  /** Times before this are not needed. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Takes steps of the work, of which all are about as long; `false` ends it. */
+  /** Consumes steps of the work budget; `false` stops the expansion. */
   readonly take: (steps: number) => boolean;
 };
 
 /**
- * The times of a rule, in order. It goes from day to day and keeps the days that fit, so that nothing that a rule says
- * keeps it from the end of the stretch. Without a COUNT it begins with the stretch, however long ago the first time was.
- * Returns whether the rule goes on behind the stretch.
+ * Yields the times of a rule in order. Filters day by day, so that any rule reaches the end of the range. Without COUNT it
+ * starts at the range, however long ago DTSTART was. Returns whether the rule continues after the range.
  */
-export function* timesOfRule(rule: Rule, stretch: Stretch): Generator<number, boolean> {
-  const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = stretch;
+export function* timesOfRule(rule: Rule, range: Stretch): Generator<number, boolean> {
+  const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
   const { count = Number.POSITIVE_INFINITY } = rule;
-  const lastMs = Math.min(stretch.toMs, untilMs);
+  const lastMs = Math.min(range.toMs, untilMs);
   const firstMs = rule.count === undefined ? Math.max(startMs, fromMs) : startMs;
   let counted = 0;
-  for (const atMs of chosenTimes(rule, { ...stretch, fromMs: firstMs, toMs: lastMs })) {
+  for (const atMs of chosenTimes(rule, { ...range, fromMs: firstMs, toMs: lastMs })) {
     if (atMs < startMs) continue;
     if (atMs > lastMs) break;
     counted += 1;
     if (atMs >= fromMs) yield atMs;
     if (counted >= count) return false;
   }
-  return untilMs > stretch.toMs;
+  return untilMs > range.toMs;
 }
 
-/** Of the periods that are longer than a day, days at most. */
-const LENGTHS = new Map<Rule['frequency'], number>([
+/** Maximum length in days of periods longer than a day. */
+const MAX_PERIOD_DAYS = new Map<Rule['frequency'], number>([
   ['WEEKLY', 7],
   ['MONTHLY', 31],
   ['YEARLY', 366],
 ]);
 
-/** All times of the days that fit, or, of each period of the rule, those that BYSETPOS names. */
+/** Yields all matching times or, with BYSETPOS, those of each period that it selects. */
 function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: Stretch): Generator<number> {
   const days = new RuleDays(rule, Math.floor(startMs / DAY_MS));
   const clock = new RuleClock(rule, startMs);
@@ -53,19 +52,19 @@ function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: Stretch): Gen
     return;
   }
   let period: number[] = [];
-  let name: number | undefined;
-  // The period that ends behind the stretch is counted through, too.
-  const lastMs = toMs + (LENGTHS.get(rule.frequency) ?? 1) * DAY_MS;
+  let currentPeriod: number | undefined;
+  // The last period is expanded to its end, also beyond the range: BYSETPOS can count from the end.
+  const lastMs = toMs + (MAX_PERIOD_DAYS.get(rule.frequency) ?? 1) * DAY_MS;
   for (const atMs of timesOfDays(days, clock, days.periodOf(firstDay), lastMs, take)) {
-    const its = clock.periodOf(atMs) ?? days.periodOf(Math.floor(atMs / DAY_MS));
-    if (its !== name) {
+    const periodOfTime = clock.periodOf(atMs) ?? days.periodOf(Math.floor(atMs / DAY_MS));
+    if (periodOfTime !== currentPeriod) {
       yield* atPositions(period, rule.positions);
       period = [];
     }
-    name = its;
+    currentPeriod = periodOfTime;
     period.push(atMs);
   }
-  // Of a period that was given up nobody knows which its last times are.
+  // If the budget ran out, the last period is incomplete and its positions are unknown.
   if (take(0)) yield* atPositions(period, rule.positions);
 }
 
@@ -73,6 +72,7 @@ function atPositions(period: readonly number[], positions: ReadonlySet<number>):
   return period.filter((_, at) => positions.has(at + 1) || positions.has(at - period.length));
 }
 
+/** Yields all times of the matching days. */
 function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: number, take: Stretch['take']) {
   for (let day = firstDay; day * DAY_MS <= toMs; ) {
     if (!take(1)) return;
@@ -89,30 +89,30 @@ function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: 
 
 const DAY_S = 86_400;
 
-/** The units of those that repeat more often than daily, in seconds. */
-const UNITS = new Map<Rule['frequency'], number>([
+/** Length in seconds of the frequencies shorter than a day. */
+const UNIT_S = new Map<Rule['frequency'], number>([
   ['SECONDLY', 1],
   ['MINUTELY', 60],
   ['HOURLY', 3_600],
 ]);
 
-/** Up to 59, the hours of a day among them. */
+/** 0 to 59. */
 const NUMBERS: readonly number[] = Array.from({ length: 60 }, (_, number) => number);
 const HOURS = NUMBERS.slice(0, 24);
 
-/** The times of day of a rule: units that the rule repeats by, or whole days, and the same times within each of them. */
+/** Times of day of a rule: its units (hours, minutes, seconds, or the whole day) and the same times within each unit. */
 class RuleClock {
   readonly #rule: Rule;
   readonly #unitS: number;
   readonly #startUnit: number;
   readonly #stride: number;
-  /** The units of a day that the rule allows, by hour, minute and second. */
+  /** Hours, minutes and seconds that the rule allows, as far as they select units. */
   readonly #allowed: readonly (readonly number[])[];
-  /** The times within a unit, milliseconds. */
+  /** Times within a unit, in milliseconds. */
   readonly #within: readonly number[];
 
   constructor(rule: Rule, startMs: number) {
-    const unitS = UNITS.get(rule.frequency) ?? DAY_S;
+    const unitS = UNIT_S.get(rule.frequency) ?? DAY_S;
     const start = modulo(startMs, DAY_MS) / SECOND_MS;
     const [hours, minutes, seconds] = [rule.hours, rule.minutes, rule.seconds].map(sorted);
     this.#rule = rule;
@@ -132,7 +132,7 @@ class RuleClock {
     this.#within = [...within].map((second) => second * SECOND_MS);
   }
 
-  /** The times of a day, and `undefined` for each place where one was looked for in vain. */
+  /** Yields the times of a day, and `undefined` for each candidate that was rejected, so that it counts as work. */
   *timesOn(day: number): Generator<number | undefined> {
     for (const unit of this.#unitsOn(day)) {
       if (unit === undefined) yield undefined;
@@ -140,12 +140,12 @@ class RuleClock {
     }
   }
 
-  /** What names the second, minute or hour of a time; undefined where the rule does not repeat by those. */
+  /** Identifies the second, minute or hour of a time; undefined for a frequency of days or longer. */
   periodOf(atMs: number): number | undefined {
     return this.#unitS === DAY_S ? undefined : Math.floor(atMs / SECOND_MS / this.#unitS);
   }
 
-  /** Goes through those of the interval or through those that are allowed, whichever are fewer. */
+  /** Iterates over the units of the interval or over the allowed units, whichever are fewer. */
   *#unitsOn(day: number): Generator<number | undefined> {
     const perDay = DAY_S / this.#unitS;
     const first = modulo(this.#startUnit - day * perDay, this.#stride);
@@ -168,7 +168,7 @@ class RuleClock {
   }
 }
 
-/** The seconds of a day, out of its hours, minutes and seconds. */
+/** Combines hours, minutes and seconds to seconds of the day. */
 function* secondsOf([hours = [], minutes = [], seconds = []]: readonly (readonly number[])[]): Generator<number> {
   for (const hour of hours) {
     for (const minute of minutes) for (const second of seconds) yield hour * 3_600 + minute * 60 + second;

@@ -4,41 +4,41 @@ import { type Rule, ruleIn } from './rule.ts';
 import type { Reason, SkippedLines } from './skipped.ts';
 import { type Duration, durationIn, type Period, periodsOf, timeOf, timesOf, type Written } from './values.ts';
 
-/** An event of the file: what is kept of it, and where it stands. */
+/** A VEVENT of the file, parsed; `line` is its first line, from 1. */
 export type IcalValue = {
   readonly line: number;
   readonly uid: string;
-  /** What it is called in every report; its beginning and end are trimmed. */
+  /** The summary, trimmed. */
   readonly name: string;
-  /** Which version of it this is: the highest one counts. */
+  /** SEQUENCE: of several versions the highest one counts. */
   readonly sequence: number;
   readonly isCancelled: boolean;
-  /** Whether its times are days, whatever they are written as. */
+  /** Whether Microsoft's property marks it as all-day, regardless of how its times are written. */
   readonly isDays: boolean;
   readonly start: Written | undefined;
   readonly end: Written | Duration | undefined;
   readonly rules: readonly Rule[];
-  /** Times beside those of the rules. */
+  /** RDATE: times in addition to those of the rules. */
   readonly more: readonly Period[];
   readonly exceptRules: readonly Rule[];
   readonly except: readonly Written[];
-  /** Which time of its series it stands for, and whether for all that come after, too. */
+  /** RECURRENCE-ID: the time of the series that it overrides, and whether it overrides all later ones as well. */
   readonly replaces: { readonly at: Written; readonly isOnward: boolean } | undefined;
-  /** What it has that is kept nowhere: names of properties and components, and their lines. */
+  /** Names of properties and components that an event has no field for. */
   readonly details: readonly string[];
 };
 
-/** What says nothing that could be lost. */
+/** Properties that are ignored without a report. */
 const BOOKKEEPING = ['DTSTAMP', 'CREATED', 'LAST-MODIFIED'];
 
-/** Said once; a second one is left out. */
+/** Properties that occur at most once; further ones are left out and reported. */
 const ONCE = ['DTSTART', 'DTEND', 'DURATION', 'UID', 'SUMMARY', 'SEQUENCE', 'STATUS', 'RECURRENCE-ID'];
 const LISTS = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 
-/** No event of people has more rules. */
+/** Real events have far fewer rules. */
 const MAX_RULES = 20;
 
-/** Reads an event line by line. A line that cannot be read is left out by itself, and said to be. */
+/** Parses a VEVENT. A line that cannot be parsed is left out and reported; the rest of the event is used. */
 export function foundIn(component: Component, drops: SkippedLines): IcalValue {
   const reading = new EventReading(component, drops);
   return reading.found();
@@ -68,7 +68,7 @@ class EventReading {
     const start = this.#time('DTSTART');
     return {
       line,
-      // Without an identifier it is known by what it says.
+      // Without a UID, the contents identify the event.
       uid: uid === '' ? `without ${lines.map(({ text }) => text).join('\n')}` : uid,
       name: this.#text('SUMMARY').toWellFormed().replaceAll('\0', '').trim(),
       sequence: Number(this.#text('SEQUENCE')) || 0,
@@ -118,7 +118,7 @@ class EventReading {
     return duration;
   }
 
-  /** Without a readable time it stands for the time at which it is itself. */
+  /** The override of RECURRENCE-ID. If its time is unreadable, the start of the event is used. */
   #replaces(start: Written | undefined): IcalValue['replaces'] {
     const property = this.#once.get('RECURRENCE-ID');
     const at = this.#time('RECURRENCE-ID') ?? start;
@@ -127,19 +127,19 @@ class EventReading {
   }
 
   #rules(name: string): readonly Rule[] {
-    const read: Rule[] = [];
+    const parsed: Rule[] = [];
     for (const property of this.#lists.get(name) ?? []) {
-      const rule = read.length < MAX_RULES ? ruleIn(property.value) : undefined;
+      const rule = parsed.length < MAX_RULES ? ruleIn(property.value) : undefined;
       if (rule === undefined) this.#drop('bad_rule', property);
-      else read.push(rule);
+      else parsed.push(rule);
     }
-    return read;
+    return parsed;
   }
 
-  /** Of lists of times those that can be read; a line with another one is said to have it. */
-  #many<T>(name: string, read: (property: Property) => readonly (T | undefined)[]): readonly T[] {
+  /** The readable times of a list property; a line with an unreadable one is reported. */
+  #many<T>(name: string, parse: (property: Property) => readonly (T | undefined)[]): readonly T[] {
     return (this.#lists.get(name) ?? []).flatMap((property) => {
-      const all = read(property);
+      const all = parse(property);
       const good = all.filter((one) => one !== undefined);
       if (good.length < all.length) this.#drop('bad_time', property);
       return good;

@@ -1,6 +1,6 @@
 import type { SkippedLines } from './skipped.ts';
 
-/** A file that is no calendar; `line` counts from 1. */
+/** A file that is not a calendar; `line` counts from 1. */
 export class CalendarError extends Error {
   readonly line: number;
 
@@ -14,7 +14,7 @@ export class CalendarError extends Error {
 /** A content line, unfolded, with the number of its first line in the file. */
 export type Line = { readonly number: number; readonly text: string };
 
-/** A component of a calendar with its own lines, and the components within it. */
+/** A component of a calendar with its own lines and nested components. */
 export type Component = {
   readonly name: string;
   readonly line: number;
@@ -22,23 +22,24 @@ export type Component = {
   readonly components: readonly Component[];
 };
 
-/** The components of all calendars of a file, and the lines that stand in none of them. */
+/** The components of all calendars of a file, and the lines outside of components. */
 export type Outline = { readonly components: readonly Component[]; readonly lines: readonly Line[] };
 
+/** A component whose END has not been read yet. */
 type Open = { readonly name: string; readonly line: number; readonly lines: Line[]; readonly components: Component[] };
 
-/** Components that never stand within another one but a calendar: where one begins, what is open has lost its end. */
+/** Components that are only nested in a calendar. If one begins inside another component, that one's END is missing. */
 const OUTERMOST: ReadonlySet<string> = new Set([
   ...['VCALENDAR', 'VEVENT', 'VTODO', 'VJOURNAL', 'VFREEBUSY', 'VTIMEZONE', 'VAVAILABILITY'],
 ]);
 
-const MAX_LEVELS = 8;
+const MAX_DEPTH = 8;
 
 /**
- * Takes a file apart without reading what stands in it. Lines may end as they like. A line that does not fit where it
- * stands is left out by itself: what is whole around it stays.
+ * Splits a file into components without parsing their lines. Accepts any line endings. A misplaced BEGIN or END is left
+ * out and reported; complete components around it are kept.
  *
- * @throws CalendarFault where there is no calendar at all
+ * @throws CalendarError if the file contains no calendar
  */
 export function outlineOf(text: string, drops: SkippedLines): Outline {
   const outline = new Outliner(drops);
@@ -46,7 +47,7 @@ export function outlineOf(text: string, drops: SkippedLines): Outline {
   return outline.end();
 }
 
-/** A line that begins with a blank continues the one before it (RFC 5545, 3.1). */
+/** Joins folded lines: a line that begins with a space or tab continues the one before it (RFC 5545, 3.1). */
 function* unfolded(text: string): Generator<Line> {
   let number = 0;
   let parts: string[] = [];
@@ -71,7 +72,7 @@ class Outliner {
   readonly #open: Open[] = [];
   readonly #components: Component[] = [];
   readonly #lines: Line[] = [];
-  #fault: CalendarError | undefined;
+  #firstError: CalendarError | undefined;
   #hasBegun = false;
 
   constructor(drops: SkippedLines) {
@@ -94,12 +95,13 @@ class Outliner {
   end(): Outline {
     if (!this.#hasBegun) throw new CalendarError(1, 'must be BEGIN:VCALENDAR');
     const last = this.#open.at(-1);
-    if (last !== undefined) this.#fault ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
-    // The end of an event that is cut off may lack more than its last line: it is left out.
+    if (last !== undefined)
+      this.#firstError ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
+    // A component that is cut off may lack more than its END, so it is left out.
     for (const { name, line } of this.#open) this.#drops.add(name, 'cut_off', line, '');
-    this.#open.length = Math.min(this.#open.length, this.#levelsOfCalendar());
+    this.#open.length = Math.min(this.#open.length, this.#depthOfCalendar());
     this.#closeDownTo(0);
-    if (this.#components.length === 0 && this.#fault !== undefined) throw this.#fault;
+    if (this.#components.length === 0 && this.#firstError !== undefined) throw this.#firstError;
     return { components: this.#components, lines: this.#lines };
   }
 
@@ -107,13 +109,13 @@ class Outliner {
     if (OUTERMOST.has(name)) {
       const isNested = this.#open.length > 0 && (name === 'VCALENDAR' || this.#open.at(-1)?.name !== 'VCALENDAR');
       if (isNested) this.#misplaced(line, `begins ${name} within ${this.#open.at(-1)?.name}`);
-      this.#closeDownTo(name === 'VCALENDAR' ? 0 : this.#levelsOfCalendar());
+      this.#closeDownTo(name === 'VCALENDAR' ? 0 : this.#depthOfCalendar());
     }
-    if (this.#open.length >= MAX_LEVELS) throw new CalendarError(line.number, 'is within too many others');
+    if (this.#open.length >= MAX_DEPTH) throw new CalendarError(line.number, 'is within too many others');
     this.#open.push({ name, line: line.number, lines: [], components: [] });
   }
 
-  #levelsOfCalendar(): number {
+  #depthOfCalendar(): number {
     return this.#open[0]?.name === 'VCALENDAR' ? 1 : 0;
   }
 
@@ -121,8 +123,8 @@ class Outliner {
     const level = this.#open.findLastIndex((one) => one.name === name);
     if (level === -1) {
       const last = this.#open.at(-1);
-      const standing = last === undefined ? 'nothing has begun' : `${last.name} has begun in line ${last.line}`;
-      this.#misplaced(line, `ends ${name}, and ${standing}`);
+      const context = last === undefined ? 'nothing has begun' : `${last.name} has begun in line ${last.line}`;
+      this.#misplaced(line, `ends ${name}, and ${context}`);
       return;
     }
     if (level < this.#open.length - 1) {
@@ -132,19 +134,19 @@ class Outliner {
     this.#closeDownTo(level);
   }
 
-  /** Ends what is open, innermost first, until so many levels are left. */
-  #closeDownTo(levels: number): void {
-    while (this.#open.length > levels) {
-      const ended = this.#open.pop();
-      if (ended === undefined) return;
-      if (ended.name === 'VCALENDAR') for (const line of ended.lines) this.#lines.push(line);
-      else if (this.#open.length === 0 || this.#open.at(-1)?.name === 'VCALENDAR') this.#components.push(ended);
-      else this.#open.at(-1)?.components.push(ended);
+  /** Closes open components, innermost first, down to a depth. */
+  #closeDownTo(depth: number): void {
+    while (this.#open.length > depth) {
+      const closed = this.#open.pop();
+      if (closed === undefined) return;
+      if (closed.name === 'VCALENDAR') for (const line of closed.lines) this.#lines.push(line);
+      else if (this.#open.length === 0 || this.#open.at(-1)?.name === 'VCALENDAR') this.#components.push(closed);
+      else this.#open.at(-1)?.components.push(closed);
     }
   }
 
   #misplaced(line: Line, message: string): void {
-    this.#fault ??= new CalendarError(line.number, message);
+    this.#firstError ??= new CalendarError(line.number, message);
     this.#drops.add('line', 'misplaced', line.number, line.text);
   }
 }

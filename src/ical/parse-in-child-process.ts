@@ -8,37 +8,38 @@ import type { ReadCalendar } from './parse.ts';
 import type { ReadOptions } from './series.ts';
 
 /**
- * How long a file may be read, and in how much memory: a rule of one line can ask for more than there is. It is the
- * machine's time that counts, whatever clock the service has.
+ * Limits for parsing a file, since a single recurrence rule can ask for unlimited work. Measured by the real clock, never
+ * by a test's fake clock.
  */
 const TIMEOUT_MS = 15_000;
 const MAX_MEMORY_MB = 384;
 
-const READER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
+const PARSER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
-/** What is handed to the other process, and what comes back: how far it is, and at last what it has read. */
+/** The message to the child process, and its replies: progress, then the result. */
 export type Task = { readonly options: ReadOptions; readonly longestMs: number };
 export type Said =
   | { readonly line: number }
   | { readonly read: ReadCalendar }
   | { readonly fault: { readonly line: number; readonly message: string } }
-  /** A fault of ours. */
+  /** An internal error. */
   | { readonly broken: string };
 
 /**
- * Each reader takes a core and its memory, so there are few of them. One account has at most half of the readers and a
- * quarter of the queue: files that take long delay those of their own account.
+ * Each parser uses a core and its own memory, so there are few of them. One account gets at most half of the parsers and a
+ * quarter of the queue, so slow files only delay their own account.
  */
 export const READER_LIMITS: FairLimits = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
 
-const readers = new FairSemaphore<number>(READER_LIMITS);
+const parsers = new FairSemaphore<number>(READER_LIMITS);
 
 /**
- * Reads a file in a process of its own: meanwhile everybody else is answered, and what does not come to an end is ended.
- * A thread would not do: when one runs out of memory, all of them end.
+ * Parses a file in a child process, which keeps the event loop free and can be killed. A worker thread would not do: an
+ * out-of-memory error in one ends the whole process.
  *
- * @param fd an open file with its text in UTF-8: the other process reads it, so that it takes no memory of this one
- * @throws CalendarFault; the problem `overloaded` when too many files are waiting, of the account or of all
+ * @param fd an open UTF-8 file; the child process reads it, so that it takes no memory of this one
+ * @param longestMs timeout in milliseconds
+ * @throws CalendarError; the problem `overloaded` if too many files of the account, or of all, are waiting
  */
 export function parseInChildProcess(
   accountId: number,
@@ -46,14 +47,14 @@ export function parseInChildProcess(
   options: ReadOptions,
   longestMs = TIMEOUT_MS,
 ): Promise<ReadCalendar> {
-  return readers.run(accountId, () => readIn(fd, options, longestMs));
+  return parsers.run(accountId, () => parseInChild(fd, options, longestMs));
 }
 
-function readIn(fd: number, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {
+function parseInChild(fd: number, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {
   return new Promise((resolve, reject) => {
-    const reader = fork(READER, [], {
+    const child = fork(PARSER, [], {
       serialization: 'advanced',
-      // It needs nothing of what this process knows; on Windows nothing starts without this.
+      // An empty environment keeps secrets from the child; Windows starts no process without SystemRoot.
       env: process.env.SystemRoot === undefined ? {} : { SystemRoot: process.env.SystemRoot },
       execArgv: [`--max-old-space-size=${MAX_MEMORY_MB}`],
       stdio: [fd, 'ignore', 'ignore', 'ipc'],
@@ -62,23 +63,23 @@ function readIn(fd: number, options: ReadOptions, longestMs: number): Promise<Re
     const cancel = systemClock.after(longestMs, () => end('takes too long to work out'));
     function end(message: string): void {
       reject(new CalendarError(line, message));
-      reader.kill('SIGKILL');
+      child.kill('SIGKILL');
     }
-    reader.on('message', (said: Said) => {
-      if ('line' in said) line = said.line;
-      else if ('read' in said) resolve(said.read);
-      else if ('fault' in said) reject(new CalendarError(said.fault.line, said.fault.message));
-      else reject(new Error(said.broken));
+    child.on('message', (reply: Said) => {
+      if ('line' in reply) line = reply.line;
+      else if ('read' in reply) resolve(reply.read);
+      else if ('fault' in reply) reject(new CalendarError(reply.fault.line, reply.fault.message));
+      else reject(new Error(reply.broken));
     });
-    reader.once('error', reject);
-    // After it has said what it has read, this changes nothing.
-    reader.once('close', (code) => {
+    child.once('error', reject);
+    // Has no effect after a result was received.
+    child.once('close', (code) => {
       cancel();
-      // Without memory it is ended by a signal; where there are none, by this code.
+      // Out of memory, Node is ended by a signal; on systems without signals, with exit code 134.
       if (code === null || code === 134) end('takes too much memory to work out');
-      else reject(new Error(`the process that reads calendars has ended with ${code}`));
+      else reject(new Error(`the calendar parser process ended with code ${code}`));
     });
-    reader.send({ options, longestMs } satisfies Task, (error) => {
+    child.send({ options, longestMs } satisfies Task, (error) => {
       if (error !== null) reject(error);
     });
   });

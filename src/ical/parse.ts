@@ -14,23 +14,23 @@ export type ReadCalendar = {
   readonly zone: string;
 };
 
-/** More than a calendar of people has: beyond, the file is refused as a whole. */
+/** Maximum number of events, including expanded recurrences; a file with more is rejected. */
 export const MAX_EVENTS = 50_000;
 
-/** Of all that repeats in a file: some seconds of work. */
+/** Work budget for all recurrences of a file, a few seconds. */
 const MAX_STEPS = 8_000_000;
 
 /**
- * Reads a file: what comes out of it, and what does not. Throws a CalendarFault for what is no calendar.
+ * Parses a file into events and a report of what was left out. Throws a CalendarError if it is not a calendar.
  *
- * @param atLine hears where something begins that may take long
+ * @param atLine called with the line of each recurring event before it is expanded, for the error of a timeout
  */
 export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
   const drops = new SkippedLines();
   const { components, lines } = outlineOf(text, drops);
   const steps = new Steps(MAX_STEPS);
-  const named = zoneNamed(lines, drops);
-  const zone = options.zone ?? named;
+  const fileZone = zoneNamed(lines, drops);
+  const zone = options.zone ?? fileZone;
   const zones = new SourceZones(components, drops, steps);
   const times = new Times(zones, zone);
   const events: ReadEvent[] = [];
@@ -51,7 +51,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
   return { events, dropped: drops.rows, zone: zone ?? 'UTC' };
 }
 
-/** The zone that a file says it is in; lines beside it that are none are said to be. */
+/** The zone in X-WR-TIMEZONE. Also reports the calendar's lines that are not properties. */
 function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefined {
   const properties = lines.map((line) => {
     const property = propertyIn(line);
@@ -62,7 +62,7 @@ function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefi
   return names.find(isZone);
 }
 
-/** The events of a file by their identifier; what is none is dropped. */
+/** The events of a file by UID; other components are reported as left out. */
 function eventsIn(components: readonly Component[], drops: SkippedLines): ReadonlyMap<string, IcalValue[]> {
   const byUid = new Map<string, IcalValue[]>();
   for (const component of components) {

@@ -4,18 +4,18 @@ import { CalendarError } from './line-reader.ts';
 import { readCalendar } from './parse.ts';
 import type { Said, Task } from './parse-in-child-process.ts';
 
-/** The process that reads one file: it is told which, says what is in it, and ends. */
+// Child process that parses one file: receives the task, sends the result and exits.
 process.once('message', (task: Task) => {
-  // Whoever waits for it ends it; should they be gone, nobody else would.
-  const said: Said = runInNewContext('answer()', { answer: () => answerTo(task) }, { timeout: 2 * task.longestMs });
-  // Only when all of it is on its way.
-  process.send?.(said, undefined, undefined, () => process.disconnect?.());
+  // The parent kills this process at the timeout. The timeout here is for the case that the parent has died.
+  const reply: Said = runInNewContext('run()', { run: () => resultOf(task) }, { timeout: 2 * task.longestMs });
+  // Disconnect only after the reply was sent.
+  process.send?.(reply, undefined, undefined, () => process.disconnect?.());
 });
 
-/** Its standard input is the file. */
+/** Standard input is the file. */
 const STDIN = 0;
 
-/** The text of a file from its beginning on, wherever another process that has it open has come to. */
+/** Reads a file from its start, independent of the shared file position. */
 function textOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0; at < bytes.length; ) {
@@ -26,7 +26,7 @@ function textOf(fd: number): string {
   return bytes.toString();
 }
 
-function answerTo({ options }: Task): Said {
+function resultOf({ options }: Task): Said {
   try {
     return { read: readCalendar(textOf(STDIN), options, (line) => process.send?.({ line } satisfies Said)) };
   } catch (error) {

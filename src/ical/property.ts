@@ -1,6 +1,6 @@
 import type { Line } from './line-reader.ts';
 
-/** One property of a component: what stands in one content line (RFC 5545, 3.1). Names are in upper case. */
+/** A parsed content line (RFC 5545, 3.1). Names are in upper case. */
 export type Property = {
   readonly line: number;
   readonly name: string;
@@ -10,7 +10,7 @@ export type Property = {
 
 const NAME = /^[\w.-]{1,128}/;
 
-/** Reads a content line; undefined for one without a name and a colon. */
+/** Parses a content line; undefined if it has no name or no colon. */
 export function propertyIn({ number, text }: Line): Property | undefined {
   const [name] = NAME.exec(text) ?? [];
   if (name === undefined) return undefined;
@@ -26,7 +26,7 @@ export function propertyIn({ number, text }: Line): Property | undefined {
   return { line: number, name: name.toUpperCase(), parameters, value: text.slice(at + 1) };
 }
 
-/** Where a parameter ends: at the next `;` or `:` that does not stand in quotes. A quote that is not closed is none. */
+/** End of a parameter: the next `;` or `:` outside of quotes. An unclosed quote is taken literally. */
 function endOfParameter(text: string, from: number, knowsQuotes = true): number {
   let isQuoted = false;
   for (let at = from; at < text.length; at += 1) {
@@ -41,7 +41,7 @@ function unquoted(value: string): string {
   return value.trim().replace(/^"/, '').replace(/"$/, '');
 }
 
-/** A value of type TEXT, as it is meant. */
+/** The value of type TEXT, unescaped. */
 export function textOf({ value }: Property): string {
   return value.replace(/\\([\\;,nN])/g, (_all, character: string) => (/n/i.test(character) ? '\n' : character));
 }

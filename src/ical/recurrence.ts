@@ -6,37 +6,37 @@ import { dayShown, midnightOf, type Times } from './times.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 import { Steps } from './work-budget.ts';
 
-/** The days within which what repeats is brought in, `YYYY-MM-DD`, both included. */
+/** First and last day, `YYYY-MM-DD`, for which recurring events are imported. */
 export type Horizon = { readonly from: string; readonly to: string };
 
-/** One time of something that repeats. `day`: which one it is, the same in every version of the file. */
+/** One occurrence of a series. `day` identifies it, the same in every version of the file. */
 export type Repetition = {
   readonly day: string;
   readonly start: Written;
   readonly end: Written | undefined;
-  /** Where it is said: in the series, or in an exception of it. */
+  /** The event that defines it: the series or an override. */
   readonly of: IcalValue;
 };
 
-/** Of one series: daily through all of the horizon. */
+/** Maximum number of times of one series: enough for daily throughout the horizon. */
 const MAX_TIMES = 1_100;
-/** Of one series: every day of thirteen centuries, or every second of five days. */
+/** Work budget of one series: every day of thirteen centuries, or every second of five days. */
 const MAX_STEPS = 500_000;
-/** Clocks of two places are never further from each other. */
-const MAX_APART_MS = 2 * DAY_MS;
+/** Upper bound of the difference between two zones. */
+const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 
 export type RepeatedPorts = {
   readonly times: Times;
   readonly horizon: Horizon;
   readonly steps: Steps;
-  /** Hears of what is left out. */
+  /** Called with the reason when something is left out. */
   readonly drop: (reason: Reason) => void;
 };
 
-/** An event that says when it begins. */
+/** An event with a start. */
 export type Begun = IcalValue & { readonly start: Written };
 
-/** Every time of a series within the horizon, with its exceptions; `drop` hears of those that are not. */
+/** Yields the times of a series within the horizon, with overrides applied. */
 export function* repetitionsOf(
   master: Begun,
   overrides: readonly Begun[],
@@ -45,78 +45,80 @@ export function* repetitionsOf(
   const [fromMs, toMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
   const isWithin = (atMs: number) => atMs >= fromMs && atMs < toMs;
   const series = new Series(master, overrides, times, horizon, steps);
-  const numbered = numbering();
-  const seen = new Set<IcalValue>();
-  const left = new Set<Reason>();
-  if (times.converted(master.start) < fromMs) left.add('repeated_before');
+  const nameOf = numbering();
+  const used = new Set<IcalValue>();
+  const dropReasons = new Set<Reason>();
+  if (times.converted(master.start) < fromMs) dropReasons.add('repeated_before');
   let count = 0;
   for (const wallMs of series.starts()) {
-    const day = numbered(wallMs);
+    const day = nameOf(wallMs);
     const atMs = times.converted({ ...master.start, wallMs });
-    if (atMs >= toMs) left.add('repeated_after');
+    if (atMs >= toMs) dropReasons.add('repeated_after');
     if (!isWithin(atMs)) continue;
     const { of, start, end } = series.at(wallMs);
-    seen.add(of);
+    used.add(of);
     count += 1;
     if (count > MAX_TIMES) break;
     yield { day: day(), start, end, of };
   }
-  if (count > MAX_TIMES || series.isSpent) left.add('repeated_too_often');
-  else if (series.goesOn) left.add('repeated_after');
-  for (const reason of left) drop(reason);
-  // Exceptions of times that the series does not have.
-  for (const of of overrides.filter((one) => !seen.has(one))) {
-    const day = numbered((of.replaces?.at ?? of.start).wallMs);
+  if (count > MAX_TIMES || series.isSpent) dropReasons.add('repeated_too_often');
+  else if (series.continues) dropReasons.add('repeated_after');
+  for (const reason of dropReasons) drop(reason);
+  // Overrides of times that the series does not have.
+  for (const of of overrides.filter((one) => !used.has(one))) {
+    const day = nameOf((of.replaces?.at ?? of.start).wallMs);
     const end = times.endOf(of, of.start, of.end);
     if (isWithin(times.converted(of.start))) yield { day: day(), start: of.start, end, of };
   }
 }
 
-/** Whether a rule comes to any time, within eight years: there is a 29th of February in those. */
-export function hasTimes(rule: Rule, begun: Begun, times: Times, whole: Steps): boolean {
-  const { take } = new Steps(MAX_STEPS, whole);
-  const startMs = begun.start.wallMs;
-  const stretch = {
+/** Whether a rule has any time within eight years, the longest gap between two leap days. */
+export function hasTimes(rule: Rule, event: Begun, times: Times, parentBudget: Steps): boolean {
+  const { take } = new Steps(MAX_STEPS, parentBudget);
+  const startMs = event.start.wallMs;
+  const range = {
     startMs,
-    untilMs: untilOf(rule, begun, times),
+    untilMs: untilOf(rule, event, times),
     fromMs: startMs,
     toMs: startMs + 8 * 366 * DAY_MS,
     take,
   };
-  return timesOfRule(rule, stretch).next().done !== true;
+  return timesOfRule(rule, range).next().done !== true;
 }
 
-/** The last moment of a rule as clocks at the place of its event show it; a day is all of it. */
+/** UNTIL of a rule in the event's local time; a date includes the whole day. */
 function untilOf({ until }: Rule, { start }: Begun, times: Times): number | undefined {
   if (until === undefined) return undefined;
   if (until.isDate || start.isDate) return midnightOf(until.wallMs) + DAY_MS - 1;
   return until.zone === undefined ? until.wallMs : times.within(start, until);
 }
 
-/** The times of a series as clocks at its place show them, milliseconds. */
+/** The times of a series, in milliseconds of the local time of its zone. */
 class Series {
   readonly #master: Begun;
   readonly #times: Times;
   readonly #steps: Steps;
-  readonly #stretch: Stretch;
+  readonly #range: Stretch;
+  /** Overrides of single times. */
   readonly #exact = new Map<number, Begun>();
-  /** Exceptions that all later times follow, the last one first. */
+  /** Overrides of a time and all later ones (THISANDFUTURE), latest first. */
   readonly #onward: (readonly [number, Begun])[] = [];
+  /** EXDATE: excluded times, and excluded days. */
   readonly #except = new Set<number>();
   readonly #exceptDays = new Set<number>();
-  /** Ends of single times. */
+  /** Ends of RDATE periods, by their start. */
   readonly #ends = new Map<number, Written | Duration>();
-  #goesOn = false;
+  #continues = false;
 
-  constructor(master: Begun, overrides: readonly Begun[], times: Times, { from, to }: Horizon, whole: Steps) {
+  constructor(master: Begun, overrides: readonly Begun[], times: Times, { from, to }: Horizon, parentBudget: Steps) {
     this.#master = master;
     this.#times = times;
-    this.#steps = new Steps(MAX_STEPS, whole);
-    this.#stretch = {
+    this.#steps = new Steps(MAX_STEPS, parentBudget);
+    this.#range = {
       startMs: master.start.wallMs,
       untilMs: undefined,
-      fromMs: Date.parse(from) - MAX_APART_MS,
-      toMs: Date.parse(to) + DAY_MS + MAX_APART_MS,
+      fromMs: Date.parse(from) - MAX_ZONE_DIFFERENCE_MS,
+      toMs: Date.parse(to) + DAY_MS + MAX_ZONE_DIFFERENCE_MS,
       take: this.#steps.take,
     };
     for (const one of overrides) {
@@ -132,17 +134,17 @@ class Series {
     }
   }
 
-  /** Whether it was given up before its end. */
+  /** Whether the work budget ran out. */
   get isSpent(): boolean {
     return this.#steps.areSpent;
   }
 
-  /** Whether there are times behind the horizon. */
-  get goesOn(): boolean {
-    return this.#goesOn;
+  /** Whether there are times after the horizon. */
+  get continues(): boolean {
+    return this.#continues;
   }
 
-  /** In order and each once: those of the rules and those beside them, without those that are left out. */
+  /** Yields the starts in order, without duplicates: RRULE and RDATE minus EXRULE and EXDATE. */
   *starts(): Generator<number> {
     const { rules, exceptRules, start } = this.#master;
     const walls = this.#master.more.map((period) => {
@@ -151,31 +153,31 @@ class Series {
       return wallMs;
     });
     if (rules.length === 0) walls.push(start.wallMs);
-    const except = merged(exceptRules.map((rule) => this.#followed(rule)));
-    let left = except.next();
-    for (const wallMs of merged([...rules.map((rule) => this.#followed(rule)), walls.sort((a, b) => a - b).values()])) {
-      while (left.done !== true && left.value < wallMs) left = except.next();
-      const isLeftOut = (left.done !== true && left.value === wallMs) || this.#except.has(wallMs);
-      if (!isLeftOut && !this.#exceptDays.has(midnightOf(wallMs))) yield wallMs;
+    const excluded = merged(exceptRules.map((rule) => this.#expanded(rule)));
+    let nextExcluded = excluded.next();
+    for (const wallMs of merged([...rules.map((rule) => this.#expanded(rule)), walls.sort((a, b) => a - b).values()])) {
+      while (nextExcluded.done !== true && nextExcluded.value < wallMs) nextExcluded = excluded.next();
+      const isExcluded = (nextExcluded.done !== true && nextExcluded.value === wallMs) || this.#except.has(wallMs);
+      if (!isExcluded && !this.#exceptDays.has(midnightOf(wallMs))) yield wallMs;
     }
   }
 
-  /** What is said of the time that begins then. */
+  /** The occurrence at a start, with overrides applied. */
   at(wallMs: number): { of: IcalValue; start: Written; end: Written | undefined } {
     const exact = this.#exact.get(wallMs);
-    if (exact !== undefined) return this.#said(exact, exact.start, exact.end);
+    if (exact !== undefined) return this.#occurrence(exact, exact.start, exact.end);
     const [atMs = 0, onward] = this.#onward.find(([fromMs]) => fromMs <= wallMs) ?? [];
     if (onward !== undefined) {
-      return this.#said(onward, { ...onward.start, wallMs: onward.start.wallMs + wallMs - atMs }, onward.end);
+      return this.#occurrence(onward, { ...onward.start, wallMs: onward.start.wallMs + wallMs - atMs }, onward.end);
     }
     const start = { ...this.#master.start, wallMs };
     const own = this.#ends.get(wallMs);
-    if (own === undefined || 'days' in own) return this.#said(this.#master, start, own ?? this.#master.end);
-    // The end of a period is itself, not as far from its beginning as that of the first time.
-    return this.#said({ ...this.#master, start }, start, own, this.#master);
+    if (own === undefined || 'days' in own) return this.#occurrence(this.#master, start, own ?? this.#master.end);
+    // The end of a period is absolute, not relative to the start of the series.
+    return this.#occurrence({ ...this.#master, start }, start, own, this.#master);
   }
 
-  #said(found: IcalValue, start: Written, end: IcalValue['end'], of = found) {
+  #occurrence(found: IcalValue, start: Written, end: IcalValue['end'], of = found) {
     return { of, start, end: this.#times.endOf(found, start, end) };
   }
 
@@ -183,13 +185,13 @@ class Series {
     return this.#times.within(this.#master.start, time);
   }
 
-  *#followed(rule: Rule): Generator<number> {
-    const goesOn = yield* timesOfRule(rule, { ...this.#stretch, untilMs: untilOf(rule, this.#master, this.#times) });
-    this.#goesOn ||= goesOn;
+  *#expanded(rule: Rule): Generator<number> {
+    const continues = yield* timesOfRule(rule, { ...this.#range, untilMs: untilOf(rule, this.#master, this.#times) });
+    this.#continues ||= continues;
   }
 }
 
-/** Numbers in order, out of several that are, each once. */
+/** Merges sorted sequences, without duplicates. */
 function* merged(sources: readonly Iterator<number>[]): Generator<number> {
   const heads = sources.map((source) => source.next());
   for (let last: number | undefined; ; ) {
@@ -205,7 +207,7 @@ function* merged(sources: readonly Iterator<number>[]): Generator<number> {
   }
 }
 
-/** Names times by their day, and the second of a day by its number. */
+/** Names times by their day and a number within the day: the first time of a day is number 1. */
 export function numbering(): (wallMs: number) => () => string {
   const numbers = new Map<number, number>();
   return (wallMs) => {

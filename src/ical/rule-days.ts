@@ -1,9 +1,9 @@
 import type { Rule, RuleDay } from './rule.ts';
 
-/** Never negative, unlike `%`. */
+/** Modulo that is never negative, unlike `%`. */
 export const modulo = (number: number, by: number): number => ((number % by) + by) % by;
 
-/** A day, by its number since the epoch. */
+/** A day; `number` counts days since the epoch. */
 type Day = {
   readonly number: number;
   readonly year: number;
@@ -13,12 +13,12 @@ type Day = {
   readonly weekday: number;
 };
 
-/** Of a calendar whose years begin with March, so that a leap day is the last day of one. */
+/** Calculations use years that begin in March, so that a leap day is the last day of a year. */
 const DAYS_OF_400_YEARS = 146_097;
-/** From the first of March of the year 0 to 1970. */
+/** Days from 1 March of the year 0 to 1 January 1970. */
 const DAYS_TO_EPOCH = 719_468;
 
-/** The arithmetic of the Gregorian calendar: a `Date` for each day takes ten times as long. */
+/** Computes the date of a day in the Gregorian calendar, ten times as fast as with `Date`. */
 function dayAt(number: number): Day {
   const days = number + DAYS_TO_EPOCH;
   const era = Math.floor(days / DAYS_OF_400_YEARS);
@@ -37,7 +37,7 @@ function dayAt(number: number): Day {
   };
 }
 
-/** The number of the first day of a month, counted from the year 0. */
+/** Day number of the first day of a month; `months` counts months since the year 0. */
 function firstOfMonth(months: number): number {
   const year = Math.floor((months - 2) / 12);
   const era = Math.floor(year / 400);
@@ -52,12 +52,12 @@ const lengthOfMonth = (day: Day): number => firstOfMonth(monthsOf(day) + 1) - fi
 const firstOfYear = (year: number): number => firstOfMonth(year * 12);
 const lengthOfYear = (year: number): number => firstOfYear(year + 1) - firstOfYear(year);
 
-/** What a list counts: a place from the beginning, or a negative one from the end. */
-function names(list: ReadonlySet<number>, place: number, length: number): boolean {
-  return list.has(place) || list.has(place - length - 1);
+/** Whether a list has a position, counted from 1, or from the end as a negative number. */
+function includes(list: ReadonlySet<number>, position: number, length: number): boolean {
+  return list.has(position) || list.has(position - length - 1);
 }
 
-/** The days of a rule, with what the rule does not say taken from its first day. */
+/** The days of a rule; parts that the rule does not set are taken from its first day. */
 export class RuleDays {
   readonly #rule: Rule;
   readonly #start: Day;
@@ -68,10 +68,10 @@ export class RuleDays {
   constructor(rule: Rule, startDay: number) {
     const start = dayAt(startDay);
     const { frequency, months, monthDays, yearDays, weeks, days } = rule;
-    const saysDay = days !== undefined || monthDays !== undefined || yearDays !== undefined;
+    const hasDays = days !== undefined || monthDays !== undefined || yearDays !== undefined;
     const isYearly = frequency === 'YEARLY';
-    const isByDate = !saysDay && (frequency === 'MONTHLY' || (isYearly && weeks === undefined));
-    const isByWeekday = !saysDay && (frequency === 'WEEKLY' || (isYearly && weeks !== undefined));
+    const isByDate = !hasDays && (frequency === 'MONTHLY' || (isYearly && weeks === undefined));
+    const isByWeekday = !hasDays && (frequency === 'WEEKLY' || (isYearly && weeks !== undefined));
     this.#rule = rule;
     this.#start = start;
     this.#months = isByDate && isYearly ? (months ?? new Set([start.month])) : months;
@@ -79,7 +79,7 @@ export class RuleDays {
     this.#days = isByWeekday ? [{ weekday: start.weekday, nth: 0 }] : days;
   }
 
-  /** The day itself if the rule has it, else a later one before which it has none. */
+  /** The day itself if the rule has it; otherwise a later day, with no match in between. */
   next(number: number): number {
     const day = dayAt(number);
     const inInterval = this.#nextInInterval(day);
@@ -88,7 +88,7 @@ export class RuleDays {
     return this.#has(day) ? number : number + 1;
   }
 
-  /** What names the day, week, month or year that a time belongs to. */
+  /** Identifies the period (day, week, month or year) of a day by its first day. */
   periodOf(number: number): number {
     const day = dayAt(number);
     if (this.#rule.frequency === 'YEARLY') return firstOfYear(day.year);
@@ -121,30 +121,30 @@ export class RuleDays {
 
   #has(day: Day): boolean {
     const { yearDays, weeks } = this.#rule;
-    if (this.#monthDays !== undefined && !names(this.#monthDays, day.date, lengthOfMonth(day))) return false;
-    if (this.#days !== undefined && !this.#days.some((one) => this.#isOne(day, one))) return false;
+    if (this.#monthDays !== undefined && !includes(this.#monthDays, day.date, lengthOfMonth(day))) return false;
+    if (this.#days !== undefined && !this.#days.some((one) => this.#matchesDay(day, one))) return false;
     const { year, number } = day;
-    if (yearDays !== undefined && !names(yearDays, number - firstOfYear(year) + 1, lengthOfYear(year))) return false;
+    if (yearDays !== undefined && !includes(yearDays, number - firstOfYear(year) + 1, lengthOfYear(year))) return false;
     return weeks === undefined || this.#isInWeek(day, weeks);
   }
 
-  /** The nth weekday is one of the month where the rule is monthly or names months, and else of the year. */
-  #isOne(day: Day, { weekday, nth }: RuleDay): boolean {
+  /** Whether a day matches BYDAY. The nth weekday counts in the month if the rule is monthly or has BYMONTH, else in the year. */
+  #matchesDay(day: Day, { weekday, nth }: RuleDay): boolean {
     if (day.weekday !== weekday) return false;
     const { frequency, months } = this.#rule;
     if (nth === 0 || (frequency !== 'MONTHLY' && frequency !== 'YEARLY')) return true;
     const ofYear = frequency === 'YEARLY' && months === undefined;
-    const place = ofYear ? day.number - firstOfYear(day.year) : day.date - 1;
+    const index = ofYear ? day.number - firstOfYear(day.year) : day.date - 1;
     const length = ofYear ? lengthOfYear(day.year) : lengthOfMonth(day);
-    return nth > 0 ? Math.floor(place / 7) + 1 === nth : Math.floor((length - 1 - place) / 7) + 1 === -nth;
+    return nth > 0 ? Math.floor(index / 7) + 1 === nth : Math.floor((length - 1 - index) / 7) + 1 === -nth;
   }
 
-  /** A week belongs to the year that has four of its days. */
+  /** Whether a day is in one of these weeks. A week belongs to the year with at least four of its days. */
   #isInWeek(day: Day, weeks: ReadonlySet<number>): boolean {
     const fourth = dayAt(this.#firstOfWeek(day) + 3);
     const first = firstOfYear(fourth.year);
     const week = Math.floor((fourth.number - first) / 7);
     const weeksLeft = Math.floor((lengthOfYear(fourth.year) - 1 - (fourth.number - first)) / 7);
-    return names(weeks, week + 1, week + 1 + weeksLeft);
+    return includes(weeks, week + 1, week + 1 + weeksLeft);
   }
 }

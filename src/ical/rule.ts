@@ -5,12 +5,12 @@ export type Frequency = (typeof FREQUENCIES)[number];
 
 const WEEKDAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 
-/** A weekday of a rule; `nth` of its month or year, from the end where it is negative, 0 for each of them. */
+/** A weekday of a rule; `nth` of its month or year, counted from the end if negative, 0 for every one. */
 export type RuleDay = { readonly weekday: number; readonly nth: number };
 
 type Numbers = ReadonlySet<number> | undefined;
 
-/** A rule for repeating (RFC 5545, 3.3.10). */
+/** A recurrence rule (RFC 5545, 3.3.10). */
 export type Rule = {
   readonly frequency: Frequency;
   readonly interval: number;
@@ -31,7 +31,7 @@ export type Rule = {
 
 const MAX_INTERVAL = 1_000_000_000;
 
-/** Reads a rule; undefined for one that says what no rule can say. */
+/** Parses a rule; undefined if it is invalid. */
 export function ruleIn(text: string): Rule | undefined {
   const parts = new Map<string, string>();
   for (const part of text.trim().toUpperCase().split(';')) {
@@ -40,28 +40,28 @@ export function ruleIn(text: string): Rule | undefined {
     if (value === undefined || rest.length > 0) return undefined;
     parts.set(name.trim(), value.trim());
   }
-  const reading = new RuleReading(parts);
-  const rule = reading.rule();
-  return reading.isGood ? rule : undefined;
+  const parser = new RuleParser(parts);
+  const rule = parser.rule();
+  return parser.isValid ? rule : undefined;
 }
 
-class RuleReading {
+class RuleParser {
   readonly #parts: ReadonlyMap<string, string>;
-  isGood = true;
+  isValid = true;
 
   constructor(parts: ReadonlyMap<string, string>) {
     this.#parts = parts;
   }
 
   rule(): Rule {
-    this.#mustBe((this.#parts.get('RSCALE') ?? 'GREGORIAN') === 'GREGORIAN');
+    this.#require((this.#parts.get('RSCALE') ?? 'GREGORIAN') === 'GREGORIAN');
     return {
       frequency: this.#frequency(),
       interval: this.#count('INTERVAL') ?? 1,
       count: this.#count('COUNT'),
       until: this.#until(),
       weekStart: this.#weekStart(),
-      // A leap second is the second before it.
+      // A leap second becomes second 59.
       seconds: this.#numbers('BYSECOND', 0, 60, 59),
       minutes: this.#numbers('BYMINUTE', 0, 59),
       hours: this.#numbers('BYHOUR', 0, 23),
@@ -74,13 +74,13 @@ class RuleReading {
     };
   }
 
-  #mustBe(isSo: boolean): void {
-    this.isGood &&= isSo;
+  #require(condition: boolean): void {
+    this.isValid &&= condition;
   }
 
   #frequency(): Frequency {
     const frequency = FREQUENCIES.find((one) => one === this.#parts.get('FREQ'));
-    this.#mustBe(frequency !== undefined);
+    this.#require(frequency !== undefined);
     return frequency ?? 'DAILY';
   }
 
@@ -88,7 +88,7 @@ class RuleReading {
     const text = this.#parts.get(name);
     if (text === undefined) return undefined;
     const count = Number(text);
-    this.#mustBe(/^\d+$/.test(text) && count >= 1);
+    this.#require(/^\d+$/.test(text) && count >= 1);
     return Math.min(count, MAX_INTERVAL);
   }
 
@@ -96,25 +96,25 @@ class RuleReading {
     const text = this.#parts.get('UNTIL');
     if (text === undefined) return undefined;
     const until = timeIn(text, { line: 0 });
-    this.#mustBe(until !== undefined);
+    this.#require(until !== undefined);
     return until;
   }
 
   #weekStart(): number {
     const weekday = WEEKDAYS.indexOf(this.#parts.get('WKST') ?? 'MO');
-    this.#mustBe(weekday !== -1);
+    this.#require(weekday !== -1);
     return weekday;
   }
 
-  /** A list of whole numbers. Where there may be negative ones, which count from the end, there is no 0. */
-  #numbers(name: string, least: number, most: number, highest = most): Numbers {
+  /** A list of integers; 0 is invalid where negative numbers, which count from the end, are valid. `cap` limits the values. */
+  #numbers(name: string, min: number, max: number, cap = max): Numbers {
     const text = this.#parts.get(name);
     if (text === undefined) return undefined;
     const numbers = new Set<number>();
     for (const one of text.split(',')) {
       const number = /^\s*[+-]?\d{1,3}\s*$/.test(one) ? Number(one) : Number.NaN;
-      this.#mustBe(number >= least && number <= most && !(least < 0 && number === 0));
-      numbers.add(Math.min(number, highest));
+      this.#require(number >= min && number <= max && !(min < 0 && number === 0));
+      numbers.add(Math.min(number, cap));
     }
     return numbers;
   }
@@ -126,7 +126,7 @@ class RuleReading {
     for (const one of text.split(',')) {
       const [, nth = '0', name = ''] = /^\s*([+-]?\d{1,2})?([A-Z]{2})\s*$/.exec(one) ?? [];
       const day = { weekday: WEEKDAYS.indexOf(name), nth: Number(nth) };
-      this.#mustBe(day.weekday !== -1 && Math.abs(day.nth) <= 53);
+      this.#require(day.weekday !== -1 && Math.abs(day.nth) <= 53);
       days.set(`${day.nth} ${day.weekday}`, day);
     }
     return [...days.values()];

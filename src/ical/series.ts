@@ -7,19 +7,19 @@ import { isWithinYears, type Times } from './times.ts';
 import type { Written } from './values.ts';
 import type { Steps } from './work-budget.ts';
 
-/** What a file is read with. */
+/** Options for parsing a file. */
 export type ReadOptions = Horizon & {
-  /** The zone that times are converted to; undefined: the one that the file names. */
+  /** Zone to convert times to; undefined for the one that the file names. */
   readonly zone: string | undefined;
-  /** What identifiers of this account end in: what carries one is here already. */
+  /** Domain of the account. Events whose UID was issued by this account are skipped. */
   readonly domain: string;
 };
 
-/** An event of a file, ready to be kept. */
+/** A parsed event, ready to be stored. */
 export type ReadEvent = Dated & {
-  /** Of its identifier and, where it repeats, of the day: the same in every version of the file. */
+  /** Hash of UID and, if recurring, day: the same in every version of the file. */
   readonly entryHash: string;
-  /** Of what the file says of it. */
+  /** Hash of name and dates, to detect changes. */
   readonly contentHash: string;
   readonly event_name: string;
 };
@@ -34,7 +34,7 @@ export type ReadingPorts = {
   readonly events: ReadEvent[];
 };
 
-/** The reading of all that a file says of one identifier. */
+/** Converts the events of one UID, a series with its overrides or a single event. */
 export class Reading {
   readonly #ports: ReadingPorts;
 
@@ -47,25 +47,25 @@ export class Reading {
       for (const one of found) this.#drop('own', one);
       return;
     }
-    const begun = found.filter((one) => this.#hasBegun(one));
-    const newest = this.#newest(begun.filter(({ replaces }) => replaces === undefined));
+    const valid = found.filter((one) => this.#hasStart(one));
+    const newest = this.#newest(valid.filter(({ replaces }) => replaces === undefined));
     const master = newest && this.#withTimes(newest);
-    const overrides = this.#overrides(begun, master);
+    const overrides = this.#overrides(valid, master);
     if (master !== undefined && master.rules.length + master.more.length > 0) {
       this.#repeated(master, overrides);
       return;
     }
     if (master !== undefined) this.#single(master, '');
-    const numbered = numbering();
-    for (const one of overrides) this.#single(one, numbered((one.replaces?.at ?? one.start).wallMs)());
+    const nameOf = numbering();
+    for (const one of overrides) this.#single(one, nameOf((one.replaces?.at ?? one.start).wallMs)());
   }
 
-  #hasBegun(found: IcalValue): found is Begun {
+  #hasStart(found: IcalValue): found is Begun {
     if (found.start === undefined) this.#drop('no_start', found);
     return found.start !== undefined;
   }
 
-  /** Without rules that come to no time: they are left out, as lines that cannot be read are. */
+  /** Removes and reports rules without any time. */
   #withTimes(found: Begun): Begun {
     const { times, steps } = this.#ports;
     const rules = found.rules.filter((rule) => hasTimes(rule, found, times, steps));
@@ -73,7 +73,7 @@ export class Reading {
     return { ...found, rules };
   }
 
-  /** Of the exceptions of each time the newest, in the order of the times they stand for. */
+  /** The newest override of each time, in the order of the overridden times. */
   #overrides(found: readonly Begun[], master: Begun | undefined): readonly Begun[] {
     const byTime = new Map<string, Begun[]>();
     for (const one of found) {
@@ -89,7 +89,7 @@ export class Reading {
     return times.flatMap(([, same]) => this.#newest(same) ?? []);
   }
 
-  /** Of several versions the one with the highest SEQUENCE, or else the last. */
+  /** The version with the highest SEQUENCE, or else the last one; the others are reported. */
   #newest(versions: readonly Begun[]): Begun | undefined {
     const [newest, ...others] = [...versions].sort(
       (one, other) => other.sequence - one.sequence || other.line - one.line,
@@ -99,7 +99,7 @@ export class Reading {
   }
 
   #single(found: Begun, day: string): void {
-    this.#keep(found, day, found.start, this.#ports.times.endOf(found, found.start, found.end));
+    this.#store(found, day, found.start, this.#ports.times.endOf(found, found.start, found.end));
     this.#details(found);
   }
 
@@ -107,12 +107,12 @@ export class Reading {
     const { times, options: horizon, steps } = this.#ports;
     const drop = (reason: Reason) => this.#drop(reason, master);
     for (const { day, start, end, of } of repetitionsOf(master, overrides, { times, horizon, steps, drop })) {
-      this.#keep(of, day, start, end);
+      this.#store(of, day, start, end);
     }
     for (const one of [master, ...overrides]) this.#details(one);
   }
 
-  #keep(found: IcalValue, day: string, start: Written, end: Written | undefined): void {
+  #store(found: IcalValue, day: string, start: Written, end: Written | undefined): void {
     if (found.isCancelled) {
       this.#drop('cancelled', found);
       return;
@@ -137,12 +137,12 @@ export class Reading {
       this.#drop('untitled', found);
       return 'Untitled';
     }
-    const kept = shortened(name, MAX_NAME_LENGTH).trim();
-    if (kept !== name) this.#drop('shortened', found);
-    return kept;
+    const short = shortened(name, MAX_NAME_LENGTH).trim();
+    if (short !== name) this.#drop('shortened', found);
+    return short;
   }
 
-  /** Everything of an event that is kept nowhere. */
+  /** Reports the properties that an event has no field for. */
   #details({ details, line, name }: IcalValue): void {
     for (const what of details) this.#ports.drops.add(what, 'no_field', line, name);
   }

@@ -1,4 +1,4 @@
-/** Why something in a file is not here afterwards, or is here otherwise. */
+/** Why something in a file was not imported, or was changed; texts for the report. */
 export const reasons = {
   not_an_event: 'Only events are brought in.',
   no_field: 'An event has no field for it.',
@@ -28,7 +28,7 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons;
 
-/** What was dropped for a reason: what it is (`VTODO`, `LOCATION`), how often, and the first of them. */
+/** Items left out for one reason: what they are (`VTODO`, `LOCATION`), their number, and the first ones as examples. */
 export type Skipped = {
   readonly what: string;
   readonly reason: Reason;
@@ -39,14 +39,13 @@ export type Skipped = {
 const MAX_EXAMPLES = 5;
 const MAX_EXAMPLE_LENGTH = 120;
 
-/** More kinds of things than a file has that was not made to have many. */
+/** Maximum number of report rows; real files have far fewer. */
 const MAX_ROWS = 200;
 
-/** Gathers what is dropped. */
+/** Collects what was left out, grouped by reason and item. */
 export class SkippedLines {
   readonly #rows = new Map<string, { what: string; reason: Reason; count: number; examples: string[] }>();
 
-  /** @param example where it stands, and what it is */
   add(what: string, reason: Reason, line: number, example: string): void {
     const key = `${reason} ${what}`;
     const row = this.#rows.get(key) ?? { what, reason, count: 0, examples: [] };
@@ -67,7 +66,7 @@ export class SkippedLines {
   }
 }
 
-/** The beginning of a text, in whole characters. */
-export function shortened(text: string, most: number): string {
-  return text.length <= most ? text : [...text.slice(0, 2 * most)].slice(0, most).join('');
+/** Truncates a text without splitting a character. */
+export function shortened(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : [...text.slice(0, 2 * maxLength)].slice(0, maxLength).join('');
 }

@@ -8,20 +8,20 @@ import { Steps } from './work-budget.ts';
 import { isZone, offsetAt } from './zone.ts';
 import { zoneMeantBy } from './zone-names.ts';
 
-/** A zone that times of a file are in. */
+/** A time zone of a file. */
 export type SourceZone = {
-  /** How far it is ahead of UTC at a moment, milliseconds. */
+  /** Offset from UTC at a time, milliseconds; positive is ahead of UTC. */
   offsetAt(utcMs: number): number;
 };
 
-/** What clocks in a zone show at a moment. */
+/** Converts a UTC time to the local time of a zone. */
 export function wallOf(zone: SourceZone, utcMs: number): number {
   return utcMs + zone.offsetAt(utcMs);
 }
 
 /**
- * The moment at which clocks in a zone show a time. One that they show twice is the first of both; one that they leave
- * out is as much later as they are put forward.
+ * Converts a local time of a zone to UTC. Of an ambiguous time (clocks go back) the first is taken; a skipped time
+ * (clocks go forward) moves later by the length of the gap.
  */
 export function momentOf(zone: SourceZone, wallMs: number): number {
   const before = zone.offsetAt(wallMs - DAY_MS);
@@ -32,33 +32,33 @@ export function momentOf(zone: SourceZone, wallMs: number): number {
 
 export const UTC_ZONE: SourceZone = { offsetAt: () => 0 };
 
-/** A zone that the machine knows by its IANA name. */
+/** A zone of the runtime's time zone database, by its IANA name. */
 export function machineZone(name: string): SourceZone {
   const offsets = new Map<number, number>();
-  const exactly = (utcMs: number) => offsetAt(name, utcMs) * SECOND_MS;
-  // It is asked for once a day, since to ask the machine takes long; no zone changes its clocks twice in one.
-  const atBeginning = (day: number) => {
-    const offset = offsets.get(day) ?? exactly(day * DAY_MS);
+  const exactOffset = (utcMs: number) => offsetAt(name, utcMs) * SECOND_MS;
+  // Intl is slow, so offsets are cached per day. No zone changes its offset twice within a day.
+  const offsetAtStart = (day: number) => {
+    const offset = offsets.get(day) ?? exactOffset(day * DAY_MS);
     offsets.set(day, offset);
     return offset;
   };
   return {
     offsetAt(utcMs) {
       const day = Math.floor(utcMs / DAY_MS);
-      const offset = atBeginning(day);
-      return offset === atBeginning(day + 1) ? offset : exactly(utcMs);
+      const offset = offsetAtStart(day);
+      return offset === offsetAtStart(day + 1) ? offset : exactOffset(utcMs);
     },
   };
 }
 
-/** From a moment on a zone is so far ahead of UTC. */
+/** A change of the offset from UTC, in milliseconds. */
 type Change = { readonly atMs: number; readonly from: number; readonly to: number };
 
-/** Within these years the rules of a zone that a file describes are followed; before and after nothing changes. */
+/** Range in which the rules of a VTIMEZONE are expanded; before and after it the offset is constant. */
 const FROM_MS = Date.UTC(1970, 0);
 const TO_MS = Date.UTC(2100, 0);
 
-/** A zone as a file describes it in a VTIMEZONE; undefined where it does not say an offset. */
+/** A zone from a VTIMEZONE of the file; undefined if it has no offset. */
 export function describedZone({ components }: Component, take: (steps: number) => boolean): SourceZone | undefined {
   const changes = components.flatMap((one) => changesOf(one, take)).sort((one, other) => one.atMs - other.atMs);
   const [first] = changes;
@@ -76,7 +76,7 @@ export function describedZone({ components }: Component, take: (steps: number) =
   };
 }
 
-/** When what a STANDARD or DAYLIGHT describes begins. */
+/** The changes that a STANDARD or DAYLIGHT component describes. */
 function changesOf({ lines }: Component, take: (steps: number) => boolean): Change[] {
   const properties = lines.map(propertyIn).filter((one) => one !== undefined);
   const named = (name: string) => properties.filter((one) => one.name === name);
@@ -84,7 +84,7 @@ function changesOf({ lines }: Component, take: (steps: number) => boolean): Chan
   const [to] = named('TZOFFSETTO').map(offsetIn);
   const [from = to] = named('TZOFFSETFROM').map(offsetIn);
   if (to === undefined || from === undefined) return [];
-  // One that says no beginning has always been so.
+  // Without DTSTART the offset has always applied.
   const startMs = start?.wallMs ?? FROM_MS;
   const walls = new Set([startMs]);
   for (const rule of named('RRULE').map(({ value }) => ruleIn(value))) {
@@ -104,13 +104,13 @@ function offsetIn({ value }: Property): number | undefined {
   return (sign === '-' ? -total : total) * SECOND_MS;
 }
 
-/** Of the changes of one zone: a rule of each year takes some thousands. */
+/** Work budget for the changes of one zone; a yearly rule takes a few thousand steps. */
 const MAX_STEPS = 100_000;
 
-/** So many different names are looked up; no calendar of people has more. */
+/** Maximum number of zone names looked up per file. */
 const MAX_ZONES = 500;
 
-/** The zones that a file names. */
+/** Resolves the TZIDs of a file: IANA name, VTIMEZONE of the file, or a known non-IANA name. */
 export class SourceZones {
   readonly #described: ReadonlyMap<string, Component>;
   readonly #drops: SkippedLines;
@@ -126,7 +126,7 @@ export class SourceZones {
     this.#steps = steps;
   }
 
-  /** The zone of a TZID; undefined for one that is not known, which is said once, with the line where it stands. */
+  /** The zone of a TZID; undefined if it is unknown, which is reported with its line. */
   find(tzid: string, line: number): SourceZone | undefined {
     if (this.#found.has(tzid)) return this.#found.get(tzid);
     const zone = this.#found.size < MAX_ZONES ? this.#look(tzid) : undefined;

@@ -1,13 +1,13 @@
-/** The most octets of a line, its end not counted (RFC 5545, 3.1). */
+/** Maximum length of a line in octets, without the line break (RFC 5545, 3.1). */
 const MAX_LINE_BYTES = 75;
 
-/** Whatever somebody might take for the end of a line, which must never stand in a value. */
+/** Everything that a parser may take for a line break; it must not occur in a value. */
 const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/g;
 
-/** Control characters, which no value may hold (RFC 5545, 3.1); a tab may. */
+/** Control characters except tab; a value must not contain them (RFC 5545, 3.1). */
 const CONTROLS = /[^\P{Cc}\t]/gu;
 
-/** A text as a value: it can neither end its line nor its value. */
+/** Escapes a text as a TEXT value, so that it can end neither its value nor its line. */
 export function escaped(text: string): string {
   return text
     .toWellFormed()
@@ -16,12 +16,12 @@ export function escaped(text: string): string {
     .replace(CONTROLS, '');
 }
 
-/** A text as a line may hold it where there is no escaping: in an address. */
+/** Cleans a text for a value type without escaping, such as a URI. */
 export function plain(text: string): string {
   return text.toWellFormed().replace(LINE_ENDS, '').replace(CONTROLS, '');
 }
 
-/** One line with its end, folded where it is too long: never within a character, so that no reader sees half of one. */
+/** A line with its line break, folded if it is too long. Folds never split a character. */
 export function folded(line: string): string {
   if (line.length <= MAX_LINE_BYTES && Buffer.byteLength(line) <= MAX_LINE_BYTES) return `${line}\r\n`;
   const parts: string[] = [];

@@ -3,41 +3,41 @@ import type { IcalValue } from './ical-value.ts';
 import { machineZone, momentOf, type SourceZone, type SourceZones, UTC_ZONE, wallOf } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 
-/** A time as the service keeps it, `YYYY-MM-DD HH:MM:SS`; another form for years that it does not know. */
-function shown(wallMs: number): string {
+/** Formats a time as `YYYY-MM-DD HH:MM:SS`; years outside 0 to 9999 get another form, see `isWithinYears`. */
+function formatted(wallMs: number): string {
   const date = new Date(wallMs);
   return Number.isNaN(date.getTime()) ? '' : date.toISOString().slice(0, -5).replace('T', ' ');
 }
 
-export const dayShown = (wallMs: number): string => shown(wallMs).slice(0, -9);
+export const dayShown = (wallMs: number): string => formatted(wallMs).slice(0, -9);
 
 export const midnightOf = (wallMs: number): number => Math.floor(wallMs / DAY_MS) * DAY_MS;
 
-/** Whether it is of the years that can be kept. */
+/** Whether both dates are in the years 1 to 9999, which can be stored. */
 export function isWithinYears(dated: Dated): boolean {
   return [dated.start_date, dated.due_date].every((time) => /^(?!0000)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(time));
 }
 
-/** Converts the times of a file to one zone, or leaves them as they are written where there is none. */
+/** Converts the times of a file to one zone, or leaves them unchanged without a target zone. */
 export class Times {
   readonly #zones: Pick<SourceZones, 'find'>;
   readonly #targetName: string | undefined;
   readonly #target: SourceZone | undefined;
   readonly #zoned = new Map<string, number>();
 
-  /** @param target the IANA name of the zone to convert to; undefined leaves times as they are written */
+  /** @param target IANA name of the zone to convert to; undefined leaves times unchanged */
   constructor(zones: Pick<SourceZones, 'find'>, target: string | undefined) {
     this.#zones = zones;
     this.#targetName = target;
     this.#target = target === undefined ? undefined : machineZone(target);
   }
 
-  /** The zones that times were in, each with the line where it stands first. */
+  /** The zones used by the file, each with the line of its first use. */
   get zoned(): ReadonlyMap<string, number> {
     return this.#zoned;
   }
 
-  /** The zone of a time; undefined for days, for times without one, and for one that is not known. */
+  /** The zone of a time; undefined for dates, floating times and unknown zones. */
   zoneOf({ zone, isDate, line }: Written): SourceZone | undefined {
     if (zone === undefined || isDate) return undefined;
     const found = zone === 'UTC' ? UTC_ZONE : this.#zones.find(zone, line);
@@ -45,15 +45,15 @@ export class Times {
     return found;
   }
 
-  /** What a clock of the target shows. */
+  /** The local time in the target zone. */
   converted(time: Written): number {
     const zone = this.zoneOf(time);
-    // In the same zone a time stays as it is written, also one that no clock shows, since clocks are put forward over it.
+    // In the same zone a time stays unchanged, even one that is skipped when clocks go forward.
     if (zone === undefined || this.#target === undefined || time.zone === this.#targetName) return time.wallMs;
     return wallOf(this.#target, momentOf(zone, time.wallMs));
   }
 
-  /** A time as clocks of the series show it: those that a series leaves out or replaces are found by it. */
+  /** A time in the local time of a series, to match EXDATE and RECURRENCE-ID with its times. */
   within(series: Written, time: Written): number {
     if (series.isDate) return midnightOf(time.wallMs);
     if (time.isDate) return time.wallMs + (series.wallMs - midnightOf(series.wallMs));
@@ -62,10 +62,10 @@ export class Times {
     return wallOf(to, momentOf(from, time.wallMs));
   }
 
-  /** When something ends that begins at `start`; undefined where nothing is said of that. */
+  /** The end of an occurrence that begins at `start`; undefined if none is given. */
   endOf(found: IcalValue, start: Written, end: Written | Duration | undefined): Written | undefined {
     if (end === undefined) return start.isDate ? { ...start, wallMs: start.wallMs + DAY_MS } : undefined;
-    if ('days' in end) return this.#later(start, end);
+    if ('days' in end) return this.#plus(start, end);
     const first = found.start ?? start;
     if (first.isDate || end.isDate) {
       const isDate = first.isDate && end.isDate;
@@ -76,25 +76,26 @@ export class Times {
       return { ...start, wallMs: start.wallMs + end.wallMs - first.wallMs };
     }
     const ms = momentOf(to, end.wallMs) - momentOf(from, first.wallMs);
-    return this.#later(start, { days: 0, ms });
+    return this.#plus(start, { days: 0, ms });
   }
 
-  /** Days are those of the calendar, the rest passes as it does on a clock that nobody sets (RFC 5545, 3.3.6). */
-  #later(start: Written, { days, ms }: Duration): Written {
+  /** Adds a duration: days in calendar days, the rest in exact time (RFC 5545, 3.3.6). */
+  #plus(start: Written, { days, ms }: Duration): Written {
     const wallMs = start.wallMs + days * DAY_MS;
     if (start.isDate) return { ...start, wallMs: wallMs + Math.ceil(ms / DAY_MS) * DAY_MS };
     const zone = this.zoneOf(start);
     return { ...start, wallMs: zone === undefined ? wallMs + ms : wallOf(zone, momentOf(zone, wallMs) + ms) };
   }
 
-  /** What an event says that begins and ends so. Days are never converted. */
+  /** Converts start and end to stored dates. Dates are never converted between zones. */
   dated(found: IcalValue, start: Written, end: Written | undefined): Dated {
     const { isDays } = found;
     if (!isDays && !(start.isDate && end?.isDate !== false)) {
-      const [first, last] = [start, end].map((time) => time && shown(this.converted(time)));
+      const [first, last] = [start, end].map((time) => time && formatted(this.converted(time)));
       return datedOf({ isAllDay: false, start: first ?? '', end: last });
     }
-    // The midnights of a place are its days; those of UTC are somebody's, who is likely to live where the account is.
+    // All-day events written as midnights: local midnights are days as they are; UTC midnights are assumed to be local
+    // midnights of the account's zone.
     const dayOf = (time: Written) => dayShown(time.zone === 'UTC' ? this.converted(time) : time.wallMs);
     return datedOf({ isAllDay: true, start: dayOf(start), end: dayOf(end ?? start) });
   }

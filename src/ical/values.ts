@@ -3,59 +3,58 @@ import type { Property } from './property.ts';
 export const SECOND_MS = 1_000;
 export const DAY_MS = 86_400_000;
 
-/** A date or time as a file writes it. */
+/** A date or time as written in a file. */
 export type Written = {
-  /** What a clock shows, milliseconds since the epoch as if that clock showed UTC. A date is its midnight. */
+  /** Local time, in milliseconds since the epoch as if it were UTC. A date is its midnight. */
   readonly wallMs: number;
   readonly isDate: boolean;
-  /** The zone of that clock: `UTC`, or a TZID of the file; undefined where none is named. */
+  /** `UTC` or a TZID of the file; undefined for dates and floating times. */
   readonly zone: string | undefined;
-  /** Where it stands. */
   readonly line: number;
 };
 
-/** What is known of a time from the line it stands in. */
-type Place = { readonly line: number; readonly zone?: string | undefined; readonly isDate?: boolean };
+/** Context of a time: its line and parameters. */
+type Context = { readonly line: number; readonly zone?: string | undefined; readonly isDate?: boolean };
 
-/** A duration; days are of the calendar, the rest is exact (RFC 5545, 3.3.6). */
+/** A duration: calendar days, and exact time for the rest (RFC 5545, 3.3.6). */
 export type Duration = { readonly days: number; readonly ms: number };
 
-/** A time beside those of a rule, with an end of its own if one is given. */
+/** A time of RDATE, with its own end if given. */
 export type Period = { readonly start: Written; readonly end: Written | Duration | undefined };
 
-/** Some programs write a day as one of UTC, which no day is. */
+/** The Z after a date is accepted, since some programs write it. */
 const TIME = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d))?(?:\.\d{1,9})?)?(Z)?$/i;
 
-/** Midnight of a day, milliseconds; undefined for a day that no calendar has. */
+/** Midnight of a date, milliseconds; undefined for a date that does not exist. */
 function midnightOf(year: number, month: number, day: number): number | undefined {
   const atMs = new Date(0).setUTCFullYear(year, month - 1, day);
   const date = new Date(atMs);
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? atMs : undefined;
 }
 
-/** Reads one date or time; undefined for what is none, such as the 30th of February. */
-export function timeIn(text: string, { line, zone, isDate = false }: Place): Written | undefined {
+/** Parses a date or time; undefined if it is invalid, such as 30 February. */
+export function timeIn(text: string, { line, zone, isDate = false }: Context): Written | undefined {
   const [all, year, month, day, hour, minute = '', second = '0', utc] = TIME.exec(text.trim()) ?? [];
   if (all === undefined) return undefined;
   const midnight = midnightOf(Number(year), Number(month), Number(day));
   if (midnight === undefined) return undefined;
   if (hour === undefined || isDate) return { wallMs: midnight, isDate: true, zone: undefined, line };
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  // A leap second is the second before it.
+  // A leap second becomes second 59.
   const seconds = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
   return { wallMs: midnight + seconds * SECOND_MS, isDate: false, zone: utc === undefined ? zone : 'UTC', line };
 }
 
-/** Some programs put the letter that stands before hours before weeks and days, too. */
+/** A T before weeks and days is accepted, since some programs write it. */
 const DURATION = /^([+-])?P((?:T?\d{1,11}[WDHMS])+)$/i;
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600 * SECOND_MS, M: 60 * SECOND_MS, S: SECOND_MS };
 const UNIT_DAYS: Readonly<Record<string, number>> = { W: 7, D: 1 };
 
-/** As long as all years that there are. */
+/** The years 1 to 9999. */
 const MAX_DAYS = 3_652_059;
 
-/** Reads a duration; undefined for what is none, and for one that no event can have. */
+/** Parses a duration; undefined if it is invalid or too long. */
 export function durationIn(text: string): Duration | undefined {
   const [, sign, parts] = DURATION.exec(text.trim().toUpperCase()) ?? [];
   if (parts === undefined) return undefined;
@@ -68,37 +67,37 @@ export function durationIn(text: string): Duration | undefined {
   return sign === '-' ? { days: -days, ms: -ms } : { days, ms };
 }
 
-/** The one time of a property. */
+/** The time of a property with a single value. */
 export function timeOf(property: Property): Written | undefined {
   const { value } = property;
-  const place = placeOf(property);
-  // Some programs do not quote a zone that has a colon in its name.
+  const context = contextOf(property);
+  // Some programs do not quote a TZID that contains a colon.
   const colon = value.lastIndexOf(':');
-  const whole = timeIn(value, place);
-  if (whole !== undefined || colon === -1 || place.zone === undefined) return whole;
-  const zone = `${place.zone}:${value.slice(0, colon)}`.replace(/"$/, '');
-  return timeIn(value.slice(colon + 1), { ...place, zone });
+  const whole = timeIn(value, context);
+  if (whole !== undefined || colon === -1 || context.zone === undefined) return whole;
+  const zone = `${context.zone}:${value.slice(0, colon)}`.replace(/"$/, '');
+  return timeIn(value.slice(colon + 1), { ...context, zone });
 }
 
-function placeOf({ line, parameters }: Property): Place {
+function contextOf({ line, parameters }: Property): Context {
   return { line, zone: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
 }
 
-/** The times of a list, with `undefined` for each that is none. */
+/** The times of a list, with `undefined` for each invalid one. */
 export function timesOf(property: Property): readonly (Written | undefined)[] {
-  const place = placeOf(property);
-  return property.value.split(',').map((text) => timeIn(text, place));
+  const context = contextOf(property);
+  return property.value.split(',').map((text) => timeIn(text, context));
 }
 
-/** The same for a list that may hold periods, `start/end` or `start/duration`. */
+/** Like `timesOf`, for a list that may contain periods, `start/end` or `start/duration`. */
 export function periodsOf(property: Property): readonly (Period | undefined)[] {
-  const place = placeOf(property);
+  const context = contextOf(property);
   return property.value.split(',').map((text) => {
     const [first = '', last, ...rest] = text.split('/');
-    const start = timeIn(first, place);
+    const start = timeIn(first, context);
     if (start === undefined || rest.length > 0) return undefined;
     if (last === undefined) return { start, end: undefined };
-    const end = durationIn(last) ?? timeIn(last, place);
+    const end = durationIn(last) ?? timeIn(last, context);
     return end === undefined ? undefined : { start, end };
   });
 }

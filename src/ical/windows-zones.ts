@@ -1,6 +1,6 @@
 /**
- * The names that Windows, and with it Outlook and Exchange, gives to time zones, and the IANA zone of each as the Unicode
- * CLDR maps them for the world as a whole.
+ * Windows time zone names, also used by Outlook and Exchange, and their IANA zones by the Unicode CLDR (territory 001,
+ * the world).
  */
 const NAMES = `
 AUS Central Standard Time=Australia/Darwin

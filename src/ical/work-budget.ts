@@ -1,21 +1,21 @@
-/** A limit on work: how many steps it may take, with a part of that limit for each piece of it. */
+/** A work budget in steps, optionally part of a larger one: `take` consumes from both. */
 export class Steps {
-  readonly #whole: Steps | undefined;
+  readonly #parent: Steps | undefined;
   #left: number;
 
-  constructor(most: number, whole?: Steps) {
-    this.#left = most;
-    this.#whole = whole;
+  constructor(max: number, parent?: Steps) {
+    this.#left = max;
+    this.#parent = parent;
   }
 
   get areSpent(): boolean {
     return this.#left < 0;
   }
 
-  /** Takes so many; false when there are none left. */
+  /** Consumes steps; false if this budget or its parent is used up. */
   readonly take = (count: number): boolean => {
     this.#left -= count;
-    const isWithin = this.#whole?.take(count) ?? true;
+    const isWithin = this.#parent?.take(count) ?? true;
     return isWithin && this.#left >= 0;
   };
 }

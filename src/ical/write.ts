@@ -2,36 +2,36 @@ import { type Dated, dayOf, spanOf } from './days.ts';
 import { escaped, folded, plain } from './text.ts';
 import type { Zone } from './zone.ts';
 
-/** A calendar as a whole: what stands around its entries. */
+/** Properties of a calendar. */
 export type Calendar = {
   readonly name: string;
-  /** What is to be known of it; empty for nothing. */
+  /** Description; empty for none. */
   readonly says: string;
-  /** The zone its times are in; undefined where they have none, and read the same everywhere. */
+  /** Zone of its times; undefined for floating times. */
   readonly zone: Zone | undefined;
 };
 
-/** One thing in a calendar. Times are milliseconds since the epoch. */
+/** An entry of a calendar. Timestamps are milliseconds since the epoch. */
 export type Entry = Dated & {
   readonly uid: string;
   readonly name: string;
-  /** What else there is to know, a line each. */
+  /** Lines of the description. */
   readonly about: readonly string[];
-  /** What it belongs to; empty for nothing. */
+  /** Category; empty for none. */
   readonly category: string;
-  /** Where it is shown. */
+  /** Its page in the console. */
   readonly url: string;
-  /** Whether somebody is busy meanwhile. */
+  /** Whether it blocks time in free/busy views. */
   readonly isBusy: boolean;
   readonly createdAt: number;
   readonly modifiedAt: number | null;
 };
 
-/** How often a program should ask again; those who ask more often are answered with 304. */
-const REFRESH = 'PT1H';
+/** Suggested polling interval. More frequent polls get 304 unless something has changed. */
+const REFRESH_INTERVAL = 'PT1H';
 
-/** What stands before the entries. Clients know names and zones by properties of their own (`X-WR-…`) or by RFC 7986. */
-export function beginning({ name, says, zone }: Calendar): string {
+/** The text before the entries. Clients read name and zone from `X-WR-…` properties or from RFC 7986. */
+export function beginning({ name, says: description, zone }: Calendar): string {
   const lines = [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',
@@ -39,9 +39,9 @@ export function beginning({ name, says, zone }: Calendar): string {
     'CALSCALE:GREGORIAN',
     `NAME:${escaped(name)}`,
     `X-WR-CALNAME:${escaped(name)}`,
-    ...(says === '' ? [] : [`DESCRIPTION:${escaped(says)}`, `X-WR-CALDESC:${escaped(says)}`]),
-    `REFRESH-INTERVAL;VALUE=DURATION:${REFRESH}`,
-    `X-PUBLISHED-TTL:${REFRESH}`,
+    ...(description === '' ? [] : [`DESCRIPTION:${escaped(description)}`, `X-WR-CALDESC:${escaped(description)}`]),
+    `REFRESH-INTERVAL;VALUE=DURATION:${REFRESH_INTERVAL}`,
+    `X-PUBLISHED-TTL:${REFRESH_INTERVAL}`,
     ...(zone === undefined ? [] : [`X-WR-TIMEZONE:${zone.name}`]),
   ];
   return lines.map(folded).join('') + (zone?.text ?? '');
@@ -49,16 +49,16 @@ export function beginning({ name, says, zone }: Calendar): string {
 
 export const ENDING = folded('END:VCALENDAR');
 
-/** One entry. Nothing in it depends on when it is asked for, so that the same records are the same bytes. */
+/** The text of one entry. It depends only on the record, so that an unchanged record has the same bytes. */
 export function entryText(entry: Entry, zone: Zone | undefined): string {
   const changedAt = entry.modifiedAt ?? entry.createdAt;
   return [
     'BEGIN:VEVENT',
     `UID:${escaped(entry.uid)}`,
-    `DTSTAMP:${moment(changedAt)}`,
-    `CREATED:${moment(entry.createdAt)}`,
-    `LAST-MODIFIED:${moment(changedAt)}`,
-    // It may only ever rise when something changes, and nobody counts the changes: the seconds until the last one do.
+    `DTSTAMP:${utcTimestamp(changedAt)}`,
+    `CREATED:${utcTimestamp(entry.createdAt)}`,
+    `LAST-MODIFIED:${utcTimestamp(changedAt)}`,
+    // SEQUENCE must increase with changes, which are not counted; the seconds from creation to the last change increase.
     `SEQUENCE:${Math.max(Math.floor((changedAt - entry.createdAt) / 1_000), 0)}`,
     ...timeLines(entry, zone),
     `SUMMARY:${escaped(entry.name)}`,
@@ -78,16 +78,16 @@ function timeLines(dated: Dated, zone: Zone | undefined): string[] {
     return [`DTSTART;VALUE=DATE:${packed(span.start)}`, `DTEND;VALUE=DATE:${packed(span.end)}`];
   }
   const { start, end } = span;
-  const begins = `DTSTART${inZone(start, zone)}`;
-  if (end === undefined) return [begins];
-  // An end has to lie after the beginning (3.8.2.2); a duration may be nothing.
-  if (end === start) return [begins, 'DURATION:PT0S'];
-  // A beginning that no clock shows is read as an hour later: an end could lie before it.
+  const startLine = `DTSTART${inZone(start, zone)}`;
+  if (end === undefined) return [startLine];
+  // DTEND must be after DTSTART (RFC 5545, 3.8.2.2); a duration may be zero.
+  if (end === start) return [startLine, 'DURATION:PT0S'];
+  // Clients move a start in a clock-change gap forward, possibly past DTEND, so a duration is written instead.
   const isSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
-  return [begins, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${inZone(end, zone)}`];
+  return [startLine, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${inZone(end, zone)}`];
 }
 
-/** Programs fail, for all that a calendar has, at days near the first year or the last. */
+/** Dates are clamped to this range: some programs reject a whole calendar because of dates near the year 1 or 9999. */
 const FIRST_DAY = '1900-01-01';
 const LAST_DAY = '2199-12-31';
 
@@ -106,17 +106,17 @@ function secondsBetween(start: string, end: string): number {
   return ((to ?? 0) - (from ?? 0)) / 1_000;
 }
 
-/** A calendar time in a zone, without one, or in UTC, with what stands before it. */
+/** Parameters and value of a time: in UTC, in a zone, or floating. */
 function inZone(time: string, zone: Zone | undefined): string {
   if (zone === undefined) return `:${packed(time)}`;
   return zone.name === 'UTC' ? `:${packed(time)}Z` : `;TZID=${zone.name}:${packed(time)}`;
 }
 
-/** `2027-01-31 10:00:00` as `20270131T100000`. */
+/** Formats `2027-01-31 10:00:00` as `20270131T100000`. */
 function packed(time: string): string {
   return time.replace(/[-:]/g, '').replace(' ', 'T');
 }
 
-function moment(atMs: number): string {
+function utcTimestamp(atMs: number): string {
   return `${packed(new Date(atMs).toISOString().slice(0, 19))}Z`;
 }

@@ -1,8 +1,8 @@
 import { folded } from './text.ts';
 
-/** What the machine knows of time zones, by their IANA names. */
+// Time zones by their IANA names, from the runtime's database (Intl).
 
-/** By names in lower case: whoever spells one zone in a thousand ways fills no memory. */
+/** Cache by name in lower case, so that different spellings of a zone use no extra memory. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(zone: string): Intl.DateTimeFormat {
@@ -15,7 +15,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Whether a text is the name of a zone: of a place, or UTC; offsets are none. */
+/** Whether a text is a zone name; offsets such as +01:00 are not. */
 export function isZone(text: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(text)) return false;
   try {
@@ -26,7 +26,7 @@ export function isZone(text: string): boolean {
   }
 }
 
-/** How far a zone is ahead of UTC at a moment, seconds. */
+/** Offset of a zone from UTC at a time, seconds; positive is ahead of UTC. */
 export function offsetAt(zone: string, atMs: number): number {
   const parts = formatOf(zone).formatToParts(atMs);
   const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
@@ -36,30 +36,30 @@ export function offsetAt(zone: string, atMs: number): number {
   return sign === '-' ? -total : total;
 }
 
-/** A moment as clocks in a zone show it, `YYYY-MM-DD HH:MM:SS`. */
+/** The local time of a zone, `YYYY-MM-DD HH:MM:SS`. */
 export function localAt(zone: string, atMs: number): string {
-  return shown(atMs, offsetAt(zone, atMs));
+  return formatted(atMs, offsetAt(zone, atMs));
 }
 
 type Change = { readonly atMs: number; readonly from: number; readonly to: number };
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** What was found last of each zone: it takes milliseconds, and every program that asks on a day asks for the same. */
-const found = new Map<string, { fromMs: number; untilMs: number; changes: readonly Change[] }>();
+/** Last result per zone: computing it takes milliseconds, and all calendars of a day need the same range. */
+const cache = new Map<string, { fromMs: number; untilMs: number; changes: readonly Change[] }>();
 
-/** When clocks in a zone are changed, from a moment up to another. */
+/** Offset changes of a zone in a range. */
 function changesIn(zone: string, fromMs: number, untilMs: number): readonly Change[] {
   const key = zone.toLowerCase();
-  const before = found.get(key);
-  if (before?.fromMs === fromMs && before.untilMs === untilMs) return before.changes;
-  const changes = lookForChanges(zone, fromMs, untilMs);
-  found.set(key, { fromMs, untilMs, changes });
+  const cached = cache.get(key);
+  if (cached?.fromMs === fromMs && cached.untilMs === untilMs) return cached.changes;
+  const changes = findChanges(zone, fromMs, untilMs);
+  cache.set(key, { fromMs, untilMs, changes });
   return changes;
 }
 
-/** No zone changes its clocks twice within a week. */
-function lookForChanges(zone: string, fromMs: number, untilMs: number): readonly Change[] {
+/** Samples the offset once a week: no zone changes it twice within a week. */
+function findChanges(zone: string, fromMs: number, untilMs: number): readonly Change[] {
   const changes: Change[] = [];
   let before = offsetAt(zone, fromMs);
   for (let low = fromMs; low < untilMs; low += WEEK_MS) {
@@ -70,7 +70,7 @@ function lookForChanges(zone: string, fromMs: number, untilMs: number): readonly
   return changes;
 }
 
-/** The second at which the offset is not `before` any more. */
+/** Binary search for the first second whose offset is not `before`. */
 function changeIn(zone: string, fromMs: number, untilMs: number, before: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {
@@ -81,31 +81,31 @@ function changeIn(zone: string, fromMs: number, untilMs: number, before: number)
   return high * 1_000;
 }
 
-/** A zone, as far as another program has to know it. */
+/** A zone as written to a calendar. */
 export type Zone = {
   readonly name: string;
-  /** What stands in a calendar of it; nothing for UTC, which everybody knows. */
+  /** Its VTIMEZONE; empty for UTC, which needs none. */
   readonly text: string;
-  /** Times that no clock shows, since it is put forward: from one on, up to another. */
+  /** Local times skipped when clocks go forward; `until` is exclusive. */
   readonly gaps: readonly { readonly from: string; readonly until: string }[];
 };
 
-/** A zone from a moment on up to another, whole seconds. */
+/** A zone for a range of time, in whole seconds. */
 export function zoneAround(name: string, fromMs: number, untilMs: number): Zone {
   if (name === 'UTC') return { name, text: '', gaps: [] };
   const forward = changesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
-  const gaps = forward.map(({ atMs, from, to }) => ({ from: shown(atMs, from), until: shown(atMs, to) }));
+  const gaps = forward.map(({ atMs, from, to }) => ({ from: formatted(atMs, from), until: formatted(atMs, to) }));
   return { name, text: zoneText(name, fromMs, untilMs), gaps };
 }
 
-/** A moment as clocks show it that are so many seconds ahead of UTC. */
-function shown(atMs: number, offset: number): string {
+/** Formats a time with an offset from UTC in seconds. */
+function formatted(atMs: number, offset: number): string {
   return new Date(atMs + offset * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /**
- * A zone as a VTIMEZONE, right from a moment on up to another, with each change of its clocks by itself: what a rule
- * would say of the years to come, governments change.
+ * A VTIMEZONE that is exact for a range of time. Each offset change is listed, instead of a rule that would also apply to
+ * years for which the law may change.
  *
  * @param fromMs a whole second
  */
@@ -115,19 +115,19 @@ export function zoneText(zone: string, fromMs: number, untilMs: number): string 
   const lowest = Math.min(first, ...changes.map(({ to }) => to));
   const observances = [{ atMs: fromMs, from: first, to: first }, ...changes].map(({ atMs, from, to }) => {
     const part = to > lowest ? 'DAYLIGHT' : 'STANDARD';
-    const begins = shown(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
+    const start = formatted(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
     return [
       `BEGIN:${part}`,
-      `DTSTART:${begins}`,
-      `TZOFFSETFROM:${shownOffset(from)}`,
-      `TZOFFSETTO:${shownOffset(to)}`,
+      `DTSTART:${start}`,
+      `TZOFFSETFROM:${formattedOffset(from)}`,
+      `TZOFFSETTO:${formattedOffset(to)}`,
       `END:${part}`,
     ];
   });
   return ['BEGIN:VTIMEZONE', `TZID:${zone}`, ...observances.flat(), 'END:VTIMEZONE'].map(folded).join('');
 }
 
-function shownOffset(seconds: number): string {
+function formattedOffset(seconds: number): string {
   const two = (number: number) => String(number).padStart(2, '0');
   const total = Math.abs(seconds);
   const rest = total % 60 === 0 ? '' : two(total % 60);

@@ -9,40 +9,40 @@ import { kept, type ResourceType, type ResourceTypeName } from './nouns.ts';
 import { type Made, RowMaker, type RowPorts } from './rows.ts';
 import type { Kept, Work } from './work.ts';
 
-/** What became of the records of a noun. */
+/** Counts of one resource type. */
 export type Count = {
   leftOut: number;
-  /** Rows that are no records of the source: what was made up, and who could not come and stands as one who has left. */
+  /** Rows without a record at the source: placeholders, and users who could not be imported and became deleted users. */
   made: number;
 };
 
 export type Converted = {
   readonly sha256: string;
   readonly counts: Readonly<Partial<Record<ResourceTypeName, Count>>>;
-  /** Records that could not come, and those that came otherwise than they were or were made up. */
+  /** Records that were left out, and records that were changed or created by the import. */
   readonly leftOut: number;
   readonly changed: number;
-  /** The first of those that could not come. */
+  /** The first of the left-out records. */
   readonly skipped: readonly Skipped[];
 };
 
-/** A record that could not come, and why. */
+/** A record that was left out, and why. */
 export type Skipped = {
   readonly resource: ResourceTypeName;
   readonly id: string;
   readonly left_out: readonly FieldError[];
 };
 
-/** As many as a person reads; the report has all. */
+/** Left-out records listed on the screen; the report lists all. */
 const MAX_SKIPPED_LISTED = 100;
 
 export type ConvertPorts = RowPorts & {
   readonly progress: Progress;
-  /** Where the export goes, what could not come as it was, and which ids are new. */
+  /** Paths of the export, the report of changed and left-out records, and the map of new ids. */
   readonly paths: { readonly file: string; readonly report: string; readonly idMap: string };
 };
 
-/** Writes what was read as `carillon export` would have written it. What cannot come stands in the report. */
+/** Writes the records as an export file, like `carillon export`. Records that are left out are listed in the report. */
 export function convert(ports: ConvertPorts): Converted {
   const conversion = new Conversion(ports);
   try {
@@ -78,7 +78,7 @@ class Conversion {
     this.#writeHeader();
     for (const table of tables) {
       const tallier = new Tallier();
-      const resourceType = kept.find((one) => one.table === table);
+      const resourceType = kept.find((candidate) => candidate.table === table);
       if (resourceType !== undefined) this.#writeResourceType(resourceType, tallier);
       else this.#writeOther(table, tallier);
       this.#writer.close(table, tallier);
@@ -118,7 +118,7 @@ class Conversion {
     }
   }
 
-  /** A line of the list that has no id could not be told from another one. */
+  /** Records without an id are left out, since they cannot be identified. */
   #reportNameless({ name, id: field }: ResourceType, count: Count): void {
     const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
@@ -134,7 +134,7 @@ class Conversion {
       return [];
     }
     if ('faults' in made || record.origin === 'made') count.made += 1;
-    this.#say(resourceType.name, record, changes ?? []);
+    this.#reportChanges(resourceType.name, record, changes ?? []);
     return [row];
   }
 
@@ -150,8 +150,8 @@ class Conversion {
     this.#report.add({ resource: resourceType, id, left_out, record: JSON.parse(json) });
   }
 
-  #say(resourceType: ResourceTypeName, { id, origin }: Kept, changes: Made['changes']): void {
-    // What was made up was nothing before; an account there is at any rate.
+  #reportChanges(resourceType: ResourceTypeName, { id, origin }: Kept, changes: Made['changes']): void {
+    // For a created record only differences from the source count. The account always exists, so it is not reported as created.
     const isMade = origin === 'made' && resourceType !== 'company';
     const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
     if (!isMade && changed.length === 0) return;

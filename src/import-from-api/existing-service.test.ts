@@ -18,7 +18,7 @@ const reported = (path: string): Json[] =>
     .map((line) => JSON.parse(line));
 
 for (const { test, database, testService } of stores) {
-  test('C42 an account of the existing service comes whole: every record, in the forms in which it is written there', async (t) => {
+  test('C42 an account of the existing service is imported completely: every record, in all forms used there', async (t) => {
     const { base } = await scriptedSource(t, account);
     const work = join(temporaryFolder(t), 'work');
     const into = await database(t);
@@ -66,12 +66,12 @@ for (const { test, database, testService } of stores) {
         ['1415893856', 'Y', '1'],
       ],
     );
-    // What came recurring recurs here.
+    // Recurring records recur here.
     await tasks.complete('502');
     assert.equal((await tasks.list({ status: 'open', order: 'latest' })).data[0]?.due_date, '2014-09-22 00:00:00');
   });
 
-  test('a field that a record can be without never costs the record, or what belongs to it', async (t) => {
+  test('an invalid optional field never drops the record or records that refer to it', async (t) => {
     const { lists, singles } = account;
     const [project] = lists.projects;
     const [task] = lists.tasks;
@@ -109,7 +109,7 @@ for (const { test, database, testService } of stores) {
     assert.equal((await person.carillon.subtasks.list()).paging.total_records, 1);
   });
 
-  test('C42 what cannot come is listed, one line each, and ends the command with status 2', async (t) => {
+  test('C42 left-out records are listed, one per line, and the command exits with 2', async (t) => {
     const { lists, singles } = account;
     const [task] = lists.tasks;
     const tasks = [task, { ...task, task_id: '505', task_name: '' }, { ...task, task_id: '506', project_id: '99' }];

@@ -1,13 +1,13 @@
 import { PAGE, pageOf } from './read.ts';
 import type { Source } from './source.ts';
 
-/** A hook at another service. */
+/** A hook at the source. */
 export type ForeignHook = { readonly event: string; readonly target_url: string };
 
-/** Who says that there are more does not stand still, or never ends. */
+/** Upper bound for a source whose list grows or never ends. */
 const MAX_HOOKS = 10_000;
 
-/** The hooks of the key's user that live there, where that service tells which there are (X1). */
+/** The live hooks of the key's user at the source; undefined if it has no list of hooks (X1). */
 export async function hooksOf(source: Source): Promise<readonly ForeignHook[] | undefined> {
   const found: ForeignHook[] = [];
   for (let offset = 0; ; ) {

@@ -5,7 +5,7 @@ import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
 import type { Input, ResourceType, ResourceTypeName } from './nouns.ts';
 
-/** What came in another way than it was there, or is now other than it was there: which field, and why. */
+/** A field that differs from the source, and why. */
 export type Change = FieldError & { readonly was: unknown };
 
 export type Moments = {
@@ -14,7 +14,7 @@ export type Moments = {
   readonly date_completed: number | null;
 };
 
-/** What a record comes to by the rules of this service; or why it cannot come. */
+/** A record converted to the rules of this service, or the reasons why it cannot be imported. */
 export type Judged =
   | { readonly input: Input; readonly moments: Moments; readonly changes: readonly Change[] }
   | { readonly faults: readonly FieldError[] };
@@ -22,22 +22,22 @@ export type Judged =
 export type Raw = Readonly<Record<string, unknown>>;
 
 /**
- * Reads tolerantly what another implementation may write (numbers for strings, null or nothing for what is empty, other
- * forms of a date), and lets through what a POST of this service would take.
+ * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for strings,
+ * null or absent for empty, other date formats) and accepts what a POST to this service would accept.
  *
- * @param now stands in where it is not said when a record was made
+ * @param now creation time of records that have none, milliseconds since the epoch
  */
 export function judge(resourceType: ResourceType, json: string, now: number): Judged {
   const record: unknown = JSON.parse(json);
   if (!isRaw(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
-  const body = loosened(resourceType, record);
-  const read = readInOrder(resourceType, record, body.given);
-  const moments = readMoments(record, now);
+  const body = normalized(resourceType, record);
+  const read = readInOrder(resourceType, record, body.fields);
+  const moments = readTimestamps(record, now);
   const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
   if ('faults' in read || 'faults' in moments) return { faults };
-  const told = new Set([...body.changes, ...read.changes].map(({ field }) => field));
+  const reported = new Set([...body.changes, ...read.changes].map(({ field }) => field));
   const others = [...changedTexts(resourceType.fields, record, read.input), ...changedPrice(record, read.input)];
-  const texts = others.filter(({ field }) => !told.has(field));
+  const texts = others.filter(({ field }) => !reported.has(field));
   const changes = [...body.changes, ...read.changes, ...texts, ...moments.changes];
   return { input: read.input, moments: moments.moments, changes };
 }
@@ -50,7 +50,7 @@ const specs = new Map<ResourceTypeName, BodySpec<Input>>();
 
 type Read = { input: Input; changes: readonly Change[] } | { faults: readonly FieldError[] };
 
-/** Whether a record can be without a field: then a value that is refused costs the field, and not the record. */
+/** Whether a record can be imported without a field: then an invalid value drops the field, not the record. */
 const isOptional = ({ fields }: ResourceType, field: string) =>
   fields[field] !== undefined && fields[field].default !== undefined;
 
@@ -60,7 +60,7 @@ const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
   was: record[field],
 });
 
-/** Reads a body, and reads it again without the fields that it can be without and that are refused. */
+/** Validates a body; if only optional fields are invalid, drops them and validates the rest. */
 function readBody(resourceType: ResourceType, record: Raw, body: Raw): Read {
   const spec = specs.get(resourceType.name) ?? creation(resourceType.fields);
   specs.set(resourceType.name, spec);
@@ -76,7 +76,7 @@ function readBody(resourceType: ResourceType, record: Raw, body: Raw): Read {
   }
 }
 
-/** The same, with the due date not before the start date. */
+/** As `readBody`; also drops or rejects a due date before the start date. */
 function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
   const read = readBody(resourceType, record, body);
   if ('faults' in read) return read;
@@ -87,23 +87,23 @@ function readInOrder(resourceType: ResourceType, record: Raw, body: Raw): Read {
   return { input: { ...read.input, due_date: null }, changes: [...read.changes, withoutField(fault, record)] };
 }
 
-/** The fields that this service writes, each in a form that its rule can judge; what is empty is left out. */
-function loosened(resourceType: ResourceType, record: Raw): { given: Raw; changes: readonly Change[] } {
-  const given: Record<string, unknown> = {};
+/** The writable fields in a form that their rules can validate; empty ones are left out. */
+function normalized(resourceType: ResourceType, record: Raw): { fields: Raw; changes: readonly Change[] } {
+  const fields: Record<string, unknown> = {};
   const changes: Change[] = [];
   for (const [name, field] of Object.entries(resourceType.fields)) {
-    const value = loose(field, record[name]);
+    const value = normalizedValue(field, record[name]);
     if (value === undefined || field.mode !== 'written') continue;
-    given[name] = rounded(field, value);
-    if (given[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
+    fields[name] = rounded(field, value);
+    if (fields[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
   }
-  return resourceType.name === 'users' ? asPerson(record, given) : { given, changes };
+  return resourceType.name === 'users' ? asPerson(record, fields) : { fields, changes };
 }
 
-/** A value as a text; empty for lists and objects, which have no text that means anything here. */
+/** A value as text; empty for lists and objects. */
 const plain = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
 
-/** A number as exact as its field keeps it: others keep fractions of what is whole here, and more decimals. */
+/** Rounds a number to the precision of its field: other services keep more decimals. */
 function rounded({ inputSchema }: Field, value: unknown): unknown {
   const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
   if (decimals === undefined) return value;
@@ -111,18 +111,18 @@ function rounded({ inputSchema }: Field, value: unknown): unknown {
   return 'x-decimal' in inputSchema && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
 }
 
-function loose({ inputSchema }: Field, value: unknown): unknown {
+function normalizedValue({ inputSchema }: Field, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   const { type, format } = inputSchema;
   if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
-  // Flags and numbers know no empty text.
+  // An empty string is no value of a flag or a number.
   if (value === '' && (inputSchema.enum !== undefined || 'x-most' in inputSchema)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTexts ? value.join(',') : value;
 }
 
-/** 20260131, 2026-01-31 and 2026-01-31T09:30:00, as this service writes them; anything else is for its rule to judge. */
+/** Converts 20260131, 2026-01-31 and 2026-01-31T09:30:00; anything else is left to the rule of the field. */
 function calendarText(value: unknown): unknown {
   const text = typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string') return text;
@@ -130,17 +130,20 @@ function calendarText(value: unknown): unknown {
   return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)$/, '$1 $2');
 }
 
-/** Roles that are not known here may do the least; who has one name alone has it as the first. */
-function asPerson(record: Raw, given: Record<string, unknown>): { given: Raw; changes: readonly Change[] } {
+/** Maps unknown roles to `member`, the one with the fewest permissions; a single name becomes the first name. */
+function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; changes: readonly Change[] } {
   const changes: Change[] = [];
   const role = plain(record.role ?? 'member').toLowerCase();
   if (!isRole(role)) changes.push({ field: 'role', message: 'is no role here: member instead', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
   const isNamed = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
-  return { given: { ...given, role: isRole(role) ? role : 'member', ...(!isNamed && { first_name: name }) }, changes };
+  return {
+    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!isNamed && { first_name: name }) },
+    changes,
+  };
 }
 
-/** What our rules for texts have made of a text: trimmed it, most of the time. */
+/** Texts that the rules of this service have changed, usually by trimming. */
 function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   const values: Readonly<Record<string, unknown>> = input;
   const texts = Object.entries(fields).filter(
@@ -153,18 +156,18 @@ function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   });
 }
 
-/** A price that another one has taken the place of (C42). */
+/** A price that was replaced by fixed_price (C42). */
 function changedPrice({ price: was }: Raw, input: Input): Change[] {
   const { price }: { readonly price?: unknown } = input;
   const isOther = price !== undefined && Number(plain(was ?? '')) !== 0 && Number(plain(was)) !== Number(price);
   return isOther ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
 }
 
-type ReadMoments = { moments: Moments; changes: readonly Change[] } | { faults: readonly FieldError[] };
+type ReadTimestamps = { moments: Moments; changes: readonly Change[] } | { faults: readonly FieldError[] };
 
-function readMoments(record: Raw, now: number): ReadMoments {
+function readTimestamps(record: Raw, now: number): ReadTimestamps {
   const names = ['date_created', 'date_modified', 'date_completed'] as const;
-  const read = Object.fromEntries(names.map((name) => [name, momentIn(record[name])]));
+  const read = Object.fromEntries(names.map((name) => [name, timestampIn(record[name])]));
   const faults = names.filter((name) => read[name] === undefined);
   if (faults.length > 0) return { faults: faults.map((field) => ({ field, message: 'must be a moment in UTC' })) };
   const { date_created = null, date_modified = null, date_completed = null } = read;
@@ -178,16 +181,16 @@ function readMoments(record: Raw, now: number): ReadMoments {
   return { moments, changes };
 }
 
-/** What is shown with four digits for its year. */
-const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+/** The range of timestamps with a four-digit year. */
+const [MIN_TIMESTAMP, MAX_TIMESTAMP] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
 
-/** A moment, milliseconds since the epoch; null for none, undefined for what is no moment. */
-function momentIn(value: unknown): number | null | undefined {
-  const at = asMoment(value);
-  return at && (at < FIRST_MOMENT || at > LAST_MOMENT) ? undefined : at;
+/** A timestamp, milliseconds since the epoch; null for none, undefined for an invalid value. */
+function timestampIn(value: unknown): number | null | undefined {
+  const at = parseTimestamp(value);
+  return at && (at < MIN_TIMESTAMP || at > MAX_TIMESTAMP) ? undefined : at;
 }
 
-function asMoment(value: unknown): number | null | undefined {
+function parseTimestamp(value: unknown): number | null | undefined {
   const text = typeof value === 'number' ? String(value) : value;
   if (text === null || text === undefined || text === '' || text === '0' || text === NO_DATE) return null;
   if (typeof text !== 'string') return undefined;

@@ -2,7 +2,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 
 const WRITE_BATCH_BYTES = 1 << 16;
 
-/** A file of JSON lines for its owner alone; there is none where nothing was written. */
+/** Writes a JSON Lines file with mode 0600. The file is created at the first write. */
 export class Lines {
   readonly path: string;
   #file: number | undefined;

@@ -12,13 +12,13 @@ import { readAll, type Standing, totalOf } from './read.ts';
 import type { Source } from './source.ts';
 import type { Work } from './work.ts';
 
-/** Opens the database for one piece of work and closes it again. */
+/** Opens the database, runs `work`, and closes it. */
 export type Opening = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 
 export type MovePorts = {
   readonly source: Source;
   readonly work: Work;
-  /** Beside a service that runs on it, and in place of one. */
+  /** `beside`: concurrently with a running service. `alone`: exclusively, no service may be running. */
   readonly beside: Opening;
   readonly alone: Opening;
   readonly clock: Clock;
@@ -28,32 +28,32 @@ export type MovePorts = {
   readonly domain: string;
   readonly ownerEmail: string | undefined;
   readonly readings: number;
-  /** Whether what cannot come as it is keeps everything from coming. */
+  /** Whether any left-out or changed record aborts the import. */
   readonly isStrict: boolean;
   readonly paths: { readonly report: string; readonly idMap: string };
 };
 
-/** What has become of one noun: how many records the source says it has, and how many are here. */
+/** The comparison of one resource type: the number of records at the source and here. */
 export type Compared = {
   readonly resourceType: ResourceTypeName;
-  /** By the source's own word; undefined where it says nothing. */
+  /** The total as reported by the source; undefined if it reports none. */
   readonly there: number | undefined;
-  /** Whether it said so in the end; else it did while it was read, and does not answer any more. */
+  /** Whether `there` was queried after the import; else it is from reading, because the source no longer responds. */
   readonly isAsked: boolean;
   readonly here: number;
   readonly leftOut: number;
-  /** Rows here that are no records of the source. */
+  /** Rows without a record at the source. */
   readonly made: number;
   readonly isSame: boolean;
 };
 
 export type Moved = Written & {
   readonly compared: readonly Compared[];
-  /** Nouns that the source does not have, or that the key may not see. */
+  /** Resource types that the source does not have, or that the key may not read. */
   readonly missing: readonly { readonly resourceType: ResourceTypeName; readonly state: 'absent' | 'refused' }[];
 };
 
-/** What was written, as the work file remembers it. */
+/** The result of the conversion, as stored in the work file. */
 type Written = Converted & {
   readonly plan: Plan;
   readonly ownerId: number;
@@ -63,11 +63,11 @@ type Written = Converted & {
 };
 
 /**
- * Moves an account in: reads it, writes it as an export, imports that, and compares numbers at the end. Whatever cuts it
- * off, the next run goes on where it was.
+ * Imports an account from another service: reads it through the API, writes an export file, imports that, and compares the
+ * counts. After an interruption the next run continues where this one stopped.
  */
 export async function moveIn(ports: MovePorts): Promise<Moved> {
-  const written = (await takenUp(ports)) ?? (await readAndImport(ports));
+  const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
   const compared: Compared[] = [];
   for (const resourceType of listed)
     if (ports.work.list(resourceType.name).state === 'read')
@@ -80,7 +80,7 @@ export async function moveIn(ports: MovePorts): Promise<Moved> {
 }
 
 async function readAndImport(ports: MovePorts): Promise<Written> {
-  await ports.beside((store) => mustBeFree(store, ports.domain));
+  await ports.beside((store) => requireFreeDomain(store, ports.domain));
   const standing = await readAll(ports);
   return ports.alone(async (store) => {
     await refuseServed(store);
@@ -90,13 +90,13 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
         `${written.leftOut} records cannot come, and ${written.changed} not as they are: see ${ports.paths.report}. Nothing was brought in.`,
       );
     ports.work.setFact('written', written);
-    await bringIn(ports, store, false);
+    await importFile(ports, store, false);
     return written;
   });
 }
 
-/** An earlier run has come as far as the import: it is brought to its end, or was there already. */
-async function takenUp(ports: MovePorts): Promise<Written | undefined> {
+/** Completes an import that an earlier run has started, or returns its result; undefined if there is none. */
+async function resumeImport(ports: MovePorts): Promise<Written | undefined> {
   const { work, alone } = ports;
   const written = work.fact<Written>('written');
   if (written === undefined) return undefined;
@@ -104,13 +104,13 @@ async function takenUp(ports: MovePorts): Promise<Written | undefined> {
   return alone(async (store) => {
     const unfinished = await findUnfinished(store.read);
     const isCutOff = unfinished?.checksum === sha256;
-    const isIn = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
-    if (!isCutOff && !isIn) return undefined;
+    const isImported = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
+    if (!isCutOff && !isImported) return undefined;
     if (domain !== ports.domain)
       throw new TransferError(
         `${work.path} is of an import as ${domain} that is in already: --as-domain ${domain} brings it to its end, --work with another file begins anew.`,
       );
-    if (isCutOff) await bringIn(ports, store, true);
+    if (isCutOff) await importFile(ports, store, true);
     return written;
   });
 }
@@ -120,14 +120,14 @@ async function findAccount({ read }: Store, domain: string): Promise<number | un
   return row?.account_id;
 }
 
-async function mustBeFree(store: Store, domain: string): Promise<void> {
+async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   if ((await findAccount(store, domain)) === undefined) return;
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
 async function write(ports: MovePorts, store: Store, standing: Standing): Promise<Written> {
   const { work, domain, clock, progress, paths } = ports;
-  await mustBeFree(store, domain);
+  await requireFreeDomain(store, domain);
   const planned = await plan(work, store, ports.ownerEmail);
   const now = clock.now();
   const file = fileOf(work);
@@ -144,27 +144,27 @@ function fileOf(work: Work): string {
   return `${work.path}.jsonl`;
 }
 
-async function bringIn({ work, clock, progress }: MovePorts, store: Store, resume: boolean): Promise<void> {
+async function importFile({ work, clock, progress }: MovePorts, store: Store, resume: boolean): Promise<void> {
   await importFrom({ store, path: fileOf(work), clock, progress, resume });
 }
 
-/** The source is asked once more how many there are; what it said last stands where it does not answer any more. */
+/** Compares with the current total of the source, or with the last known one if the source no longer responds. */
 async function compare(
   { source, work, beside, say }: MovePorts,
   resourceType: ResourceTypeName,
   written: Written,
 ): Promise<Compared> {
-  const one = kept.find(({ name }) => name === resourceType);
-  if (one === undefined) throw new Error(`${resourceType} has no rows`);
-  const asked = await totalOf(source, one).catch((error: unknown) => {
+  const definition = kept.find(({ name }) => name === resourceType);
+  if (definition === undefined) throw new Error(`${resourceType} has no rows`);
+  const current = await totalOf(source, definition).catch((error: unknown) => {
     if (!(error instanceof TransferError)) throw error;
     say(error.message);
     return undefined;
   });
-  const there = asked ?? work.list(resourceType).total ?? undefined;
-  const rows = await beside((store) => countOf(store.read, one.table, written.plan.accountId));
+  const there = current ?? work.list(resourceType).total ?? undefined;
+  const rows = await beside((store) => countOf(store.read, definition.table, written.plan.accountId));
   const { leftOut = 0, made = 0 } = written.counts[resourceType] ?? {};
   const here = rows - made;
   const isSame = there === undefined || there === here + leftOut;
-  return { resourceType, there, isAsked: asked !== undefined, here, leftOut, made, isSame };
+  return { resourceType, there, isAsked: current !== undefined, here, leftOut, made, isSame };
 }

@@ -15,7 +15,7 @@ import { Work } from './work.ts';
 const LISTS = ['users', 'clients', 'projects', 'tasks', 'subtasks', 'events'];
 const KEY = { key: 'k', domain: 'acme.test' };
 
-/** Every list of an account, as it is answered. */
+/** Every list of an account, as returned by the API. */
 async function listsOf(service: TestService, person: Pick<Person, 'headers'>): Promise<Record<string, string>> {
   const answers: Record<string, string> = {};
   for (const resourceType of LISTS)
@@ -23,7 +23,7 @@ async function listsOf(service: TestService, person: Pick<Person, 'headers'>): P
   return answers;
 }
 
-/** Records of every noun that refer to each other in every way, some of a user who has left since, some ids gone. */
+/** Records of every type with all kinds of references, some of a deleted user, with gaps in the ids. */
 async function furnish(service: TestService): Promise<Person> {
   const owner = await service.account('acme.test');
   const [member, gone] = [await service.user(owner, 'member'), await service.user(owner, 'admin')];
@@ -76,7 +76,7 @@ function linesOf(path: string): Json[] {
 
 for (const { test: testOn, database, testService } of stores) {
   testOn(
-    'an account is read from another service and is the same here: every list, byte for byte, ids included',
+    'an account imported from another service is identical: every list, byte for byte, ids included',
     async (t) => {
       const there = await testService(t);
       const owner = await furnish(there);
@@ -96,7 +96,7 @@ for (const { test: testOn, database, testService } of stores) {
         ],
       );
       assert.deepEqual([moved.leftOut, moved.standing, moved.missing], [0, { readings: 2, changed: 0 }, []]);
-      // Who has left stands for what they made, and is in no list.
+      // A deleted user is still the creator of records, but in no list.
       assert.deepEqual(
         linesOf(`${work}.report`).map(({ resource: resourceType, made }) => [resourceType, typeof made]),
         [['users', 'string']],
@@ -116,7 +116,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
       const company = async (one: TestService, who: Person) => (await one.call(who, 'GET', '/v2/company')).text;
       assert.equal(await company(here, person), await company(there, owner));
-      // Nothing has rung, and the feed begins here.
+      // Nothing was sent, and the feed starts here.
       assert.deepEqual((await here.call(person, 'GET', '/v2/notifications?scope=account')).json.data, []);
       const made = await person.carillon.events.create({
         event_name: 'x',
@@ -133,7 +133,7 @@ for (const { test: testOn, database, testService } of stores) {
   );
 
   testOn(
-    'where an id is taken, all of that noun are new, above every old one; what refers to them follows',
+    'if an id is taken, all records of its type are renumbered above every old id, and references follow',
     async (t) => {
       const into = await database(t);
       const store = await openAt(t, into);
@@ -183,7 +183,7 @@ for (const { test: testOn, database, testService } of stores) {
   );
 
   testOn(
-    'another implementation: the events alone, its own ids and forms; what cannot come is told, field by field',
+    'another implementation with events only and its own ids and formats: problems are reported field by field',
     async (t) => {
       const into = await database(t);
       const folder = temporaryFolder(t);
@@ -284,7 +284,7 @@ for (const { test: testOn, database, testService } of stores) {
         '2026-01-01 10:00:00',
         '2026-01-01 10:00:00',
       ]);
-      // The project that nobody may see keeps its events together.
+      // The events of a project that is not readable keep a common project.
       assert.deepEqual(
         (await person.carillon.projects.list()).data.map(({ project_name }) => project_name),
         ['Project 12'],
@@ -297,7 +297,7 @@ for (const { test: testOn, database, testService } of stores) {
   );
 
   testOn(
-    'a source that changes while it is read is read again: what is new, other or gone, what slipped between pages',
+    'a source that changes while it is read is read again: new, changed, deleted and skipped records',
     async (t) => {
       const lists = { events: events(10), users: [OWNER] };
       let page = 0;
@@ -308,7 +308,7 @@ for (const { test: testOn, database, testService } of stores) {
         before(url) {
           if (!url.pathname.startsWith('/v2/events')) return false;
           page += 1;
-          // The second page lacks what moved up into the first; then one more comes, and one is another.
+          // A record has moved from the second page to the first; then one is added and one is changed.
           if (page === 2) lists.events.splice(0, 1);
           if (page === 3) lists.events.push(bare(11), bare(10_000));
           if (page === 4) lists.events[4] = bare(6, { event_name: 'another' });
@@ -344,7 +344,7 @@ for (const { test: testOn, database, testService } of stores) {
     },
   );
 
-  testOn('numbers that differ in the end are told, and a source that never stands still', async (t) => {
+  testOn('different counts at the end are reported, and so is a source that keeps changing', async (t) => {
     const lists = { events: events(5), users: [OWNER] };
     let total = 0;
     let isGone = false;
@@ -373,7 +373,7 @@ for (const { test: testOn, database, testService } of stores) {
       made: 0,
       isSame: false,
     });
-    // A source that does not answer any more keeps nobody from what is in: what it said before is compared.
+    // If the source no longer responds, its last known counts are compared.
     isGone = true;
     const { compared } = await move(order);
     assert.deepEqual(
@@ -385,37 +385,40 @@ for (const { test: testOn, database, testService } of stores) {
     );
   });
 
-  testOn('whom --owner-email names owns the account, and whose key it is where no owner there can come', async (t) => {
-    const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
-    const broken = { ...OWNER, email: 'none' };
-    const lists = { users: [OWNER, member] };
-    const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
-    const into = await database(t);
-    const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
-    const rolesOf = async (domain: string) => {
-      const store = await openAt(t, into);
-      const rows = await store.read
-        .selectFrom('users')
-        .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
-        .select(['email', 'role'])
-        .where('domain', '=', domain)
-        .where('date_deleted', 'is', null)
-        .orderBy('user_id')
-        .execute();
-      await store.close();
-      return rows.map(({ email, role }) => `${email} ${role}`);
-    };
-    // A member's key makes no owner of them.
-    await move({ ...order, domain: 'a.test' });
-    assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
-    await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
-    assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
-    lists.users = [broken, member];
-    await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
-    assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
-  });
+  testOn(
+    'the user of --owner-email owns the account, else the user of the key if no owner can be imported',
+    async (t) => {
+      const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
+      const broken = { ...OWNER, email: 'none' };
+      const lists = { users: [OWNER, member] };
+      const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
+      const into = await database(t);
+      const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+      const rolesOf = async (domain: string) => {
+        const store = await openAt(t, into);
+        const rows = await store.read
+          .selectFrom('users')
+          .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
+          .select(['email', 'role'])
+          .where('domain', '=', domain)
+          .where('date_deleted', 'is', null)
+          .orderBy('user_id')
+          .execute();
+        await store.close();
+        return rows.map(({ email, role }) => `${email} ${role}`);
+      };
+      // A member's API key does not make the member an owner.
+      await move({ ...order, domain: 'a.test' });
+      assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
+      await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
+      assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
+      lists.users = [broken, member];
+      await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
+      assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
+    },
+  );
 
-  testOn('killed at any moment, the next run goes on where it was, and nothing comes twice', async (t) => {
+  testOn('after a kill at any time the next run continues, and nothing is imported twice', async (t) => {
     const { base, requests } = await scriptedSource(t, {
       lists: { events: events(40), users: [OWNER] },
       singles: SINGLES,
@@ -431,7 +434,7 @@ for (const { test: testOn, database, testService } of stores) {
     ];
     for (const [stage, rows] of moments) assert.equal(await moveKilled(order, stage, rows), 'SIGKILL', stage);
     const offsets = requests.map(({ address }) => address).filter((address) => address.includes('events?limit=1000'));
-    // The first run ended after two pages of them, and the second goes on behind these.
+    // The first run ended after two pages, and the second continues after them.
     assert.deepEqual(
       offsets.slice(0, 4).map((address) => address.split('offset=')[1]),
       ['0', '10', '20', '30'],
@@ -442,7 +445,7 @@ for (const { test: testOn, database, testService } of stores) {
     );
     const before = requests.length;
     const moved = await move({ ...order, progress: unseen });
-    // Of the source, only the numbers are asked for again.
+    // Only the counts are read from the source again.
     assert.deepEqual(
       requests.slice(before).map(({ address }) => address),
       ['/v2/users?limit=1&offset=0', '/v2/events?limit=1&offset=0'],
@@ -461,7 +464,7 @@ for (const { test: testOn, database, testService } of stores) {
   });
 }
 
-test('two imports do not work on one file', (t) => {
+test('two imports cannot use the same work file', (t) => {
   const path = join(temporaryFolder(t), 'work');
   const work = new Work(path);
   assert.throws(() => new Work(path), /work cannot be worked with: .*locked\. Is another import at work on it\?$/);
@@ -470,7 +473,7 @@ test('two imports do not work on one file', (t) => {
   assert.equal(existsSync(path), false);
 });
 
-test('whatever else lies under the name of the work file, our own database for one, stays as it is', (t) => {
+test('an existing file that is not a work file, such as a database, is unchanged', (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');
   const other = new DatabaseSync(path);
   other.exec('create table lists (noun text)');

@@ -8,39 +8,39 @@ import { taskFields } from '../resources/tasks/tasks.ts';
 import { userFields } from '../resources/users/users.ts';
 import type { MovedTable } from '../transfer/exported-tables.ts';
 
-/** What is read from another service, in an order in which every record comes after those that it refers to. */
+/** The resource types that are imported, in an order in which records come after the records that they refer to. */
 export type ResourceTypeName = 'company' | 'user' | 'users' | 'clients' | 'projects' | 'tasks' | 'subtasks' | 'events';
 
-/** A record that another one names. */
+/** A field that refers to a record of another type. */
 export type Reference = {
   readonly field: string;
   readonly to: 'clients' | 'projects' | 'tasks';
-  /** The field that shows its name, where there is one. */
+  /** The field with the name of that record, if there is one. */
   readonly shownAs?: string;
-  /** Without it, the record cannot be: it is left out. */
+  /** A record whose reference cannot be resolved is left out. */
   readonly required?: true;
 };
 
 export type ResourceType = {
   readonly name: ResourceTypeName;
-  /** One record at `/v2/{name}`, and no list. */
+  /** `/v2/{name}` returns a single record instead of a list. */
   readonly single?: true;
-  /** The field that has its id, there. */
+  /** The id field at the source. */
   readonly id: string;
-  /** Where its records go; undefined for what is only looked at. */
+  /** The table that its records are written to; undefined if they are only read. */
   readonly table?: MovedTable;
-  /** The rules that its own fields are written by: those of this service. */
+  /** The fields, with the validation rules of this service. */
   readonly fields: Fields;
   readonly references: readonly Reference[];
-  /** The noun in `assignments`, where users are assigned to it. */
+  /** `resource_type` in `assignments`, if users can be assigned. */
   readonly assignable?: 'project' | 'task' | 'subtask';
 };
 
-/** What is written by hand, not through the rules of the fields. */
-const TIED = ['user_id', 'client_id', 'project_id', 'task_id', 'users', 'teams'];
+/** Fields that refer to other records; they are resolved separately. */
+const REFERENCE_FIELDS = ['user_id', 'client_id', 'project_id', 'task_id', 'users', 'teams'];
 
 const own = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([name]) => !TIED.includes(name)));
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !REFERENCE_FIELDS.includes(name)));
 
 const companyTexts = [
   'company_name',
@@ -100,17 +100,17 @@ export const resourceTypes: readonly ResourceType[] = [
   { name: 'events', id: 'event_id', table: 'events', fields: own(eventFields), references: [named('project')] },
 ];
 
-/** Those with a list, whose number can be compared. */
+/** Resource types with a list, whose counts can be compared after the import. */
 export const listed = resourceTypes.filter(({ single }) => single === undefined);
 
-/** Those whose records are rows here. */
+/** Resource types that are written to a table. */
 export const kept = resourceTypes.filter(
   (resourceType): resourceType is ResourceType & { table: MovedTable } => resourceType.table !== undefined,
 );
 
 export function resourceTypeOf(name: ResourceTypeName): ResourceType {
-  const resourceType = resourceTypes.find((one) => one.name === name);
-  if (resourceType === undefined) throw new Error(`${name} is no noun`);
+  const resourceType = resourceTypes.find((candidate) => candidate.name === name);
+  if (resourceType === undefined) throw new Error(`${name} is no resource type`);
   return resourceType;
 }
 

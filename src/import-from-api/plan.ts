@@ -6,28 +6,28 @@ import { judge } from './judge.ts';
 import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './nouns.ts';
 import { idText, type Work } from './work.ts';
 
-/** How the records of a noun are numbered here: as they were, or anew since that many of their ids are taken or are none. */
+/** Whether the ids of a resource type are kept, or renumbered because `taken` are in use here or `strange` are not ids. */
 export type Numbering =
   | { readonly kept: true }
   | { readonly kept: false; readonly taken: number; readonly strange: number };
 
 export type Plan = {
   readonly accountId: number;
-  /** Who gets the key: their id in the work file. */
+  /** The owner of the account, who gets the API key: the id in the work file. */
   readonly owner: string;
-  /** Whether they own the account whatever they were there: because the operator says so, or since nobody else does. */
+  /** Whether the owner gets the role regardless of the source: named by the operator, or there is no other owner. */
   readonly isPromoted: boolean;
   readonly numbering: Readonly<Partial<Record<ResourceTypeName, Numbering>>>;
 };
 
 const QUERY_BATCH_SIZE = 1_000;
 
-/** The id in the work file of an owner whom the source does not know. */
+/** The id in the work file of an owner who does not exist at the source. */
 const NEW_OWNER = 'owner';
 
 /**
- * Decides who owns the account, makes up what others refer to and the source does not show, and gives every record its
- * id here. Begins anew each time: nothing of an earlier plan stays.
+ * Chooses the owner of the account, creates placeholders for records that others refer to and the source does not list, and
+ * assigns ids. Discards the results of an earlier plan.
  */
 export async function plan(work: Work, store: Store, ownerEmail: string | undefined): Promise<Plan> {
   work.inOne(() => {
@@ -38,9 +38,9 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
   const owner = work.inOne(() => {
     if (work.count(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
       make(work, 'company', '1', {});
-    standInForParents(work);
+    makeMissingParents(work);
     const found = findOwner(work, ownerEmail);
-    standInForUsers(work);
+    makeMissingUsers(work);
     return found;
   });
   const last = new Map((await store.sequences.all(store.read)).map((sequence) => [sequence.table, sequence.last]));
@@ -52,7 +52,7 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
   return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !isOwned(work), numbering };
 }
 
-/** Whether an owner there can come as one. */
+/** Whether an owner at the source can be imported. */
 function isOwned(work: Work): boolean {
   const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
   return owners.some(({ json }) => !('faults' in judge(resourceTypeOf('users'), String(json), 0)));
@@ -63,7 +63,7 @@ function make(work: Work, resourceType: ResourceTypeName, id: string, record: Re
   work.put(resourceType, { id, reading: 0, origin: 'made', json });
 }
 
-/** Whose key it is at the source, or whom `--owner-email` names; added where no list has them. */
+/** The user named by `--owner-email`, else the user of the API key at the source; created if not in the list. */
 function findOwner(work: Work, email: string | undefined): string {
   if (email !== undefined) {
     const [listed] = work.all(
@@ -86,7 +86,7 @@ function findOwner(work: Work, email: string | undefined): string {
   return id;
 }
 
-/** Where no user is listed and all records are one user's, that is who moves in. */
+/** The only user that records refer to, if the source has no list of users; undefined if there are several. */
 function onlyUser(work: Work): string | undefined {
   if (work.list('users').state === 'read') return undefined;
   const ids = work.all(`select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`);
@@ -94,21 +94,21 @@ function onlyUser(work: Work): string | undefined {
   return named.length === 1 ? named[0] : undefined;
 }
 
-/** Where the source does not show a noun, what others say of its records is enough to keep them together. */
-function standInForParents(work: Work): void {
+/** Creates projects and clients that the source does not list, with the id and name that other records contain. */
+function makeMissingParents(work: Work): void {
   for (const to of ['projects', 'clients'] as const) {
     if (work.list(to).state === 'read') continue;
     for (const resourceType of kept)
-      for (const reference of resourceType.references.filter((one) => one.to === to)) {
+      for (const reference of resourceType.references.filter((candidate) => candidate.to === to)) {
         const { id: key } = resourceTypeOf(to);
-        const shown = reference.shownAs ?? '';
+        const nameField = reference.shownAs ?? '';
         const found = work.all(
           `select json ->> ? as id, max(json ->> ?) as name from records where noun = ? and origin <> 'nameless' group by 1`,
-          ...[`$.${reference.field}`, `$.${shown}`, resourceType.name],
+          ...[`$.${reference.field}`, `$.${nameField}`, resourceType.name],
         );
         for (const { id: raw, name } of found) {
           const id = idText(raw);
-          if (id === undefined || id === '0' || isThere(work, to, id)) continue;
+          if (id === undefined || id === '0' || exists(work, to, id)) continue;
           make(work, to, id, { [key.replace(/_id$/, '_name')]: name || `${title(key)} ${id}` });
         }
       }
@@ -117,12 +117,12 @@ function standInForParents(work: Work): void {
 
 const title = (key: string) => key.charAt(0).toUpperCase() + key.slice(1).replace(/_id$/, '');
 
-function isThere(work: Work, resourceType: ResourceTypeName, id: string): boolean {
+function exists(work: Work, resourceType: ResourceTypeName, id: string): boolean {
   return work.count('select count(*) from records where noun = ? and id = ?', resourceType, id) > 0;
 }
 
-/** Users whom records name and no list has come as users who have left. */
-function standInForUsers(work: Work): void {
+/** Creates users that records refer to and the source does not list, as deleted users. */
+function makeMissingUsers(work: Work): void {
   const named = work.all(
     `select json ->> 'user_id' as id, '' as name from records where noun <> 'user' and origin <> 'nameless'
      union
@@ -134,12 +134,12 @@ function standInForUsers(work: Work): void {
   );
   for (const { id: raw, name } of named) {
     const id = idText(raw);
-    if (id === undefined || id === '0' || isThere(work, 'users', id)) continue;
+    if (id === undefined || id === '0' || exists(work, 'users', id)) continue;
     make(work, 'users', id, { has_left: true, first_name: name || `User ${id}` });
   }
 }
 
-/** Ids are kept where each is one and none is taken; else all records of the noun are numbered anew, in their order. */
+/** Keeps the ids of a type if all are valid and none is in use here; else renumbers all its records, in their order. */
 async function number(
   work: Work,
   read: Queries,
@@ -151,7 +151,7 @@ async function number(
     ...[resourceType.name, NEW_OWNER],
   );
   const taken = await countTaken(work, read, resourceType);
-  // Behind every id that either side has issued: an old id never leads to another record.
+  // Above every id issued by either service, so that an old id never names another record.
   const behind = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
   const [which, isKept] = strange + taken === 0 ? ['and number is null', true] : ['', false];
   work.inOne(() => {

@@ -13,7 +13,7 @@ import { Work } from './work.ts';
 
 const records = (count: number) => Array.from({ length: count }, (_, index) => ({ event_id: String(index + 1) }));
 
-/** Reads a scripted source once from end to end, into a work file of its own. */
+/** Reads a scripted source once, into its own work file. */
 async function read(t: Cleanup, script: Partial<Script>) {
   const { base, requests } = await scriptedSource(t, { lists: {}, singles: {}, ...script });
   const silent = () => undefined;
@@ -26,7 +26,7 @@ async function read(t: Cleanup, script: Partial<Script>) {
   return { reading, pages, kept };
 }
 
-test('a list is not over where its total says so, but where a page is not full; behind it there may be nothing', async (t) => {
+test('a list ends with a page that is not full, whatever its total; the next page may be 404', async (t) => {
   const lists = { events: records(2_500) };
   const low = await read(t, { lists, totalOf: () => 1_000 });
   await low.reading;
@@ -45,7 +45,7 @@ test('a list is not over where its total says so, but where a page is not full; 
   });
   await behind.reading;
   assert.equal(behind.kept(), 2_500);
-  // The same full page for ever: it is not asked for ever.
+  // A source that repeats the same full page forever: reading ends.
   const same = await read(t, {
     before(url, answer) {
       if (!url.pathname.endsWith('events')) return false;
@@ -57,7 +57,7 @@ test('a list is not over where its total says so, but where a page is not full; 
   assert.equal(same.pages().length, 2);
 });
 
-test('C7 pages that end early, as a source with a limit in bytes has them, are read to the end of the list', async (t) => {
+test('C7 short pages, as of a source with a limit in bytes, are read to the end of the list', async (t) => {
   const all = records(250);
   const { reading, pages, kept } = await read(t, {
     lists: { events: all },
@@ -77,7 +77,7 @@ test('C7 pages that end early, as a source with a limit in bytes has them, are r
   );
 });
 
-test('where a page is too large to be held, smaller ones are read', async (t) => {
+test('if a page is too large, smaller ones are read', async (t) => {
   const { reading, pages, kept } = await read(t, {
     lists: { events: records(300) },
     before(url, answer) {
@@ -91,7 +91,7 @@ test('where a page is too large to be held, smaller ones are read', async (t) =>
   assert.deepEqual(pages().slice(0, 3), ['limit=1000&offset=0', 'limit=100&offset=0', 'limit=100&offset=100']);
 });
 
-test('a key that is revoked while the lists are read is not taken for one that may not see them', async (t) => {
+test('a key revoked during reading is not treated as a key without permission', async (t) => {
   let isRevoked = false;
   const { reading } = await read(t, {
     lists: { events: records(1) },
@@ -105,7 +105,7 @@ test('a key that is revoked while the lists are read is not taken for one that m
   await assert.rejects(reading, /The source showed company before, and answers 401 now\./);
 });
 
-test('what no query could read is refused in a line', async (t) => {
+test('a record that cannot be stored is rejected in one line', async (t) => {
   const nested = JSON.parse('['.repeat(1_500) + ']'.repeat(1_500));
   const { reading } = await read(t, { lists: { events: [{ event_id: '1', nested }] } });
   await assert.rejects(reading, /a record must not nest a thousand deep/);

@@ -11,17 +11,16 @@ export type ReadPorts = {
   readonly work: Work;
   readonly progress: Progress;
   readonly say: (line: string) => void;
-  /** How often the source is read at the most, until a reading finds what the one before it has found. */
+  /** Maximum number of passes over the source; reading stops when a pass finds no change. */
   readonly readings: number;
 };
 
-/** What the readings came to: how many records were other in the last one; undefined after one reading alone. */
+/** The number of passes, and of records changed in the last one; undefined after a single pass. */
 export type Standing = { readonly readings: number; readonly changed: number | undefined };
 
 /**
- * Reads every list from end to end, again and again, until a reading finds nothing new: offsets shift while others write,
- * and no list says what was changed. Goes on where an earlier run was; what that one had read to its end is read once
- * more.
+ * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others write, and lists
+ * do not tell what has changed. Continues where an earlier run stopped; if that had finished a pass, starts another one.
  */
 export async function readAll(ports: ReadPorts): Promise<Standing> {
   const { work, say } = ports;
@@ -31,7 +30,7 @@ export async function readAll(ports: ReadPorts): Promise<Standing> {
   for (let reading = first; ; reading += 1) {
     work.setFact('reading', { reading, isOver: false });
     for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, reading);
-    await mustBeReadable(ports);
+    await requireReadable(ports);
     const changed = resourceTypes.reduce((sum, { name }) => sum + work.list(name).changed, 0);
     work.setFact('reading', { reading, isOver: true });
     const known = reading === 1 ? undefined : changed;
@@ -41,7 +40,7 @@ export async function readAll(ports: ReadPorts): Promise<Standing> {
   }
 }
 
-/** What an earlier run has made up goes; and with another key there may be more to see. */
+/** Drops placeholders of an earlier run, and retries lists that were not readable: the key may be another one. */
 function forget(work: Work): void {
   work.run(`delete from records where origin = 'made'`);
   for (const { name } of resourceTypes) {
@@ -61,7 +60,7 @@ async function readResourceType(ports: ReadPorts, resourceType: ResourceType, re
     ? await readOne(ports, resourceType, reading)
     : await readList(ports, resourceType, reading);
   if (missing !== undefined && hasRecords(work, resourceType.name)) throw lost(resourceType.name, missing.status);
-  if (missing === undefined) await askForUnseen(ports, resourceType, reading);
+  if (missing === undefined) await fetchUnseen(ports, resourceType, reading);
   work.setList(resourceType.name, { ...work.list(resourceType.name), state: missing?.state ?? 'read' });
 }
 
@@ -81,8 +80,8 @@ async function readList(
 ): Promise<Missed> {
   let limit = PAGE;
   for (let isFirst = true; ; isFirst = false) {
-    const { next: offset, total: said } = work.list(resourceType.name);
-    const page = await nextPage(source, resourceType, { offset, said, limit });
+    const { next: offset, total: lastTotal } = work.list(resourceType.name);
+    const page = await nextPage(source, resourceType, { offset, total: lastTotal, limit });
     if ('state' in page) return page;
     const { total, records } = page;
     if (isFirst) progress.begin(`reading ${resourceType.name}`, total === null ? 0 : Math.max(total - offset, 0));
@@ -90,8 +89,8 @@ async function readList(
     const fresh = work.take(resourceType, { reading, next, total, records });
     progress.advance(records.length);
     limit = page.limit;
-    // Who says no total ends with an empty page, or gives the same one for ever. And a full page may have another one
-    // behind it, whatever the total says.
+    // A source without a total ends with an empty page, or repeats the last one forever. After a full page there may be
+    // another one, whatever the total is.
     const isEnd = fresh === 0 ? total === null || next >= total : total !== null && next >= total && !page.isFull;
     if (records.length > 0 && !isEnd) continue;
     progress.end();
@@ -99,14 +98,14 @@ async function readList(
   }
 }
 
-type Wanted = { readonly offset: number; readonly said: number | null; readonly limit: number };
+type PageRequest = { readonly offset: number; readonly total: number | null; readonly limit: number };
 type Page = { total: number | null; records: readonly unknown[]; limit: number; isFull: boolean };
 
-/** The page at an offset, of no more records than go into one answer. */
+/** The page at an offset; retries with a smaller page if the response is too large. */
 async function nextPage(
   source: Source,
   resourceType: ResourceType,
-  { offset, said, limit }: Wanted,
+  { offset, total: lastTotal, limit }: PageRequest,
 ): Promise<Page | Missing> {
   try {
     const reply = await source.get([resourceType.name], { limit, offset });
@@ -114,28 +113,28 @@ async function nextPage(
       const { total, most, records } = pageOf(reply.body, resourceType.name);
       return { total, records, limit, isFull: records.length >= Math.min(limit, most ?? limit) };
     }
-    // Behind its end some have no empty page, but nothing.
-    const isBehind = reply.state === 'absent' && offset > 0 && offset >= (said ?? 0);
-    return isBehind ? { total: said, records: [], limit, isFull: false } : reply;
+    // After the last page some services return 404 instead of an empty page.
+    const isAfterEnd = reply.state === 'absent' && offset > 0 && offset >= (lastTotal ?? 0);
+    return isAfterEnd ? { total: lastTotal, records: [], limit, isFull: false } : reply;
   } catch (error) {
     if (!(error instanceof TooLarge) || limit === 1) throw error;
-    return nextPage(source, resourceType, { offset, said, limit: Math.ceil(limit / 10) });
+    return nextPage(source, resourceType, { offset, total: lastTotal, limit: Math.ceil(limit / 10) });
   }
 }
 
-/** What an earlier reading has shown and this one has not may be gone, or have slipped past between two pages. */
-async function askForUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
+/** Fetches records one by one that an earlier pass has read and this one has not: deleted, or skipped between two pages. */
+async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
   for (
     let id = work.unseen(resourceType.name, reading);
     id !== undefined;
     id = work.unseen(resourceType.name, reading)
   ) {
-    const isAskable = resourceType.single === undefined && !id.startsWith('?');
-    const reply: Reply = isAskable ? await source.get([resourceType.name, id]) : { state: 'absent', status: 404 };
+    const canFetch = resourceType.single === undefined && !id.startsWith('?');
+    const reply: Reply = canFetch ? await source.get([resourceType.name, id]) : { state: 'absent', status: 404 };
     const list = work.list(resourceType.name);
     if (reply.state === 'refused') throw lost(`${resourceType.name} ${id}`, reply.status);
     if (reply.state === 'found') work.take(resourceType, { ...list, reading, records: [recordOf(reply.body)] });
-    // Gone; or the source answers another record than it was asked for, which is no better.
+    // Still unseen: it is gone, or the source has returned another record than the requested one.
     if (work.unseen(resourceType.name, reading) !== id) continue;
     work.inOne(() => {
       work.drop(resourceType.name, id);
@@ -152,8 +151,8 @@ function hasRecords(work: Work, resourceType: ResourceTypeName): boolean {
   return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, resourceType) > 0;
 }
 
-/** Somewhere the key must be good; and where it is refused, it must not have been revoked meanwhile. */
-async function mustBeReadable({ source, work }: ReadPorts): Promise<void> {
+/** Throws unless the key can read at least one list; if it was refused anywhere, checks that it has not been revoked. */
+async function requireReadable({ source, work }: ReadPorts): Promise<void> {
   const states = resourceTypes.map(({ name }) => work.list(name).state);
   const good = resourceTypes[states.indexOf('read')];
   const isRefused = states.includes('refused');
@@ -170,13 +169,13 @@ async function mustBeReadable({ source, work }: ReadPorts): Promise<void> {
 
 const ONE = { limit: 1, offset: 0 } as const;
 
-/** How many records a list has by its own word; undefined where it says nothing. */
+/** The total of a list as reported by the source; undefined if it reports none. */
 export async function totalOf(source: Source, resourceType: ResourceType): Promise<number | undefined> {
   const reply = await source.get([resourceType.name], ONE);
   return reply.state === 'found' ? (pageOf(reply.body, resourceType.name).total ?? undefined) : undefined;
 }
 
-/** `total`: how many records there are by its own word; `most`: how many it gives at once. */
+/** Parses a page. `total`: records in the list as reported by the source; `most`: its maximum page size. */
 export function pageOf(
   body: unknown,
   name: string,
@@ -192,7 +191,7 @@ function countIn(paging: unknown, name: string): number | null {
   return Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
-/** A single record: the specification does not show what is around it. */
+/** Extracts a single record: the specification does not define its envelope. */
 function recordOf(body: unknown): unknown {
   const data = fieldOf(body, 'data') ?? body;
   return Array.isArray(data) ? data[0] : data;

@@ -5,21 +5,21 @@ import type { ResourceType } from './nouns.ts';
 import type { Plan } from './plan.ts';
 import { idText, type Kept, type Work } from './work.ts';
 
-/** A row as its table has it, in any order of columns; and what in it is other than it was at the source. */
+/** A row for its table, with the columns in any order, and its differences from the source. */
 export type Made = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
 
-/** A record that cannot come; a row `instead` keeps what refers to it. */
+/** A record that cannot be imported; `instead` is a placeholder row for the records that refer to it. */
 export type LeftOut = { readonly faults: readonly FieldError[]; readonly instead?: Made };
 
 export type RowPorts = {
   readonly work: Work;
   readonly plan: Plan;
   readonly domain: string;
-  /** The moment of the import. */
+  /** Timestamp of the import, milliseconds since the epoch. */
   readonly now: number;
 };
 
-/** Makes the row of a record: by the rules of its own fields, and tied to the other records by their ids here. */
+/** Converts records to rows: validates their fields and resolves their references to ids of this service. */
 export class RowMaker {
   readonly #ports: RowPorts;
   readonly #emails = new Set<string>();
@@ -43,27 +43,27 @@ export class RowMaker {
     const { domain, now } = this.#ports;
     const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const own = { account_id, domain, time_zone: 'UTC' };
-    const judged = judge(resourceType, json, now);
-    if ('faults' in judged) {
+    const converted = judge(resourceType, json, now);
+    if ('faults' in converted) {
       const row = { ...empty, company_name: domain, ...own, date_created: now };
-      return { faults: judged.faults, instead: { row, changes: [] } };
+      return { faults: converted.faults, instead: { row, changes: [] } };
     }
-    const texts: Readonly<Record<string, unknown>> = judged.input;
+    const texts: Readonly<Record<string, unknown>> = converted.input;
     const company_name = texts.company_name || domain;
-    const row = { ...empty, ...texts, company_name, ...own, date_created: judged.moments.date_created };
-    return { row, changes: judged.changes };
+    const row = { ...empty, ...texts, company_name, ...own, date_created: converted.moments.date_created };
+    return { row, changes: converted.changes };
   }
 
   #user(resourceType: ResourceType, record: Kept): Made | LeftOut {
     const { plan, now } = this.#ports;
     const raw: Raw = asRaw(JSON.parse(record.json));
     if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
-    const judged = judge(resourceType, record.json, now);
-    if ('faults' in judged) return this.#unable(record, raw, judged.faults);
-    const { input, moments, changes } = judged;
+    const converted = judge(resourceType, record.json, now);
+    if ('faults' in converted) return this.#asDeparted(record, raw, converted.faults);
+    const { input, moments, changes } = converted;
     const person = { role: 'member', email: '', ...input };
     if (this.#emails.has(person.email.toLowerCase()))
-      return this.#unable(record, raw, [{ field: 'email', message: 'is that of another user, too' }]);
+      return this.#asDeparted(record, raw, [{ field: 'email', message: 'is that of another user, too' }]);
     this.#emails.add(person.email.toLowerCase());
     const { date_created, date_modified } = moments;
     const row = { ...person, ...this.#ids(resourceType, record), date_created, date_modified, date_deleted: null };
@@ -72,8 +72,8 @@ export class RowMaker {
     return { row: { ...row, role: 'owner' }, changes: [...changes, promoted] };
   }
 
-  /** Whoever cannot come is still who made what they made: they come as one who has left. */
-  #unable(record: Kept, raw: Raw, faults: readonly FieldError[]): LeftOut {
+  /** A user who cannot be imported becomes a deleted user, so that their records keep their creator. */
+  #asDeparted(record: Kept, raw: Raw, faults: readonly FieldError[]): LeftOut {
     if (record.id === this.#ports.plan.owner)
       throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
@@ -94,27 +94,32 @@ export class RowMaker {
   #record(resourceType: ResourceType, record: Kept): Made | LeftOut {
     const { work, now } = this.#ports;
     const raw = asRaw(JSON.parse(record.json));
-    const judged = judge(resourceType, record.json, now);
-    const tied = this.#tie(resourceType, raw);
+    const converted = judge(resourceType, record.json, now);
+    const resolved = this.#resolveReferences(resourceType, raw);
     const users = resourceType.assignable === undefined ? [] : this.#assigned(raw.users);
     const faults = [
-      ...('faults' in judged ? judged.faults : []),
-      ...tied.faults,
+      ...('faults' in converted ? converted.faults : []),
+      ...resolved.faults,
       ...(users === undefined ? [{ field: 'users', message: 'must be a list of user ids' }] : []),
     ];
-    if ('faults' in judged || users === undefined || faults.length > 0) return { faults };
+    if ('faults' in converted || users === undefined || faults.length > 0) return { faults };
     const assign = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
     for (const userId of users) work.run(assign, resourceType.assignable ?? '', record.new_id, userId);
-    const row = { ...judged.input, ...judged.moments, ...tied.references, ...this.#ids(resourceType, record) };
-    return { row, changes: [...judged.changes, ...tied.changes] };
+    const row = {
+      ...converted.input,
+      ...converted.moments,
+      ...resolved.references,
+      ...this.#ids(resourceType, record),
+    };
+    return { row, changes: [...converted.changes, ...resolved.changes] };
   }
 
   #ids({ id }: ResourceType, { new_id }: Kept): Readonly<Record<string, number>> {
     return { [id]: new_id, account_id: this.#ports.plan.accountId };
   }
 
-  /** What a record refers to, by the ids here. What leads nowhere becomes none where there may be none. */
-  #tie(resourceType: ResourceType, raw: Raw) {
+  /** Resolves references to ids of this service. An unresolved one becomes 0 if optional, else the record is left out. */
+  #resolveReferences(resourceType: ResourceType, raw: Raw) {
     const { work } = this.#ports;
     const references: Record<string, number> = { user_id: work.newId('users', idText(raw.user_id) ?? '0') ?? 0 };
     const changes: Change[] = [];

@@ -10,7 +10,7 @@ import { createSource, TooLarge } from './source.ts';
 const NOW = Date.UTC(2027, 0, 1, 12);
 const DEADLINE_MS = 90_000;
 
-/** A clock on which every wait is over at once; what was waited for is written down. Nobody misses the deadline. */
+/** A clock whose timers fire immediately, except deadlines; records the delays. */
 function eagerClock(): Clock & { readonly waits: number[] } {
   let passed = 0;
   const waits: number[] = [];
@@ -36,7 +36,7 @@ const status =
     say(answer, code, { message: 'later' }, headers);
 const good: Turn = (answer) => say(answer, 200, { data: [] });
 
-/** A source that answers in turn, as it is told to; and then well. */
+/** A source with scripted responses, then 200. */
 async function answering(t: Cleanup, ...turns: Turn[]) {
   const { base, requests } = await scriptedSource(t, {
     lists: {},
@@ -53,7 +53,7 @@ async function answering(t: Cleanup, ...turns: Turn[]) {
   return { source, clock, said, requests, waits: () => clock.waits.filter((ms) => ms > 1) };
 }
 
-test('what passes is waited for: as long as it asks for in seconds or as a date, else longer each time', async (t) => {
+test('transient errors are retried: after Retry-After in seconds or as a date, else with backoff', async (t) => {
   const date = new Date(NOW + 95_000).toUTCString();
   const { source, waits, said, requests } = await answering(
     t,
@@ -80,7 +80,7 @@ test('what passes is waited for: as long as it asks for in seconds or as a date,
   });
   const [first = 0, second = 0, ...grown] = waits();
   assert.equal(first, 30_000);
-  // The date is one of whole seconds, and the clock went on by the first wait.
+  // The date has whole seconds, and the clock has advanced by the first delay.
   assert.ok(second > 64_000 && second <= 65_000, String(second));
   assert.deepEqual(grown, [4_000, 8_000, 16_000, 32_000, 60_000]);
   assert.equal(requests.at(-1)?.address, '/v2/events?limit=1000&offset=2000');
@@ -91,7 +91,7 @@ test('what passes is waited for: as long as it asks for in seconds or as a date,
   assert.doesNotMatch(said.join('\n'), /secret-key/);
 });
 
-test('who has never answered is given up after three tries, who has answered after nine', async (t) => {
+test('a source that never responded is given up after three tries, one that has responded after nine', async (t) => {
   const never = await answering(t, ...Array.from({ length: 9 }, () => status(503)));
   await assert.rejects(never.source.get(['events']), /cannot be read, after 3 tries: the answer is 503\.$/);
   assert.equal(never.requests.length, 3);
@@ -104,7 +104,7 @@ test('who has never answered is given up after three tries, who has answered aft
   assert.equal(long.requests.length, 1);
 });
 
-test('what is absent and what is refused is told apart; no redirect is followed, nothing else than JSON is read', async (t) => {
+test('absent and refused are distinguished; redirects are not followed, and only JSON is accepted', async (t) => {
   const { source, requests } = await answering(
     t,
     status(404),
@@ -124,7 +124,7 @@ test('what is absent and what is refused is told apart; no redirect is followed,
   assert.equal(requests.length, 5);
 });
 
-test('JSON is read whatever it calls itself; of what has no end, or unpacks to more than can be held, no more than that', async (t) => {
+test('JSON is accepted with any content type; an endless or too large response is cut off', async (t) => {
   const pieces = Buffer.alloc(1 << 20, ' ');
   let written = 0;
   const { source } = await answering(
@@ -150,7 +150,7 @@ test('JSON is read whatever it calls itself; of what has no end, or unpacks to m
   assert.ok(written < 100 << 20, String(written));
 });
 
-test('no more requests begin within a second than it was told', async (t) => {
+test('requests are limited to the configured rate', async (t) => {
   const { base } = await scriptedSource(t, { lists: { events: [] }, singles: {} });
   const clock = eagerClock();
   const source = createSource({ base, headers: {}, clock, rate: 4, say: () => undefined });

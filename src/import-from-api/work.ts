@@ -7,25 +7,24 @@ import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './nouns.ts';
 
 /**
- * Where a record comes from: the list of the source; a line of it that has no id; or nowhere, made so that what refers
- * to it need not be changed.
+ * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`: created by
+ * the import because other records refer to it.
  */
 export type Origin = 'source' | 'nameless' | 'made';
 
-/** A record as it was read, and the id that it gets here. */
+/** A record as read, and its id at this service. */
 export type Kept = { readonly id: string; readonly json: string; readonly new_id: number; readonly origin: Origin };
 
-/** How far the list of a noun was read in a reading. */
+/** Progress of reading a list in one pass. */
 export type ListState = {
   readonly state: 'waiting' | 'read' | 'absent' | 'refused';
   readonly reading: number;
   readonly next: number;
   readonly total: number | null;
-  /** How many records were new, other, or gone. */
+  /** Number of records that were new, changed or gone in this pass. */
   readonly changed: number;
 };
 
-/** One page, or one record. */
 export type Taken = {
   readonly reading: number;
   readonly next: number;
@@ -35,11 +34,11 @@ export type Taken = {
 
 type Named = { readonly name: ResourceTypeName; readonly id: string };
 
-/** Ids above it would leave nothing for those to come. */
+/** Higher ids are renumbered: they would leave too little of the id range. */
 const MAX_KEPT_ID = 2 ** 52;
 
-/** What marks a work file, and how it is laid out: one that an older version has begun is not gone on with. */
-const MARK = 0x43_6d_76_01;
+/** `application_id` of work files, with the version of their schema: a file of another version is not continued. */
+const APPLICATION_ID = 0x43_6d_76_01;
 
 const SCHEMA = `
   create table if not exists facts (name text primary key, value text not null) strict;
@@ -55,8 +54,8 @@ const SCHEMA = `
     primary key (noun, record_id, user_id)) strict, without rowid;`;
 
 /**
- * The work file: what was read so far, and how far that is, in one transaction each, so that whoever comes after a kill
- * goes on where it was. It holds the records of the account and no key.
+ * The work file: the records read so far and the progress, stored together in one transaction per page, so that an
+ * interrupted import continues where it stopped. It contains the records of the account, but no API key.
  */
 export class Work {
   readonly path: string;
@@ -69,22 +68,24 @@ export class Work {
     try {
       this.#db = new DatabaseSync(path, { timeout: 0 });
     } catch (error) {
-      throw unworkable(path, error);
+      throw cannotUse(path, error);
     }
     try {
       this.#db.exec('pragma locking_mode = exclusive; pragma synchronous = normal; pragma cache_size = -65536');
-      this.#mustBeOurs();
-      this.#db.exec(`pragma journal_mode = wal; begin immediate; pragma application_id = ${MARK}; ${SCHEMA} commit`);
+      this.#requireWorkFile();
+      this.#db.exec(
+        `pragma journal_mode = wal; begin immediate; pragma application_id = ${APPLICATION_ID}; ${SCHEMA} commit`,
+      );
     } catch (error) {
       this.#db.close();
-      throw unworkable(path, error);
+      throw cannotUse(path, error);
     }
   }
 
-  /** Whatever else lies under that name, a database of ours for one, is neither written to nor removed in the end. */
-  #mustBeOurs(): void {
+  /** Throws if the file is anything else, such as a database of Carillon: it must not be overwritten or removed. */
+  #requireWorkFile(): void {
     const { application_id } = this.#db.prepare('pragma application_id').get() ?? {};
-    if (application_id === MARK) return;
+    if (application_id === APPLICATION_ID) return;
     const { found } = this.#db.prepare('select count(*) as found from sqlite_schema').get() ?? {};
     if (found !== 0)
       throw new TransferError(`${this.path} is no work file of this version: --work must name another file.`);
@@ -94,7 +95,7 @@ export class Work {
     if (this.#db.isOpen) this.#db.close();
   }
 
-  /** All is done: nothing of it is needed any more. */
+  /** Closes and deletes the work file, after a complete import. */
   remove(): void {
     this.close();
     for (const ending of ['', '-wal', '-shm', '.jsonl']) {
@@ -127,10 +128,10 @@ export class Work {
     );
   }
 
-  /** Keeps a page together with how far the list was read by it; answers how many of it this reading had not seen yet. */
+  /** Stores a page and the progress in one transaction; returns how many of its records are new in this pass. */
   take(resourceType: Named, { reading, next, total, records }: Taken): number {
     return this.inOne(() => {
-      const found = records.map((record) => this.#keep(resourceType, reading, record));
+      const found = records.map((record) => this.#putIfChanged(resourceType, reading, record));
       const before = this.list(resourceType.name);
       const changed = before.changed + found.filter((one) => one === 'changed').length;
       this.setList(resourceType.name, { ...before, reading, next, total, changed });
@@ -138,8 +139,8 @@ export class Work {
     });
   }
 
-  /** `changed`: the record is new, or another than it was. `seen`: this reading has come across it already. */
-  #keep(resourceType: Named, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
+  /** `changed`: the record is new or differs from an earlier pass. `seen`: it was already read in this pass. */
+  #putIfChanged(resourceType: Named, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
     const json = JSON.stringify(record);
     const id = idIn(record, resourceType.id) ?? `?${hash('sha256', json)}`;
     const known = this.#get('select json, reading from records where noun = ? and id = ?', resourceType.name, id);
@@ -164,7 +165,7 @@ export class Work {
     );
   }
 
-  /** A record that was read before and not in this reading. */
+  /** The id of a record that an earlier pass has read and this one has not; undefined if there is none. */
   unseen(resourceType: ResourceTypeName, reading: number): string | undefined {
     const [row] = this.all(
       'select id from records where noun = ? and reading < ? order by reading limit 1',
@@ -178,13 +179,13 @@ export class Work {
     this.run('delete from records where noun = ? and id = ?', resourceType, id);
   }
 
-  /** Where a reference leads: the id here of a record that is taken. */
+  /** Resolves a reference: the id here of an imported record; undefined if it is not imported. */
   newId(resourceType: ResourceTypeName, id: string): number | undefined {
     const row = this.#get('select new_id from records where noun = ? and id = ? and is_left = 0', resourceType, id);
     return typeof row?.new_id === 'number' ? row.new_id : undefined;
   }
 
-  /** The records of a noun in the order of their ids here. */
+  /** The records of a type in pages, in the order of their ids here. */
   *pages(resourceType: ResourceTypeName, rowsAPage = 1_000): Generator<readonly Kept[]> {
     for (let last = -1; ; ) {
       const rows = this.all(
@@ -197,7 +198,7 @@ export class Work {
     }
   }
 
-  /** Who is assigned to what, in the order of an export. */
+  /** The assignments in pages, in the order of an export. */
   *assignments(): Generator<readonly Readonly<Record<string, unknown>>[]> {
     for (let last: readonly SQLInputValue[] = ['', 0, 0]; ; ) {
       const rows = this.all(
@@ -212,7 +213,7 @@ export class Work {
     }
   }
 
-  /** All or nothing of several writes, in one commit. */
+  /** Runs several writes in one transaction. */
   inOne<T>(work: () => T): T {
     this.#db.exec('begin');
     try {
@@ -220,7 +221,7 @@ export class Work {
       this.#db.exec('commit');
       return done;
     } catch (error) {
-      // A full disk has rolled back by itself.
+      // SQLite has already rolled back if the disk is full.
       if (this.#db.isTransaction) this.#db.exec('rollback');
       throw error;
     }
@@ -234,7 +235,7 @@ export class Work {
     return this.#statement(query).all(...values);
   }
 
-  /** The number that a query answers. */
+  /** The first column of the first row, as a number; 0 if there is none. */
   count(query: string, ...values: readonly SQLInputValue[]): number {
     return Number(Object.values(this.#get(query, ...values) ?? {})[0] ?? 0);
   }
@@ -244,21 +245,21 @@ export class Work {
   }
 
   #statement(query: string): StatementSync {
-    const known = this.#statements.get(query);
-    if (known !== undefined) return known;
-    const made = this.#db.prepare(query);
-    this.#statements.set(query, made);
-    return made;
+    const cached = this.#statements.get(query);
+    if (cached !== undefined) return cached;
+    const statement = this.#db.prepare(query);
+    this.#statements.set(query, statement);
+    return statement;
   }
 }
 
-function unworkable(path: string, error: unknown): TransferError {
+function cannotUse(path: string, error: unknown): TransferError {
   if (error instanceof TransferError) return error;
   const why = error instanceof Error ? error.message : error;
   return new TransferError(`${path} cannot be worked with: ${why}. Is another import at work on it?`);
 }
 
-/** An id as text, however it was written; undefined where there is none. */
+/** An id, given as number or text, as text; undefined if there is none. */
 export function idText(value: unknown): string | undefined {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -33,21 +33,21 @@ import { teamRoutes } from './teams/teams.ts';
 import { timeEntryRoutes } from './time-entries/time-entries.ts';
 import { userRoutes } from './users/users.ts';
 
-/** What the rows need from outside, handed in by the composition root. */
+/** Dependencies of the routes, passed in by `server.ts`. */
 export type RoutePorts = {
   readonly guard: SsrfGuard;
   readonly random: Random;
   readonly log: Log;
   readonly baseUrl: () => string;
-  /** How owners are told by mail what became of their hooks; left out, nobody is. */
+  /** Mails hook alerts to the owners of hooks; no mails without it. */
   readonly notices?: HookAlerts;
-  /** What an account may have at the most; left out, there is no limit. */
+  /** Quotas of an account; no limits without them. */
   readonly quotas?: Quotas;
 };
 
-/** Every route of the interface, in the order in which the documentation shows them. */
+/** All routes of the API group, in the order of the documentation. */
 export function allRoutes(ports: RoutePorts): readonly Route[] {
-  const rows = [
+  const routes = [
     ...eventRoutes,
     ...importRoutes(),
     ...calendarRoutes(ports),
@@ -67,19 +67,19 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...companyRoutes,
     ...keyRoutes(ports),
   ];
-  return ports.quotas?.pending === undefined ? rows : rows.map(isLimited);
+  return ports.quotas?.pending === undefined ? routes : routes.map(withPendingQuota);
 }
 
-/** What a hook can be told of is refused while too much is pending. */
-function isLimited(row: Route): Route {
-  const told = row.records.some((kind) => kinds[kind as Kind].hooks);
-  return told ? { ...row, problems: [...row.problems, 'pending_quota_exceeded'] } : row;
+/** Adds the problem of the pending quota to a route that may enqueue deliveries. */
+function withPendingQuota(route: Route): Route {
+  const mayEnqueue = route.records.some((kind) => kinds[kind as Kind].hooks);
+  return mayEnqueue ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 
-/** What the rows of the console need beside that. */
+/** Further dependencies of the console's routes. */
 export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & TargetCheckPorts;
 
-/** The rows that only the console has, behind its door and beside the others. */
+/** Routes of the console group only; it serves the API's routes as well. */
 export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
   return [
     ...sessionRoutes,
@@ -92,7 +92,7 @@ export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
   ];
 }
 
-/** How one gets in, and out: open to whoever comes from the pages of the console. */
+/** Public routes of the console: sign-in, sign-out and invitations. */
 export function openRoutes(ports: ConsolePorts): readonly PublicRoute[] {
   return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
 }

@@ -15,16 +15,16 @@ import { type Planned, prepared, preparedByIds } from './prepared-queries.ts';
 import type { LockMode, Queries, Tx } from './store.ts';
 import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
-/** A row to be inserted, without the account: the scope knows it. */
+/** A row to insert, without `account_id`, which the scope adds. */
 export type NewRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
 
 /**
- * What a caller may read: queries that begin at a table are already narrowed to the caller's account. The raw queries
- * are private, so a query that forgets the account does not compile (C3).
+ * Tenant isolation for reads: every query is already restricted to the caller's account. The raw queries are private, so
+ * a query without the account does not compile (C3).
  */
 export class AccountView {
   readonly accountId: number;
-  /** The moment of this call, milliseconds since the epoch. */
+  /** Timestamp of the request, milliseconds since the epoch. */
   readonly now: number;
   readonly #queries: Queries;
 
@@ -34,14 +34,14 @@ export class AccountView {
     this.now = now;
   }
 
-  /** Where this reads what is committed, to be known again by; undefined inside of a transaction, which has changes of its own. */
+  /** An identity for caches of committed reads; undefined inside a transaction, which sees its own uncommitted changes. */
   get committed(): object | undefined {
     return this.#queries;
   }
 
   /**
-   * A query over an account for the hot path, built and compiled once (see `prepared`): what differs from call to call,
-   * the account and the moment among it, are placeholders to `build`, which hands them on and never looks at them.
+   * A prepared query over an account (see `prepared`). `build` runs once, with placeholders for the values, the account
+   * and the timestamp; it must pass them on and never inspect them.
    */
   static prepared<Values extends Readonly<Record<string, unknown>>, Row>(
     build: (view: AccountView, values: Values) => Compilable<Row>,
@@ -55,7 +55,7 @@ export class AccountView {
     return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
-  /** The same for records by their ids, in any order (see `preparedByIds`). */
+  /** A prepared query of records by id, in any order (see `preparedByIds`). */
   static preparedByIds<Row>(
     build: (view: AccountView, ids: readonly number[]) => Compilable<Row>,
   ): (view: AccountView, ids: readonly number[]) => Promise<Row[]> {
@@ -66,7 +66,7 @@ export class AccountView {
   }
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {
-    // Kysely cannot follow a table that is a type parameter; what is narrowed here is told to it by hand, once.
+    // Kysely cannot infer the types of a table that is a type parameter, hence the casts.
     const query = this.#queries
       .selectFrom(table as AccountTable)
       .where(`${table}.account_id` as never, '=', this.accountId as never);
@@ -74,17 +74,19 @@ export class AccountView {
   }
 }
 
-/** What a caller may change: one transaction, narrowed to the caller's account. */
+/** Tenant isolation for writes: one transaction, restricted to the caller's account. */
 export class AccountWrite extends AccountView {
-  /** Who acts, for the audit log. */
+  /** The actor in the audit log. */
   readonly by: Actor;
-  /** Whether the account may be pending more than it is; where not, what would add to it is refused. */
+  /** False if the account has reached its quota of pending deliveries: writes that enqueue more are rejected. */
   mayEnqueue = true;
   readonly #tx: Tx;
 
   /**
-   * @param how which other writes of the account wait for this one; to be made before the transaction asks anything
-   * @param by who acts; left out: whoever is at the command line
+   * Locks the account, so it must be created before the first query of the transaction.
+   *
+   * @param how account lock mode
+   * @param by the actor; default: the command line
    */
   constructor(tx: Tx, accountId: number, now: number, how: LockMode = 'alone', by: Actor = COMMAND_LINE) {
     super(tx.queries, accountId, now);
@@ -97,17 +99,17 @@ export class AccountWrite extends AccountView {
     return undefined;
   }
 
-  /** Queries whose results the work need not wait for: they are sent with the commit. */
+  /** Sends a query together with the commit, without waiting for its result. */
   pipelineWithCommit(query: Compilable<unknown>): void {
     this.#tx.withCommit(query);
   }
 
-  /** Who may do what is different from the moment at which this commits. */
+  /** Marks that permissions change with this commit, which clears the caller caches. */
   accessChanges(): void {
     this.#tx.news.addAccessChange();
   }
 
-  /** The whole transaction: for `delivery/` alone, which tells hooks across accounts; a test keeps it so. */
+  /** The unrestricted transaction: only for `delivery/`, which works across accounts; enforced by a test. */
   static transactionOf(write: AccountWrite): Tx {
     return write.#tx;
   }
@@ -123,8 +125,8 @@ export class AccountWrite extends AccountView {
   }
 
   /**
-   * Inserts one row and answers it as stored. Compiled once for each table and set of columns, since it is what every
-   * creation does.
+   * Inserts one row and returns it as stored. The query is compiled once per table and set of columns, since every
+   * creation uses it.
    */
   async insertRow<T extends AccountTable>(table: T, row: NewRow<T>): Promise<Selectable<Tables[T]>> {
     const columns = ['account_id', ...Object.keys(row)];

@@ -2,11 +2,11 @@ import type { Compilable } from 'kysely';
 import { sendPipelined } from './prepared-queries.ts';
 import type { CommitEventSink, CommitEvents, NewPendingDeliveries, Queries } from './store.ts';
 
-const NOBODY: ReadonlySet<number> = new Set();
+const NO_IDS: ReadonlySet<number> = new Set();
 const NO_PENDING: CommitEvents['pending'] = new Map();
-const NONE_ENDED: ReadonlyMap<number, string> = new Map();
+const NO_ENDED: ReadonlyMap<number, string> = new Map();
 
-/** The news of one transaction while it runs: what nearly all of them have none of is not made. */
+/** Collects the commit events of one transaction or commit group. Collections are allocated lazily: most stay empty. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   #pending: Map<number, NewPendingDeliveries[] | undefined> | undefined;
   #asked: Set<number> | undefined;
@@ -25,19 +25,19 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   get asked(): ReadonlySet<number> {
-    return this.#asked ?? NOBODY;
+    return this.#asked ?? NO_IDS;
   }
 
   get ended(): ReadonlyMap<number, string> {
-    return this.#ended ?? NONE_ENDED;
+    return this.#ended ?? NO_ENDED;
   }
 
   get changed(): ReadonlySet<number> {
-    return this.#changed ?? NOBODY;
+    return this.#changed ?? NO_IDS;
   }
 
   get happened(): ReadonlySet<number> {
-    return this.#happened ?? NOBODY;
+    return this.#happened ?? NO_IDS;
   }
 
   get access(): boolean {
@@ -51,12 +51,12 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
   }
 
-  /** Where something is to be read of a hook, all of it is. */
+  /** Ignored for a hook that `addPending` has marked as to be read. */
   addNewPending(rows: readonly NewPendingDeliveries[]): void {
     for (const row of rows) {
       this.#pending ??= new Map();
-      const known = this.#pending.get(row.hook_id);
-      if (known !== undefined) known.push(row);
+      const rowsOfHook = this.#pending.get(row.hook_id);
+      if (rowsOfHook !== undefined) rowsOfHook.push(row);
       else if (!this.#pending.has(row.hook_id)) this.#pending.set(row.hook_id, [row]);
     }
   }
@@ -84,22 +84,22 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.#access = true;
   }
 
-  /** The news of one more write of the same commit. */
-  add(news: CommitEvents): void {
-    for (const [hookId, rows] of news.pending) {
+  /** Merges the events of another write of the same commit. */
+  add(events: CommitEvents): void {
+    for (const [hookId, rows] of events.pending) {
       if (rows === undefined) this.addPending([hookId]);
       else this.addNewPending(rows);
     }
-    this.addManual(news.asked);
-    for (const [hookId, reason] of news.ended) this.addEnded([hookId], reason);
-    this.addChanged(news.changed);
-    this.addOccurred(news.happened);
-    if (news.access) this.addAccessChange();
+    this.addManual(events.asked);
+    for (const [hookId, reason] of events.ended) this.addEnded([hookId], reason);
+    this.addChanged(events.changed);
+    this.addOccurred(events.happened);
+    if (events.access) this.addAccessChange();
   }
 }
 
-function withAll(known: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
-  let all = known;
+function withAll(set: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
+  let all = set;
   for (const item of items) {
     all ??= new Set();
     all.add(item);
@@ -107,7 +107,7 @@ function withAll(known: Set<number> | undefined, items: Iterable<number>): Set<n
   return all;
 }
 
-/** Keeps what is sent with the commit; that it failed is heard there, and nowhere if the work fails before. */
+/** Adds a query to those that are awaited with the commit. Its error surfaces there, or nowhere if the work fails first. */
 export function trail(
   trailing: Promise<unknown>[],
   queries: Queries,
@@ -118,17 +118,17 @@ export function trail(
   trailing.push(sent);
 }
 
-/** Those who hear of commits. */
+/** The listeners of a store for commit events. */
 export class Listeners {
-  readonly #listeners: ((news: CommitEvents) => Promise<void> | void)[] = [];
+  readonly #listeners: ((events: CommitEvents) => Promise<void> | void)[] = [];
 
-  add(listener: (news: CommitEvents) => Promise<void> | void): void {
+  add(listener: (events: CommitEvents) => Promise<void> | void): void {
     this.#listeners.push(listener);
   }
 
-  /** Tells all of them; undefined when there is nothing to wait for. */
-  publish(news: CommitEvents): Promise<void> | undefined {
-    const waits = this.#listeners.map((listener) => listener(news)).filter((wait) => wait !== undefined);
-    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+  /** Calls all listeners; returns undefined if none of them returned a promise. */
+  publish(events: CommitEvents): Promise<void> | undefined {
+    const pending = this.#listeners.map((listener) => listener(events)).filter((result) => result !== undefined);
+    return pending.length === 0 ? undefined : Promise.all(pending).then(() => undefined);
   }
 }

@@ -1,24 +1,23 @@
 import type { AtCommit, Tx } from './store.ts';
 
-/** What writes have left to be done once for all of them, as the last thing before their commit. */
+/** The `beforeCommit` items of a write or of a commit group, by action. */
 export class BeforeCommit {
-  #left: Map<AtCommit<never>, unknown[]> | undefined;
+  #items: Map<AtCommit<never>, unknown[]> | undefined;
 
-  /** One more thing. */
   add<Item>(act: AtCommit<Item>, item: Item): void {
-    this.#left ??= new Map();
-    const items = this.#left.get(act as AtCommit<never>);
-    if (items === undefined) this.#left.set(act as AtCommit<never>, [item]);
+    this.#items ??= new Map();
+    const items = this.#items.get(act as AtCommit<never>);
+    if (items === undefined) this.#items.set(act as AtCommit<never>, [item]);
     else items.push(item);
   }
 
-  /** All that another write of the same commit has left. */
+  /** Merges the items of another write of the same commit. */
   addAll(other: BeforeCommit): void {
-    for (const [act, items] of other.#left ?? []) for (const item of items) this.add(act as AtCommit<unknown>, item);
+    for (const [act, items] of other.#items ?? []) for (const item of items) this.add(act as AtCommit<unknown>, item);
   }
 
-  /** Does it; all of it is sent when this returns. */
+  /** Runs each action once with its items. */
   async act(tx: Tx): Promise<void> {
-    await Promise.all([...(this.#left ?? [])].map(([act, items]) => (act as AtCommit<unknown>)(tx, items)));
+    await Promise.all([...(this.#items ?? [])].map(([act, items]) => (act as AtCommit<unknown>)(tx, items)));
   }
 }

@@ -2,31 +2,30 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
-/** Where everything is kept: what `--database` says. */
+/** The parsed `--database`. */
 export type Location =
   | { readonly scheme: 'sqlite'; readonly path: string }
   | { readonly scheme: 'postgres'; readonly url: string };
 
-/** What a store is opened with. */
 export type OpenOptions<L extends Location = Location> = {
   readonly database: L;
-  /** A running service holds an SQLite file against a second one; a command works beside it. */
+  /** A service locks an SQLite file against a second service; a command runs concurrently with it. */
   readonly as: 'service' | 'command';
   /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */
   readonly onFatal: (error: unknown) => void;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether a database is taken that may lose what it has confirmed. */
+  /** `any` accepts a database with settings that may lose acknowledged writes. */
   readonly durability?: 'full' | 'any';
-  /** The most pages an SQLite file may have; for tests of a full disk. */
+  /** Maximum pages of an SQLite file, for tests of a full disk. */
   readonly maxPages?: number;
-  /** What stands in for SQLite itself, with faults of its own. */
+  /** Replaces SQLite in simulations that inject faults. */
   readonly sqlite?: typeof DatabaseSync;
-  /** What waiting for another process is measured by; the machine's own unless all of the world is simulated. */
+  /** Real-time clock for timeouts and heartbeats; replaced only in a full simulation. */
   readonly beats?: Clock;
 };
 
-/** Reads `sqlite:path` or `postgres://…`. */
+/** Parses `sqlite:path` or `postgres://…`. */
 export function parseDatabase(text: string): { value: Location } | { fault: string } {
   if (/^postgres(ql)?:\/\//.test(text)) {
     return URL.canParse(text)
@@ -34,13 +33,13 @@ export function parseDatabase(text: string): { value: Location } | { fault: stri
       : { fault: 'must be an address such as postgres://user:password@host:5432/name' };
   }
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length).trim() : '';
-  // SQLite itself gives these two a meaning, and none of it outlives the process or is one file.
+  // SQLite gives `:memory:` and `file:` a special meaning: not a single persistent file.
   return path === '' || path === ':memory:' || path.startsWith('file:')
     ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db, or postgres://…' }
     : { value: { scheme: 'sqlite', path } };
 }
 
-/** A location as it may be shown: without the password. */
+/** A location without its password, for display. */
 export function showDatabase(database: Location): string {
   if (database.scheme === 'sqlite') return `sqlite:${database.path}`;
   const url = new URL(database.url);

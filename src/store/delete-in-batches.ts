@@ -1,19 +1,19 @@
 import type { Growing, Store, Tx } from './store.ts';
 
-/** Small enough that no write waits long behind it. */
+/** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
 
-/** What is dropped: all before a moment, as the clock says `now`. */
-type Past = { readonly before: number; readonly now: number };
+/** Rows before `before` are dropped. Both in milliseconds since the epoch. */
+type Cutoff = { readonly before: number; readonly now: number };
 
 /**
- * Drops what is older than a moment in small bites along the order in which the rows were made, each a write of its
- * own; for a table whose ranges are no tables of their own.
+ * Deletes old rows of an append-only table in batches, oldest first, one transaction each; for tables, or parts of tables,
+ * that are not partitioned by time. Returns the number of rows.
  */
 export async function deleteInBatches(
   write: Store['write'],
   table: Growing,
-  { before, now }: Past,
+  { before, now }: Cutoff,
   isStopped: () => boolean,
 ): Promise<number> {
   let total = 0;
@@ -25,11 +25,11 @@ export async function deleteInBatches(
   }
 }
 
-type DeleteBatch = (past: Past) => (tx: Tx) => Promise<number>;
+type DeleteBatch = (cutoff: Cutoff) => (tx: Tx) => Promise<number>;
 
 const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
-  // Attempts are numbered as they are made, so the old ones are the first ones; but for those that were made while the clock
-  // was wrong. They go by their own time, and keep no others from going.
+  // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong. Attempts
+  // from the future are skipped, so that they do not block the deletion of others.
   attempts:
     ({ before, now }) =>
     async ({ queries }) => {
@@ -63,7 +63,7 @@ const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
-  // Positions grow with the account's clock, so the old occurrences of an account are its first ones.
+  // occurred_at grows with the position, so the oldest occurrences of an account have its lowest positions.
   occurrences:
     ({ before }) =>
     async ({ queries }) => {
@@ -83,7 +83,7 @@ const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
           .where('account_id', '=', account_id)
           .where('position', '<=', last.position)
           .execute();
-        // More may be old, here or in the next account: go round again.
+        // More old rows may follow, in this account or another: reports a full batch, so that the caller continues.
         return DELETE_BATCH_SIZE;
       }
       return 0;

@@ -2,12 +2,12 @@ import type { Location } from './database-url.ts';
 import type { Inspection } from './inspection.ts';
 
 /**
- * Looks at a database; undefined where there is none yet. Rejects when it cannot be reached or is none.
+ * Inspects a database; undefined if it does not exist. Rejects if it cannot be reached or is not a database.
  *
  * @param now the time on this machine, milliseconds since the epoch
  */
 export async function inspect(database: Location, now: () => number): Promise<Inspection | undefined> {
-  // Only what is needed is loaded.
+  // Loads only the driver that is needed.
   switch (database.scheme) {
     case 'sqlite':
       return (await import('./sqlite/inspect.ts')).inspect(database);

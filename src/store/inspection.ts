@@ -1,24 +1,24 @@
 import type { Queries } from './store.ts';
 
-/** What a database is like, found without changing anything: neither made nor brought up to date. */
+/** The state of a database, found without creating, migrating or changing it. */
 export type Inspection = {
-  /** The engine and its version. */
+  /** Name and version of the database engine. */
   readonly engine: string;
-  /** Up to which migration it is, 0 for an empty one; and the newest that this Carillon knows. */
+  /** The last applied migration (0: empty), and the newest that this version of Carillon knows. */
   readonly version: number;
   readonly newest: number;
-  /** Settings by which it may lose what it has confirmed; empty for none. */
+  /** Settings that may lose acknowledged writes; empty for none. */
   readonly weak: readonly string[];
-  /** What its own check finds wrong; empty for nothing, or where it has none. */
+  /** Findings of the engine's integrity check; empty for none, or if the engine has no check. */
   readonly problems: readonly string[];
   readonly bytes: number;
-  /** Room on its disk; undefined where that is another machine's. */
+  /** Free disk space, bytes; undefined if the database is on another machine. */
   readonly freeBytes: number | undefined;
-  /** Why its place is no good one; empty for nothing. */
+  /** Problems of its location, such as a network file system; empty for none. */
   readonly place: readonly string[];
-  /** How far its clock is ahead of this machine's; undefined where it has none of its own. */
+  /** How far its clock is ahead of this machine's, milliseconds; undefined if it is the same clock. */
   readonly clockAheadMs: number | undefined;
-  /** Whether a service runs on it at this moment. */
+  /** Whether a service is running on it. */
   readonly isServed: boolean;
   readonly queries: Queries;
   close(): Promise<void>;

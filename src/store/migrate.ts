@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './store.ts';
 
-/** What differs between databases in a migration: the words in braces that each fills in. */
+/** The differences between databases in migrations: each replaces the words in braces, such as `{id}`. */
 export type Dialect = { readonly name: string; readonly words: Readonly<Record<string, string>> };
 
 type Migration = { readonly version: number; readonly name: string; readonly sql: string };
@@ -10,8 +10,8 @@ type Migration = { readonly version: number; readonly name: string; readonly sql
 const folder = new URL('./migrations/', import.meta.url);
 
 /**
- * The migrations in order, as this database reads them. Numbered from 1 without a gap; forward only. Where a database
- * needs more than the others, it stands beside, in `NNNN_name.{database}.sql`, and runs right after.
+ * The migrations in order, for one database. Numbered from 1 without a gap; forward only. A file
+ * `NNNN_name.{database}.sql` contains what only that database needs, and runs right after `NNNN_name.sql`.
  */
 export function migrations(dialect: Dialect): Migration[] {
   const files = readdirSync(folder).sort();
@@ -30,7 +30,7 @@ export function migrations(dialect: Dialect): Migration[] {
   });
 }
 
-/** The version of a database that is up to date. */
+/** The number of the newest migration. */
 export function newestVersion(): number {
   return readdirSync(folder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
 }
@@ -44,8 +44,8 @@ function fill(sql: string, dialect: Dialect): string {
 }
 
 /**
- * Brings the database up to date in one transaction, so that a crash leaves the old version whole; two processes that
- * start together take turns. Refuses a database from a newer version.
+ * Migrates the database in one transaction, so a crash leaves the old version intact. Processes that start concurrently
+ * wait for each other. Throws `StoreError` for a database of a newer version.
  */
 export function migrate(database: DatabaseSync, dialect: Dialect): void {
   const all = migrations(dialect);
@@ -70,9 +70,9 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
   }
 }
 
-/** Up to which migration a database is; 0 for an empty one. */
+/** The number of the last applied migration; 0 for an empty database. */
 export function versionOf(database: DatabaseSync): number {
-  const known = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get();
-  if (known === undefined) return 0;
+  const table = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get();
+  if (table === undefined) return 0;
   return Number(database.prepare('select coalesce(max(version), 0) as version from migrations').get()?.version);
 }

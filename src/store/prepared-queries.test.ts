@@ -29,7 +29,7 @@ const findAccounts = preparedOver((queries, accounts: readonly Pick<OneAccount, 
 );
 
 for (const { test, database } of stores) {
-  test('a query over a list takes lists of any length, and answers in their order', async (t) => {
+  test('a prepared query over a list takes any length and returns rows in the order of the list', async (t) => {
     const store = await openAt(t, await database(t));
     let next = 1;
     for (const length of [0, 1, 2, 3, 7, 127, 128, 129, 300]) {

@@ -7,10 +7,10 @@ import { type Dialect, migrations } from './migrate.ts';
 import { dialect as postgresDialect } from './postgres/migrate.ts';
 import { dialect as sqliteDialect } from './sqlite/open.ts';
 
-/** The migration that makes letters of flags. */
+/** The migration that converts the flags to letters. */
 const LETTERS = 11;
 
-/** Statements that make a database of the version before, with what stood in it. */
+/** Statements that create a database of the previous version, with rows. */
 const before = (dialect: Dialect): string[] => [
   'create table migrations (version integer primary key, name text not null)',
   ...migrations(dialect)
@@ -41,7 +41,7 @@ async function run(database: string): Promise<void> {
 }
 
 for (const { test, database } of stores) {
-  test('C41 records whose recurring was a flag are kept whole, and do not recur until a period is chosen', async (t) => {
+  test('C41 records with the old recurring flag are kept, and do not recur until a period is chosen', async (t) => {
     const address = await database(t);
     await run(address);
     const store = await openAt(t, address);

@@ -3,18 +3,18 @@ import type { Tables } from './tables.ts';
 
 type Queries = Kysely<Tables>;
 
-/** What numbers the rows of one table. */
+/** The id sequence of one table. */
 export type Sequence = {
   readonly table: string;
   readonly column: string;
-  /** The last number that it issued, or that stands in the table, whichever is more; 0 for none. */
+  /** The highest id that was issued or is in the table; 0 for none. */
   readonly last: number;
 };
 
-/** How a database numbers its rows. Each exports one under the name `sequences`. */
+/** Access to the id sequences of a database. Each implementation exports one as `sequences`. */
 export type Sequences = {
-  /** Every table whose ids the database issues, as the database itself says it. */
+  /** The sequences of all tables with generated ids, from the database's catalog. */
   all(queries: Queries): Promise<readonly Sequence[]>;
-  /** From now on, ids behind `last` are issued. Never goes back. */
+  /** Raises the sequence to at least `last`; the next id is higher. */
   raise(queries: Queries, sequence: Sequence, last: number): Promise<void>;
 };

@@ -2,34 +2,34 @@ import type { Compilable, Kysely, Selectable } from 'kysely';
 import type { Sequences } from './sequences.ts';
 import type { Tables } from './tables.ts';
 
-/** Queries over every table. Only the machinery holds one; resources go through `AccountView` and `AccountWrite`. */
+/** Queries over every table. For infrastructure only: resources use `AccountView` and `AccountWrite`. */
 export type Queries = Kysely<Tables>;
 
-/** What is newly pending for a hook, as its commit has written it down. */
+/** A new pending delivery, as committed. */
 export type NewPendingDeliveries = Pick<
   Selectable<Tables['pending_deliveries']>,
   'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'created_at'
 >;
 
-/** What a committed write means for those who remember something: hooks by id, and whether access has changed. */
+/** Events published when a transaction commits, for the dispatcher, in-memory caches and other nodes. Hooks by id. */
 export type CommitEvents = {
-  /** Something more is pending for these: what it is, or undefined where that is to be read. */
+  /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read. */
   readonly pending: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
-  /** Something was asked for on these: a test, a redelivery. */
+  /** Hooks with a new manual attempt (a test, a redelivery). */
   readonly asked: ReadonlySet<number>;
-  /** These have ended, each for a reason: nothing may go out to them any more. */
+  /** Ended hooks and the reason: nothing may be sent to them any more. */
   readonly ended: ReadonlyMap<number, string>;
-  /** What the lanes of these remember has changed: what their notifications are signed by. */
+  /** Hooks whose signing secrets have changed. */
   readonly changed: ReadonlySet<number>;
-  /** Something occurred in these accounts. */
+  /** Accounts with new occurrences. */
   readonly happened: ReadonlySet<number>;
-  /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
+  /** A key was revoked, or a user changed or deleted: cached callers may no longer be valid. */
   readonly access: boolean;
-  /** Where it was committed: here, at a node that takes up what is pending itself, or at one that leaves it to others. */
+  /** Origin of the commit: this process, another delivering node, or an API-only node. */
   readonly from: 'here' | 'deliverer' | 'other';
 };
 
-/** What is to be told when, and only when, a transaction has committed. */
+/** Collects the events of a transaction; they are published if, and only if, it commits. */
 export type CommitEventSink = {
   addPending(hookIds: Iterable<number>): void;
   addNewPending(rows: readonly NewPendingDeliveries[]): void;
@@ -40,97 +40,95 @@ export type CommitEventSink = {
   addAccessChange(): void;
 };
 
-/** One transaction: queries, and the news of its commit. */
+/** A running transaction. */
 export type Tx = {
   readonly queries: Queries;
   readonly news: CommitEventSink;
   /**
-   * Keeps an account's other writes away until this one is through: all of them (`alone`), or those that are alone
-   * (`beside`). To be asked for before anything else.
+   * Locks an account until the transaction ends. `alone` (exclusive): no other write of the account runs; `beside`
+   * (shared): only exclusive ones wait. Call it before any query.
    */
   lockAccount(accountId: number, how: LockMode): void;
-  /** Takes a name for this transaction alone, on every node; false when another transaction has it at this moment. */
+  /** Tries to take a lock by name, cluster-wide, until the transaction ends; false if another transaction has it. */
   tryLockAccount(name: string): Promise<boolean>;
   /**
-   * A query whose result the work need not wait for: it is sent with the commit. Or the results of prepared ones, which
-   * are on their way the moment they are asked.
+   * Pipelines a query with the commit: its result is not needed, but an error rolls back. Also accepts the promise of a
+   * prepared query, which was sent when it was called.
    */
   withCommit(query: Compilable<unknown> | Promise<unknown>): void;
-  /** Commits only if this resolves, which it waits for; else all of it is undone. */
+  /** Commits only after `condition` has resolved; rolls back if it rejects. */
   commitIf(condition: Promise<void>): void;
-  /** Leaves something for what is done once for all writes of this commit, when each of them has run. */
+  /** Adds an item for `act`, which runs once per commit, after all writes of the commit group. */
   beforeCommit<Item>(act: AtCommit<Item>, item: Item): void;
-  /** Asks once for all writes of this commit what each would ask; about the same thing, the answer is the same. */
-  dedupe<T>(about: object, ask: () => Promise<T>): Promise<T>;
-  /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
+  /** Runs a query once for all writes of the commit group that pass the same `about`; all get the same result. */
+  dedupe<T>(about: object, query: () => Promise<T>): Promise<T>;
+  /** The permission cache may be stale in this transaction; re-read permissions. */
   readonly mayHaveStaleAccess: boolean;
 };
 
 /**
- * Done once for all writes of a commit, as the last thing before it: with what each has left for it, in their order. It
- * sends all that it asks before it waits for anything.
+ * Runs once per commit, right before it, with the items that the writes have added, in their order. It must send all its
+ * queries before it awaits any of them.
  */
 export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
-/** An account that writes, and what its other writes may do meanwhile. */
+/** The account of a write and its lock mode. */
 export type Writer = { readonly accountId: number; readonly how: LockMode };
 
-/** `alone`: what it reads stays true until it commits. `beside`: it adds, and reads only what is there or is not. */
+/** Account lock mode. `alone`: exclusive, no other write of the account runs. `beside`: shared, concurrent with other inserts. */
 export type LockMode = 'alone' | 'beside';
 
-/**
- * The database, behind two verbs. Every implementation exports the same names and keeps the same promises.
- */
+/** The database: SQLite or PostgreSQL. Both implementations export the same names and give the same guarantees. */
 export type Store = {
-  /** Queries outside a transaction, over what has been committed. */
+  /** Queries outside a transaction: they see committed data only. */
   readonly read: Queries;
   /**
-   * Runs the reads of one call: after those that came before it, where so many are under way that they would keep each
-   * other waiting. The work awaits reads and nothing else. Rejects with the problem `overloaded` when it would begin too
-   * late.
+   * Runs the reads of one request under a concurrency limit; requests over the limit wait in order. `work` must await
+   * reads only. Rejects with the problem `overloaded` after waiting too long (load shedding).
    */
   limitedRead<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. The work awaits
-   * queries of its `tx` and nothing else. Rejects with the problem `storage_unavailable` when the database cannot
-   * take it (full, busy for too long), `overloaded` when too many writes are waiting.
+   * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. `work` must await queries
+   * of its `tx` only, and may be called again after a conflict. Rejects with the problem `storage_unavailable` if the
+   * database is full, busy for too long or unreachable, `overloaded` if too many writes are waiting (load shedding).
    *
-   * @param whose the account that writes, and how it will hold its writes: so that no account's keep all others waiting
+   * @param whose the account and its lock mode, for fair scheduling between accounts
    */
   write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T>;
   /**
-   * Runs `work` over the database as it is at one moment, on a connection of its own: what others write meanwhile is
-   * not seen, and keeps nobody waiting. The work may take its time and await what it likes.
+   * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes, may take long, and may await
+   * anything.
    */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
-  /** The same for what must not wait behind callers: lanes and settlements. */
+  /** As `write`, but never queued behind API requests: for leases, completions and maintenance. */
   writeInBackground<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Called with the news of each commit; the writes of that commit resolve when what it answers has. */
-  onCommitted(listener: (news: CommitEvents) => Promise<void> | void): void;
-  /** Changes whenever another process has changed the database; at most a turn of the event loop old. */
+  /** Subscribes to commits. The writes of a commit resolve after the listeners' promises. */
+  onCommitted(listener: (events: CommitEvents) => Promise<void> | void): void;
+  /** A number that changes when another process has changed the database, for cache invalidation. */
   externalVersion(): number;
-  /** From here on what is read is as it is now. Answers whether what was read just before may have been older. */
+  /** Starts a new read snapshot. Returns whether the previous one may have been stale. */
   refreshSnapshot(): boolean;
-  /** Rejects unless the database can be written at this moment. */
+  /** Health check: rejects unless the database accepts writes. */
   probe(): Promise<void>;
-  /** Waits for the writes under way and closes every connection. */
+  /** Waits for running writes and closes all connections. */
   close(): Promise<void>;
-  /** Where several nodes share the database; undefined where this process has it alone. */
+  /** Cluster session of this node; undefined if the database has a single process. */
   readonly sessions: Sessions | undefined;
-  /** How its rows are numbered, for the start of a new epoch. */
+  /** The id sequences, for the start of a new epoch. */
   readonly sequences: Sequences;
   /**
-   * Drops what is older than a moment from a table that only grows, by ranges, a little at a time.
+   * Drops old rows of an append-only table: whole partitions where there are any, else in batches. Returns the number of
+   * rows.
    *
    * @param before milliseconds since the epoch
-   * @param isStopped asked between two bites
+   * @param isStopped checked between batches
    */
   dropPartitions(table: Growing, before: number, isStopped: () => boolean): Promise<number>;
-  /** How many writes each commit has carried, and what one cost, for the metrics. */
+  /** Subscribes to the size and the duration of each commit group, for the metrics. */
   onGroup(listener: (writes: number, seconds: number) => void): void;
 };
 
-/** The tables that are only added to, and the column by whose time their rows grow old. */
+/** The append-only tables, with the timestamp column that retention uses. */
 export const growing = {
   attempts: 'attempted_at',
   finalized_deliveries: 'finalized_at',
@@ -139,15 +137,15 @@ export const growing = {
 
 export type Growing = keyof typeof growing;
 
-/** How the nodes on one database know of each other. */
+/** The session of a node in a cluster: one dedicated connection. */
 export type Sessions = {
-  /** Whether this node delivers: what it commits, it takes up itself. The others are told so. */
+  /** Whether this node claims the hooks of its own commits; published with its commit events. */
   delivers: boolean;
-  /** Queries on this node's own connection, each for itself, that wait for no other; throws while it is lost. */
+  /** Queries on the dedicated connection, which never wait for a pooled one; throws while the connection is lost. */
   readonly queries: Queries;
-  /** Shows the others that this node's connection is open, for as long as it is. */
+  /** Takes an advisory lock that shows the peers that this node's connection is open. */
   hold(nodeId: number): Promise<void>;
-  /** The nodes whose connections are open. */
+  /** The ids of nodes whose connections are open. */
   held(): Promise<ReadonlySet<number>>;
 };
 
@@ -159,7 +157,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The files of an open database are no longer those at its path: whatever is written now would be lost at the next start. */
+/** The files of an open database were removed or replaced: further writes would be lost at the next start. */
 export class DatabaseLost extends Error {
   constructor(message: string) {
     super(message);

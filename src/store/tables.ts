@@ -1,9 +1,8 @@
 import type { Generated } from 'kysely';
 
-/** What may stand in a column. */
 export type Cell = 'number' | 'number or null' | 'text' | 'text or null';
 
-/** A column: what may stand in it, and its type in a query. */
+/** A column: its storage type, and its TypeScript type in queries. */
 export type Column<Type = unknown> = { readonly cell: Cell; readonly type?: Type };
 
 const column = <Type>(cell: Cell): Column<Type> => ({ cell });
@@ -13,7 +12,7 @@ const text = column<string>('text');
 const numberOrNull = column<number | null>('number or null');
 const textOrNull = column<string | null>('text or null');
 
-/** What the database fills in where an insertion leaves it out: an id that it issues, or what the migration says. */
+/** A column that an insert may omit: a generated id, or one with a default. */
 const issued = column<Generated<number>>('number');
 const numberOrDefault = column<Generated<number>>('number');
 const textOrDefault = column<Generated<string>>('text');
@@ -32,9 +31,9 @@ const delivery = {
 };
 
 /**
- * Every table with its columns, said once: types of queries, and what an export holds. Times are milliseconds since the
- * epoch, UTC; start_date and due_date are calendar times without a zone (`YYYY-MM-DD HH:MM:SS`), null for none; flags are
- * 0 or 1; id 0 means none.
+ * Every table with its columns; the types of queries and the format of exports are derived from it. Timestamps are
+ * milliseconds since the epoch, UTC; start_date and due_date are calendar times without a zone (`YYYY-MM-DD HH:MM:SS`), or
+ * null; flags are 0 or 1; id 0 means none.
  */
 export const columns = {
   accounts: {
@@ -366,11 +365,11 @@ export type Tables = {
   [T in keyof typeof columns]: { [C in keyof (typeof columns)[T]]: TypeOf<(typeof columns)[T][C]> };
 };
 
-/** The tables whose rows belong to the service itself. */
+/** Tables whose rows belong to the service, not to an account. */
 type ServiceTable = 'nodes' | 'probes' | 'transfers' | 'retention_clock';
 
-/** The tables whose rows belong to an account: everything a caller may reach, and only through it. */
+/** Tables whose rows belong to an account; callers can only reach these, through an `AccountView`. */
 export type AccountTable = Exclude<keyof Tables, ServiceTable>;
 
-/** Those whose rows may be changed and deleted: the audit log is only ever added to. */
+/** Tables whose rows may be updated and deleted. The audit log is append-only. */
 export type ChangingTable = Exclude<AccountTable, 'audit'>;

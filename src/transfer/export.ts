@@ -8,12 +8,12 @@ import { countOf, pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
 
-/** Where the lines go; resolves when more may come. */
+/** Destination of the lines; `write` resolves when it accepts more (backpressure). */
 export type Sink = { write(text: string): Promise<void> };
 
 /**
- * Writes everything that makes up one account, or all of them, as it is at one moment; whatever runs on the database
- * goes on. Memory stays flat. Throws `TransferFault` when there is no such account.
+ * Exports one account, or the whole service, from a consistent snapshot, while services go on running. Memory use is
+ * constant. Throws `TransferError` if there is no such account.
  *
  * @param domain the account; null for the whole service
  */

@@ -5,14 +5,14 @@ import { stores } from '../../test/kit/stores.ts';
 import { columns } from '../store/tables.ts';
 import { columnsOf, leftBehind, tables } from './exported-tables.ts';
 
-/** What belongs to the database and to no account, and what ends with a move. */
+/** Tables that belong to the database, or are not valid at another service. */
 const NOT_MOVED: readonly string[] = ['migrations', 'nodes', 'transfers', 'probes', 'retention_clock', ...leftBehind];
 
 for (const store of stores) {
-  store.test('every table of the database is moved, with every column, but for those that are named', async (t) => {
+  store.test('every table of the database is exported, with every column, except the listed ones', async (t) => {
     const { read } = await openAt(t, await store.database(t));
     const all = await read.introspection.getTables();
-    // Ranges of a table are tables of their own, by its name and an underscore.
+    // Partitions are named after their table and an underscore.
     const isRange = (name: string) =>
       tables.some((table) => name.startsWith(`${table}_`)) && /_(rest|w\d+)$/.test(name);
     const found = all.filter(({ name, isView }) => !isView && !isRange(name));
@@ -27,7 +27,7 @@ for (const store of stores) {
   });
 }
 
-test('what tells, and what lets in, is moved last: until then nothing is told, and nobody comes in', () => {
+test('hooks and credentials are imported last: until then nothing is sent and no one can sign in', () => {
   assert.deepEqual(tables.slice(-6), [
     'pending_deliveries',
     'manual_attempts',

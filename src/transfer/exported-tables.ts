@@ -1,10 +1,9 @@
 import { type AccountTable, type Cell, type Column, columns, type Tables } from '../store/tables.ts';
 
 /**
- * The tables of an account that are moved. What lets a browser in stays behind: who is signed in at one service is not
- * at another, and a link leads to the service that made it. So does what was fetched: it is a help for the eye, of 30
- * days, and the first fetch at the other service is noted there. And so do mails: their links lead to the service that saw
- * the hook fail, and the hook itself is moved, with its reason.
+ * The tables of an account that are exported. Not exported are: sessions and invitations, which are only valid at the
+ * service that created them; read receipts, which are kept for 30 days and are noted again by the other service; alerts
+ * and mails, whose links lead to the old service. The state of the hooks is exported.
  */
 export type MovedTable = Exclude<AccountTable, LeftTable>;
 
@@ -18,18 +17,18 @@ export const leftBehind = [
 
 type LeftTable = (typeof leftBehind)[number];
 
-/** One table as it is moved: every column of it, in the order in which it has them. */
+/** How a table is exported: all its columns, in the order of `columns`, except those left out. */
 type Content<Name extends string> = {
-  /** What its rows are ordered by, which is unique. */
+  /** A unique key, which defines the order of the rows. */
   readonly key: readonly Name[];
-  /** The table that issues its ids, mostly itself. */
+  /** The table that generates its ids; usually the table itself. */
   readonly idsOf?: MovedTable;
   readonly leftOut?: readonly Name[];
 };
 
 /**
- * Everything that makes up an account, in an order in which every row comes after those that it refers to. What tells and
- * what lets in comes last. The compiler asks for every table.
+ * All exported tables, in an order in which rows come after the rows that they refer to. Hooks, deliveries and credentials
+ * come last. The type requires every table.
  */
 export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & string> } = {
   accounts: { key: ['account_id'], idsOf: 'accounts' },
@@ -49,7 +48,7 @@ export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & s
   team_assignments: { key: ['account_id', 'resource_type', 'record_id', 'team_id'] },
   occurrences: { key: ['account_id', 'position'] },
   audit: { key: ['audit_id'], idsOf: 'audit' },
-  // The lane belongs to nobody yet where it arrives.
+  // Leases are not exported: at the other service no node has the lease yet.
   hooks: { key: ['hook_id'], idsOf: 'hooks', leftOut: ['lease_owner', 'unacknowledged'] },
   targets: { key: ['target_hash'] },
   finalized_deliveries: { key: ['delivery_id'], idsOf: 'pending_deliveries' },
@@ -62,14 +61,14 @@ export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & s
   idempotency: { key: ['key_id', 'idempotency_key'] },
 };
 
-/** The tables that are moved, in the order in which they are. */
+/** The exported tables in order. */
 export const tables = Object.keys(contents) as readonly MovedTable[];
 
 export function isTable(name: string): name is MovedTable {
   return Object.hasOwn(contents, name);
 }
 
-/** A row as it is moved. */
+/** A row as exported. */
 export type Row = Readonly<Record<string, string | number | null>>;
 
 const moved = new Map(
@@ -80,12 +79,12 @@ const moved = new Map(
   }),
 );
 
-/** The columns of a table that are moved, in the order in which a line has them. */
+/** The exported columns of a table, in the order of a line. */
 export function columnsOf(table: MovedTable): readonly string[] {
   return (moved.get(table) ?? []).map(([column]) => column);
 }
 
-/** What is wrong with a row, in words that follow the table's name, or undefined. */
+/** The error of a row, as text that follows the table's name; undefined if it is valid. */
 export function faultOf(table: MovedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
   const cells = moved.get(table) ?? [];
@@ -95,8 +94,8 @@ export function faultOf(table: MovedTable, row: unknown): string | undefined {
     if (name !== column) return Object.hasOwn(row, column) ? `.${column} is out of order` : `.${column} is missing`;
     if (!isCell(cell, value)) return `.${column} must be a ${cell}`;
   }
-  const [stranger] = values[cells.length] ?? [];
-  return stranger === undefined ? undefined : `.${stranger} is unknown`;
+  const [extra] = values[cells.length] ?? [];
+  return extra === undefined ? undefined : `.${extra} is unknown`;
 }
 
 function isCell(cell: Cell, value: unknown): boolean {

@@ -1,9 +1,9 @@
 import type { MovedTable } from './exported-tables.ts';
 import type { Header, Tallies } from './format.ts';
 
-// Format 1 has the names that tables and columns had before migration 0014. Everything else is as in format 2.
+// Format 1 uses the names of tables and columns from before migration 0014. Everything else is as in format 2.
 
-/** The schema of the exports in format 1 that can be imported: the last one before the names changed. */
+/** Only format 1 exports with this schema can be imported: the last one before the names changed. */
 const SCHEMA = 13;
 
 const tables: Readonly<Record<string, MovedTable>> = {
@@ -23,16 +23,16 @@ const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, strin
 
 export const isFormat1 = ({ carillon, schema }: Header): boolean => carillon === 1 && schema === SCHEMA;
 
-/** The name of a table that a file in format 1 calls `name`. */
+/** The current name of a table of format 1. */
 export const tableNamed = (name: string): string => tables[name] ?? name;
 
-/** The header with the names of today. */
+/** Converts a header to the current names. */
 export function convertHeader(header: Header): Header {
   const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [tableNamed(name), id]));
   return { ...header, issued };
 }
 
-/** A row of a table, as its line has it, with the names of today. */
+/** Converts a row, as JSON, to the current names. */
 export function convertRow(table: MovedTable, json: string): string {
   const renamed = columns[table];
   if (renamed === undefined) return json;
@@ -40,7 +40,7 @@ export function convertRow(table: MovedTable, json: string): string {
   return JSON.stringify(Object.fromEntries(row));
 }
 
-/** The tallies as the end of a file in format 1 names them. */
+/** The totals under the table names of format 1, as in the end of such a file. */
 export function tallyNames(tallies: Tallies): Readonly<Record<string, unknown>> {
   const oldNames = new Map(Object.entries(tables).map(([old, name]) => [String(name), old]));
   return Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [oldNames.get(name) ?? name, tally]));

@@ -2,11 +2,11 @@ import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { MovedTable, Row } from './exported-tables.ts';
 
-// An export, line by line, each a JSON object:
-//   {"carillon":2,"schema":14,…,"crc":"…"}              what it is
+// The export format: JSON Lines.
+//   {"carillon":2,"schema":14,…,"crc":"…"}              header
 //   {"table":"events","row":{…},"crc":"…"}             a row
-//   {"end":{"rows":…,"tables":{…},"sha256":"…"},"crc":"…"}   what there was in all; without it, the file is not whole
-// crc is the CRC-32 of all that stands before it, from the first line on, so that it says which line is not as it was.
+//   {"end":{"rows":…,"tables":{…},"sha256":"…"},"crc":"…"}   totals; without this line, the file is incomplete
+// crc is the CRC-32 of everything before it, from the first line on, so that the first damaged line is known.
 
 /** The version of the file format. `format-1.ts` reads the one before it. */
 export const FORMAT = 2;
@@ -14,18 +14,18 @@ export const FORMAT = 2;
 /** The first line. */
 export type Header = {
   readonly carillon: number;
-  /** The number of the last migration of the database that it was taken from. */
+  /** The last migration of the exported database. */
   readonly schema: number;
   /** The version of Carillon that wrote it. */
   readonly version: string;
   readonly exported_at: string;
-  /** The account that it holds; null for a whole service. */
+  /** The domain of the exported account; null for a whole service. */
   readonly domain: string | null;
-  /** The highest id that each table had issued, so that none is issued again. */
+  /** The highest id issued by each table, so that none is issued again after an import. */
   readonly issued: Readonly<Record<string, number>>;
 };
 
-/** What there is of one table: how many rows, and the SHA-256 of them, each as in its line and followed by a line feed. */
+/** Row count of one table, and the SHA-256 of its rows, each as in its line and followed by a line feed. */
 export type Tally = { readonly rows: number; readonly sha256: string };
 
 export type Tallies = Readonly<Partial<Record<MovedTable, Tally>>>;
@@ -34,37 +34,37 @@ export type Tallies = Readonly<Partial<Record<MovedTable, Tally>>>;
 export type End = {
   readonly rows: number;
   readonly tables: Tallies;
-  /** Of every byte before the last line: `head -n -1 export.jsonl | sha256sum`. */
+  /** SHA-256 of every byte before the last line: `head -n -1 export.jsonl | sha256sum`. */
   readonly sha256: string;
 };
 
-/** What stands between the rest of a line and its end: `,"crc":"0123abcd"}`. */
+/** The end of each line: `,"crc":"0123abcd"}`. */
 const CHECK = /,"crc":"([0-9a-f]{8})"\}$/;
 export const CHECK_LENGTH = ',"crc":"0123abcd"}'.length;
 
-/** A line's checksum as its last field, from the one before it. */
+/** Appends the checksum to a line; `crc` is that of the previous line. */
 export function checked(body: string, crc: number): { line: string; crc: number } {
   const next = crc32(body, crc);
   return { line: `${body},"crc":"${next.toString(16).padStart(8, '0')}"}\n`, crc: next };
 }
 
-/** The checksum that a line says it has; undefined where it says none. */
+/** Parses the checksum at the end of a line; undefined if there is none. */
 export function checkOf(tail: string): number | undefined {
-  const [, said] = CHECK.exec(tail) ?? [];
-  return said === undefined ? undefined : Number.parseInt(said, 16);
+  const [, crc] = CHECK.exec(tail) ?? [];
+  return crc === undefined ? undefined : Number.parseInt(crc, 16);
 }
 
-/** The beginning of a row's line. */
+/** The start of the line of a row. */
 export function rowPrefix(table: MovedTable): string {
   return `{"table":"${table}","row":`;
 }
 
-/** Counts the rows of a table and makes their checksum. */
+/** Counts the rows of a table and computes their checksum. */
 export class Tallier {
   readonly #hash: Hash = createHash('sha256');
   #rows = 0;
 
-  /** @param jsons rows as in their lines */
+  /** @param jsons rows as JSON, as in their lines */
   add(jsons: readonly string[]): void {
     if (jsons.length === 0) return;
     this.#rows += jsons.length;
@@ -76,7 +76,7 @@ export class Tallier {
   }
 }
 
-/** Writes the lines of an export; what it answers goes into the file as it is. */
+/** Serializes an export. The methods return the text to be written to the file. */
 export class LineWriter {
   readonly #sha256 = createHash('sha256');
   readonly #tables: Partial<Record<MovedTable, Tally>> = {};
@@ -94,7 +94,7 @@ export class LineWriter {
     return this.#put(...jsons.map((json) => prefix + json));
   }
 
-  /** A table is through. */
+  /** Ends a table and stores its totals. */
   close(table: MovedTable, { tally }: Tallier): void {
     this.#tables[table] = tally;
     this.#rows += tally.rows;

@@ -19,7 +19,7 @@ import { TransferError } from './transfer-error.ts';
 import { type Checked, checkFile, rowOf } from './validate-file.ts';
 import { verify } from './verify.ts';
 
-/** One commit with its fsync carries as many. */
+/** Rows per transaction. */
 const ROWS_PER_COMMIT = 5_000;
 
 export type ImportPorts = {
@@ -27,23 +27,23 @@ export type ImportPorts = {
   readonly path: string;
   readonly clock: Clock;
   readonly progress: Progress;
-  /** Whether an import of this file that was not finished goes on. */
+  /** Whether to continue an interrupted import of this file. */
   readonly resume: boolean;
   readonly rowsACommit?: number;
 };
 
 /**
- * Brings what a file holds into a database, ids kept. The file is checked whole before; what stands in the database
- * afterwards is compared with it. From the first row to the end of that, the database is closed to everything else,
- * and an import that was cut off goes on where its last commit was. Throws `TransferFault`.
+ * Imports an export, with its ids. The whole file is validated first, and afterwards the database is compared with it. From
+ * the first row to the end of that comparison no service can start on the database. An interrupted import continues after
+ * its last commit. Throws `TransferError`.
  */
 export async function importFrom(ports: ImportPorts): Promise<Checked> {
   const { store, path, progress } = ports;
   await refuseServed(store);
   const file = await checkFile(path, progress);
   const unfinished = await findUnfinished(store.read);
-  if (unfinished === undefined) await open(ports, file);
-  else takeUp(ports, file, unfinished);
+  if (unfinished === undefined) await start(ports, file);
+  else resume(ports, file, unfinished);
   await insertRows(ports, file, unfinished?.line ?? 0);
   await store.snapshot((queries) => verify(queries, file.scope, file.end, progress)).catch(addAdvice);
   await store.write(async (tx) => {
@@ -56,7 +56,7 @@ export async function importFrom(ports: ImportPorts): Promise<Checked> {
   return file;
 }
 
-async function open({ store, clock }: ImportPorts, file: Checked): Promise<void> {
+async function start({ store, clock }: ImportPorts, file: Checked): Promise<void> {
   await refuseCollisions(store.read, file);
   await begin(store, {
     work: 'import',
@@ -66,13 +66,13 @@ async function open({ store, clock }: ImportPorts, file: Checked): Promise<void>
   });
 }
 
-function takeUp({ resume }: ImportPorts, file: Checked, unfinished: Unfinished): void {
-  if (unfinished.work !== 'import' || !resume) throw new TransferError(explain(unfinished));
+function resume({ resume: mayResume }: ImportPorts, file: Checked, unfinished: Unfinished): void {
+  if (unfinished.work !== 'import' || !mayResume) throw new TransferError(explain(unfinished));
   if (unfinished.checksum !== file.end.sha256)
     throw new TransferError(`The import that was not finished is of another file than ${file.path}.`);
 }
 
-/** @param from how many lines of the file are in already */
+/** @param from number of lines that are already imported */
 async function insertRows(ports: ImportPorts, { path, end }: Checked, from: number): Promise<void> {
   const { store, progress, rowsACommit = ROWS_PER_COMMIT } = ports;
   const inserter = new Inserter();
@@ -88,22 +88,22 @@ async function insertRows(ports: ImportPorts, { path, end }: Checked, from: numb
     progress.advance(rows.length);
   }
   progress.begin('import', end.rows);
-  const again = await readExport(path, {
+  const contents = await readExport(path, {
     async rows(table, rows) {
       const rest = rows.filter((row) => row.line > from);
       progress.advance(rows.length - rest.length);
       for (let first = 0; first < rest.length; first += rowsACommit) {
-        const some = rest.slice(first, first + rowsACommit);
-        await insert(table, some).catch(namingLines(some, table));
+        const batch = rest.slice(first, first + rowsACommit);
+        await insert(table, batch).catch(throwWithLines(batch, table));
       }
     },
   });
-  if (again.end.sha256 !== end.sha256) throw new TransferError(`${path} has changed while it was read.`);
+  if (contents.end.sha256 !== end.sha256) throw new TransferError(`${path} has changed while it was read.`);
   progress.end();
 }
 
-/** What the database itself refuses, a row twice among it, is said with the lines that it was in. */
-function namingLines(rows: readonly FileRow[], table: MovedTable): (error: unknown) => never {
+/** Adds line numbers to an error of the database, such as a duplicate row. */
+function throwWithLines(rows: readonly FileRow[], table: MovedTable): (error: unknown) => never {
   return (error) => {
     if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
     const [first, last] = [rows[0]?.line, rows.at(-1)?.line];

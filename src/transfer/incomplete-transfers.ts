@@ -4,7 +4,7 @@ import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { TransferError } from './transfer-error.ts';
 
-/** What stands half in a database. There is one at a time. */
+/** An interrupted import or removal. A database has at most one. */
 export type Unfinished = Selectable<Tables['transfers']>;
 
 const ONLY = 1;
@@ -13,14 +13,14 @@ export async function findUnfinished(read: Queries): Promise<Unfinished | undefi
   return read.selectFrom('transfers').selectAll().where('transfer_id', '=', ONLY).executeTakeFirst();
 }
 
-/** Why nothing may run on such a database, and what to do: one line. */
+/** Explains to the operator why no service can start on the database, and what to do. One line. */
 export function explain({ work }: Pick<Unfinished, 'work'>): string {
   return work === 'import'
     ? 'An import into this database was not finished: carillon import --resume goes on with it, carillon import --undo takes it back.'
     : 'The removal of an account from this database was not finished: carillon import --undo brings it to its end.';
 }
 
-/** Closes the database to everything else from here on. */
+/** Marks the database as incomplete: no service can start on it. Throws if a transfer or a service is running. */
 export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer_id' | 'line'>): Promise<void> {
   await store.write(async ({ queries }) => {
     const inserted = await queries
@@ -30,26 +30,25 @@ export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer
       .executeTakeFirstOrThrow();
     if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(ANOTHER);
   });
-  // Once more, so that of a service that starts at this very moment one of both sees the other.
+  // Checked again after the mark is committed: if a service starts at the same time, one of the two sees the other.
   await refuseServed(store).catch(async (error: unknown) => {
     await store.write(finish);
     throw error;
   });
 }
 
-/** From here on rows go, until none is left. Before, a removal has changed nothing. */
+/** Marks that a removal has started to delete rows. Until then it has changed nothing. */
 export async function beginRemoving(store: Store): Promise<void> {
   await store.write(async ({ queries }) => {
     await queries.updateTable('transfers').set({ work: 'removal', line: 1 }).where('transfer_id', '=', ONLY).execute();
   });
 }
 
-/** Whether nothing has been removed yet. */
 export function isUntouched({ work, line }: Unfinished): boolean {
   return work === 'removal' && line === 0;
 }
 
-/** So many lines of the file are in, together with what this transaction writes. */
+/** Stores that the lines up to `to` are imported, in the transaction that imports them. */
 export async function advance({ queries }: Tx, checksum: string, from: number, to: number): Promise<void> {
   const { numUpdatedRows } = await queries
     .updateTable('transfers')
@@ -64,17 +63,17 @@ export async function advance({ queries }: Tx, checksum: string, from: number, t
 
 const ANOTHER = 'Another import is at work on this database.';
 
-/** Opens the database again. */
+/** Removes the mark: services can start again. */
 export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
   await queries.deleteFrom('transfers').where('transfer_id', '=', ONLY).execute();
 }
 
-/** Far longer than a node's beat takes. */
-const LOOK_MS = 1_000;
+/** Several heartbeat intervals of a node. */
+const HEARTBEAT_CHECK_MS = 1_000;
 
 /**
- * Throws while a node has the database: its connection is open, or its beat goes on. What a killed one has left behind
- * does neither. Where one process has the database alone, its lock has already said so.
+ * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of killed nodes are
+ * ignored. On SQLite the file lock has already excluded other services.
  */
 export async function refuseServed({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;
@@ -83,7 +82,7 @@ export async function refuseServed({ sessions, read }: Store): Promise<void> {
   if (before.length === 0) return;
   const held = await sessions.held();
   if (before.some(({ node_id }) => held.has(node_id))) throw served();
-  await new Promise<void>((resolve) => systemClock.after(LOOK_MS, resolve));
+  await new Promise<void>((resolve) => systemClock.after(HEARTBEAT_CHECK_MS, resolve));
   const heartbeats = new Map(before.map((node) => [node.node_id, node.heartbeat]));
   if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat)) throw served();
 }

@@ -2,17 +2,17 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
 import { columnsOf, contents, type MovedTable, type Row } from './exported-tables.ts';
 
-/** One account, or null for the whole service. */
+/** An account id, or null for the whole service. */
 export type Scope = number | null;
 
-/** Few enough to lie in memory, enough that asking for them costs little. */
+/** Rows per page. */
 const PAGE_SIZE = 2_000;
 
 const list = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
 /**
- * The rows of a table within a scope, in the order of its key, so that memory stays flat. Each page begins behind the
- * last one: the table is walked through once.
+ * Keyset pagination over the rows of a table within a scope, in the order of its key: each page starts after the last row
+ * of the previous one. Memory use is constant.
  */
 export async function* pagesOf(
   queries: Queries,
@@ -24,9 +24,9 @@ export async function* pagesOf(
   const columns = list(columnsOf(table));
   let last: Row | undefined;
   for (;;) {
-    const behind = last === undefined ? sql`1 = 1` : sql`(${key}) > (${valuesOf(table, last)})`;
+    const afterLast = last === undefined ? sql`1 = 1` : sql`(${key}) > (${valuesOf(table, last)})`;
     const { rows } = await sql<Row>`
-      select ${columns} from ${sql.table(table)} where ${behind} and ${within(table, scope)}
+      select ${columns} from ${sql.table(table)} where ${afterLast} and ${within(table, scope)}
       order by ${key} limit ${rowsAPage}`.execute(queries);
     if (rows.length > 0) yield rows;
     if (rows.length < rowsAPage) return;
@@ -34,22 +34,22 @@ export async function* pagesOf(
   }
 }
 
-/** How many rows a table has within a scope. */
+/** The number of rows of a table within a scope. */
 export async function countOf(queries: Queries, table: MovedTable, scope: Scope): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from ${sql.table(table)} where ${within(table, scope)}`.execute(queries);
   return rows[0]?.count ?? 0;
 }
 
-/** The condition that a row belongs to a scope. */
+/** SQL condition: the row belongs to the scope. */
 export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
   if (scope === null) return sql`1 = 1`;
-  // Where the account does not lead the key, an index by account would have every page sorted anew: + 0 keeps it out.
+  // If the key does not begin with the account, an index by account would require a sort for each page: `+ 0` prevents it.
   const leads = contents[table].key[0] === 'account_id';
   return leads ? sql`account_id = ${scope}` : sql`account_id + 0 = ${scope}`;
 }
 
-/** The condition that a row stands between two others of its table, both among them. */
+/** SQL condition: the key of the row is between those of two rows, inclusive. */
 export function between(table: MovedTable, first: Row, last: Row): RawBuilder<unknown> {
   const key = list(contents[table].key);
   return sql`(${key}) >= (${valuesOf(table, first)}) and (${key}) <= (${valuesOf(table, last)})`;

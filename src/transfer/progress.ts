@@ -1,6 +1,6 @@
-/** Who is shown how far it is. */
+/** Receives the progress of a transfer. */
 export type Progress = {
-  /** A stage begins, of so many rows; 0 where nobody knows. */
+  /** A stage of `rows` rows begins; 0: unknown. */
   begin(stage: string, rows: number): void;
   advance(rows: number): void;
   end(): void;

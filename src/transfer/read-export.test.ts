@@ -12,7 +12,7 @@ import { checked, type Header, LineWriter, Tallier } from './format.ts';
 import { findUnfinished } from './incomplete-transfers.ts';
 import { checkFile } from './validate-file.ts';
 
-// What a file must be is the same for every database.
+// Validation of a file does not depend on the database.
 const folder = temporaryFolder({ after });
 const path = join(folder, 'good.jsonl');
 const other = join(folder, 'other.jsonl');
@@ -26,13 +26,13 @@ before(async () => {
 
 const START_DATE = /"start_date":"(?:[^"\\]|\\.)*"/;
 
-/** The file with other bytes in it is refused with this line, and nothing of it comes into a database. */
+/** Checks that a changed file is rejected with this line, and nothing is imported. */
 async function refused(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
   writeFileSync(other, bytes);
   await assert.rejects(checkFile(other, unseen), { name: 'TransferFault', message: fault });
 }
 
-/** Lines as somebody would write them who knows how: with good checksums. */
+/** Changed lines with correct checksums. */
 function forged(lines: readonly string[], change: (body: string, line: number) => string): string {
   let crc = 0;
   let text = '';
@@ -44,18 +44,18 @@ function forged(lines: readonly string[], change: (body: string, line: number) =
   return text;
 }
 
-test('the file as it was written is taken', async () => {
+test('an unchanged file is accepted', async () => {
   copyFileSync(path, other);
   const { header, end, scope } = await checkFile(other, unseen);
   assert.deepEqual([header.domain, scope, end.rows], ['acme.test', 1, linesIn(path).length - 2]);
 });
 
-test('one byte that is another is found, wherever it stands, and its line is named', async () => {
+test('one changed byte is found anywhere, and its line is reported', async () => {
   const good = readFileSync(path);
   let line = 1;
   for (let at = 0; at < good.length; at += 1) {
     const bytes = Buffer.from(good);
-    // Another character of the same kind, so that nothing but the checksum can tell.
+    // Another character of the same kind, so that only the checksum detects it.
     bytes.writeUInt8(good.readUInt8(at) ^ 1, at);
     if (at % 23 === 0 && good.readUInt8(at) !== 10) {
       const expected = line === 1 ? /^(?:Line 1 is not as it was written|.* is no export of Carillon)/ : faultIn(line);
@@ -70,7 +70,7 @@ const faultIn = (line: number) =>
     `^Line ${line} is (?:not as it was written: its checksum does not match|no line of an export: it has no checksum)\\.$`,
   );
 
-test('a file that is cut off is not whole, at whichever byte, and the line is named', async () => {
+test('a file truncated at any byte is rejected, and the line is reported', async () => {
   const good = readFileSync(path);
   const lines = linesIn(path).length;
   await refused(good.subarray(0, good.length - 1), `Line ${lines} is cut off: the export is not whole.`);
@@ -85,7 +85,7 @@ test('a file that is cut off is not whole, at whichever byte, and the line is na
   await refused('', `${other} is empty: it is no export of Carillon.`);
 });
 
-test('a line that is missing, twice, elsewhere or behind the end is named', async () => {
+test('a line that is missing, duplicated, moved or after the end is reported', async () => {
   const lines = linesIn(path);
   const text = (some: readonly (string | undefined)[]) => `${some.join('\n')}\n`;
   const wrong = (line: number) => `Line ${line} is not as it was written: its checksum does not match.`;
@@ -96,7 +96,7 @@ test('a line that is missing, twice, elsewhere or behind the end is named', asyn
   await refused(text(lines.toSpliced(6, 0, '')), 'Line 7 is no line of an export: it has no checksum.');
 });
 
-test('a line that does not fit its table is named with its field, whoever has written it', async () => {
+test('a line that does not match its table is reported with its field', async () => {
   const lines = linesIn(path);
   const at = lines.findIndex((line) => line.startsWith('{"table":"events"')) + 1;
   const with_ = (change: (body: string) => string) =>
@@ -136,7 +136,7 @@ test('a line that does not fit its table is named with its field, whoever has wr
   );
 });
 
-test('an end that says something else than the lines is refused, with the table that it is about', async () => {
+test('an end that does not match the lines is rejected with the table concerned', async () => {
   const lines = linesIn(path);
   const end = lines.length;
   const ended = (change: (body: string) => string) =>
@@ -150,7 +150,7 @@ test('an end that says something else than the lines is refused, with the table 
   );
 });
 
-test('what is from another version is said, with what to do', async () => {
+test('a file of another version is rejected with instructions', async () => {
   const lines = linesIn(path);
   const from = (change: (body: string) => string) => forged(lines, (body, line) => (line === 1 ? change(body) : body));
   await refused(
@@ -169,7 +169,7 @@ test('what is from another version is said, with what to do', async () => {
   await assert.rejects(checkFile(join(folder, 'none'), unseen), { message: /none cannot be read: ENOENT/ });
 });
 
-test('nothing of a file that is refused comes into a database', async (t) => {
+test('nothing of a rejected file is imported', async (t) => {
   const destination = await openAt(t, await sqlite.database(t));
   const good = readFileSync(path);
   const before = await allRows(destination);
@@ -181,7 +181,7 @@ test('nothing of a file that is refused comes into a database', async (t) => {
   assert.equal(await findUnfinished(destination.read), undefined);
 });
 
-test('what the database does not take is said with its lines, and keeps it closed', async (t) => {
+test('rows that the database rejects are reported with their lines, and no service can start', async (t) => {
   const [head = '', ...lines] = linesIn(path);
   const writer = new LineWriter();
   let text = writer.header(without(head, 'crc') as Header);
@@ -189,7 +189,7 @@ test('what the database does not take is said with its lines, and keeps it close
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
     const own = rows.filter((line) => line.table === table).map(({ row }) => row);
     const tallier = new Tallier();
-    // With an end that agrees, as only a program can write it.
+    // With a matching end line.
     text += writer.rows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
     writer.close(table, tallier);
   }

@@ -20,10 +20,10 @@ import { TransferError } from './transfer-error.ts';
 const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;
 
-/** No row of ours comes near: more is no export. */
+/** Far more than any row has: a longer line means that the file is not an export. */
 const MAX_LINE_BYTES = 64 << 20;
 
-/** A row in a file: its line's number, from 1, and the row as it stands there. */
+/** A row of a file: its line number, from 1, and the row as JSON. */
 export type FileRow = { readonly line: number; readonly json: string };
 
 export type Visitor = {
@@ -32,12 +32,12 @@ export type Visitor = {
   rows(table: MovedTable, rows: readonly FileRow[]): Promise<void> | void;
 };
 
-/** What a whole file says of itself. */
+/** Header and end of a complete file. */
 export type Said = { readonly header: Header; readonly end: End };
 
 /**
- * Reads an export from its first line to its last and checks that it is as it was written: every line's checksum, the
- * counts, and the checksums at its end. Throws `TransferFault` naming the line that is wrong.
+ * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at its end.
+ * Throws `TransferError` with the line that is wrong.
  */
 export async function readExport(path: string, visitor: Visitor): Promise<Said> {
   const file = await open(path).catch((error: unknown) => {
@@ -46,13 +46,13 @@ export async function readExport(path: string, visitor: Visitor): Promise<Said> 
   try {
     const reader = new Reader(path, visitor);
     await eachChunk(file, path, reader);
-    return reader.said();
+    return reader.result();
   } finally {
     await file.close();
   }
 }
 
-/** How many rows the end of a file says there are; 0 where it has none. */
+/** The row count from the end of a file, for progress; 0 if there is none. */
 export async function rowsSaid(path: string): Promise<number> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return 0;
@@ -66,7 +66,7 @@ export async function rowsSaid(path: string): Promise<number> {
   }
 }
 
-/** Hands over whole lines, as many as a chunk has. */
+/** Passes complete lines to the reader, one chunk at a time. */
 async function eachChunk(file: FileHandle, path: string, reader: Reader): Promise<void> {
   let kept = Buffer.alloc(0);
   for (;;) {
@@ -88,7 +88,7 @@ class Reader {
   readonly #sha256 = createHash('sha256');
   readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
   #tallier = new Tallier();
-  /** In format 1, the tallies of the rows with the names of today. */
+  /** For format 1: the totals of the converted rows. */
   readonly #converted: Partial<Record<MovedTable, Tally>> = {};
   #convertedTallier = new Tallier();
   #isFormat1 = false;
@@ -96,11 +96,11 @@ class Reader {
   #end: End | undefined;
   #crc = 0;
   #rows = 0;
-  /** Where in `tables` the file is. */
-  #place = 0;
+  /** Index in `tables` of the current table. */
+  #tableIndex = 0;
   #prefix = rowPrefix('accounts');
   #waiting: FileRow[] = [];
-  /** How many lines were read. */
+  /** Number of lines read. */
   lines = 0;
 
   constructor(path: string, visitor: Visitor) {
@@ -130,22 +130,23 @@ class Reader {
     await this.#flush();
   }
 
-  said(): Said {
+  result(): Said {
     if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is no export of Carillon.`);
     if (this.#end === undefined)
       throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
     return { header: this.#header, end: this.#end };
   }
 
-  /** What a line says, without its checksum, which must be the right one. */
+  /** Verifies the checksum of a line; returns the line without it. */
   #check(line: Buffer): string {
     const length = line.length - CHECK_LENGTH;
-    const said = length < 0 ? undefined : checkOf(line.toString('latin1', length));
-    if (said === undefined && this.lines === 1) throw new TransferError(`${this.#path} is no export of Carillon.`);
-    if (said === undefined) throw new TransferError(`Line ${this.lines} is no line of an export: it has no checksum.`);
+    const expected = length < 0 ? undefined : checkOf(line.toString('latin1', length));
+    if (expected === undefined && this.lines === 1) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    if (expected === undefined)
+      throw new TransferError(`Line ${this.lines} is no line of an export: it has no checksum.`);
     const body = line.subarray(0, length);
     this.#crc = crc32(body, this.#crc);
-    if (said !== this.#crc)
+    if (expected !== this.#crc)
       throw new TransferError(`Line ${this.lines} is not as it was written: its checksum does not match.`);
     return body.toString('utf8');
   }
@@ -174,27 +175,27 @@ class Reader {
     const table = this.#isFormat1 ? tableNamed(name) : name;
     if (prefix === undefined) throw new TransferError(`Line ${this.lines} is neither a row nor the end of an export.`);
     if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${name}.`);
-    const place = tables.indexOf(table);
-    if (place < this.#place)
-      throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
-    this.#closeTables(place);
+    const index = tables.indexOf(table);
+    if (index < this.#tableIndex)
+      throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#tableIndex]} in an export.`);
+    this.#closeTables(index);
     this.#prefix = prefix;
   }
 
-  /** The tables before a place are through. */
-  #closeTables(place: number): void {
-    for (const table of tables.slice(this.#place, place)) {
+  /** Stores the totals of the tables before `index`. */
+  #closeTables(index: number): void {
+    for (const table of tables.slice(this.#tableIndex, index)) {
       this.#tallies[table] = this.#tallier.tally;
       this.#tallier = new Tallier();
       this.#converted[table] = this.#convertedTallier.tally;
       this.#convertedTallier = new Tallier();
     }
-    this.#place = place;
+    this.#tableIndex = index;
   }
 
   async #flush(): Promise<void> {
     const rows = this.#waiting;
-    const table = tables[this.#place];
+    const table = tables[this.#tableIndex];
     if (rows.length === 0 || table === undefined) return;
     this.#waiting = [];
     this.#rows += rows.length;
@@ -209,28 +210,29 @@ class Reader {
     await this.#flush();
     this.#closeTables(tables.length);
     const expected: End = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
-    const said = parse(`${body}}`);
+    const end = parse(`${body}}`);
     const written = this.#isFormat1 ? { ...expected, tables: tallyNames(expected.tables) } : expected;
-    if (JSON.stringify(said) !== JSON.stringify({ end: written }))
-      throw new TransferError(...this.#endFaults(said, expected.tables));
+    if (JSON.stringify(end) !== JSON.stringify({ end: written }))
+      throw new TransferError(...this.#endFaults(end, expected.tables));
     this.#end = this.#isFormat1 ? { ...expected, tables: this.#converted } : expected;
   }
 
-  /** What the end says that is not so. */
-  #endFaults(said: unknown, found: Tallies): string[] {
-    const { rows, tables: tallies } = endOf(said);
+  /** Describes how the end line differs from the lines before it. */
+  #endFaults(end: unknown, found: Tallies): string[] {
+    const { rows, tables: tallies } = endOf(end);
     const faults = tables.flatMap((table) => {
-      const [has, had] = [found[table]?.rows, tallies[table]?.rows];
-      return has === had ? [] : [`Line ${this.lines}: ${table} has ${has} rows in the file, and ${had} by its end.`];
+      const [actual, atEnd] = [found[table]?.rows, tallies[table]?.rows];
+      if (actual === atEnd) return [];
+      return [`Line ${this.lines}: ${table} has ${actual} rows in the file, and ${atEnd} by its end.`];
     });
     if (faults.length > 0) return faults;
     return [`Line ${this.lines}, the end of the export (${rows} rows), is not that of the lines before it.`];
   }
 }
 
-function endOf(said: unknown): { rows: unknown; tables: Tallies } {
-  if (!isObject(said) || !isObject(said.end)) return { rows: 'no', tables: {} };
-  const { rows, tables: tallies } = said.end;
+function endOf(line: unknown): { rows: unknown; tables: Tallies } {
+  if (!isObject(line) || !isObject(line.end)) return { rows: 'no', tables: {} };
+  const { rows, tables: tallies } = line.end;
   return { rows, tables: isObject(tallies) ? (tallies as Tallies) : {} };
 }
 

@@ -21,7 +21,7 @@ const ROWS_PER_COMMIT = 2_000;
 
 type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: Progress };
 
-/** Takes back what an import has brought that was not finished, or goes on removing; answers how many rows went. */
+/** Undoes an interrupted import, or completes an interrupted removal; returns the number of removed rows. */
 export async function undoImport({ store, progress }: Ports): Promise<number> {
   await refuseServed(store);
   const unfinished = await findUnfinished(store.read);
@@ -34,8 +34,8 @@ export async function undoImport({ store, progress }: Ports): Promise<number> {
 }
 
 /**
- * Removes an account that was moved away: only what a file holds, row for row as it is in the database now, so that
- * nothing goes that is nowhere else. Answers how many rows went. Throws `TransferFault`.
+ * Removes an account that was exported, if the export still matches the database row for row, so that nothing is lost.
+ * Returns the number of removed rows. Throws `TransferError`.
  */
 export async function removeMoved({ store, clock, progress }: Ports, path: string, domain: string): Promise<number> {
   await refuseServed(store);
@@ -52,7 +52,7 @@ export async function removeMoved({ store, clock, progress }: Ports, path: strin
   return remove(store, scope, progress);
 }
 
-/** Opens the database again where it differs from the file. */
+/** If the database differs from the file, removes the mark of the transfer and throws. */
 async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }: Checked): Promise<void> {
   try {
     await store.snapshot((queries) => verify(queries, scope, end, progress));
@@ -66,7 +66,7 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
   }
 }
 
-/** What is not moved refers to what is, and goes before it; it is not counted. */
+/** Rows of tables that are not exported refer to exported rows, so they are deleted first. They are not counted. */
 async function removeLeftBehind(store: Store, scope: Scope): Promise<void> {
   await store.write(async ({ queries }) => {
     for (const table of leftBehind) {
@@ -76,7 +76,7 @@ async function removeLeftBehind(store: Store, scope: Scope): Promise<void> {
   });
 }
 
-/** What others refer to goes last. */
+/** Deletes in reverse order of the export: referenced rows go last. */
 async function remove(store: Store, scope: Scope, progress: Progress): Promise<number> {
   await beginRemoving(store);
   let total = 0;

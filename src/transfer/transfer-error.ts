@@ -1,4 +1,4 @@
-/** What keeps an export or an import from being done: one line for each reason, for the operator. */
+/** An export or import that failed: one line for each reason, for the operator. */
 export class TransferError extends Error {
   readonly lines: readonly string[];
 

@@ -13,7 +13,7 @@ import { contents, type Row, tables } from './exported-tables.ts';
 import { findUnfinished } from './incomplete-transfers.ts';
 import { removeMoved, undoImport } from './remove.ts';
 
-/** Written by `carillon export` before its format changed. */
+/** Written by `carillon export` in format 1. */
 const FORMAT_1 = fileURLToPath(new URL('../../test/releases/export-format-1.jsonl', import.meta.url));
 
 const ACME: Ids = { accountId: 1, first: 2_001, count: 9 };
@@ -25,7 +25,7 @@ async function fill(store: Store): Promise<void> {
   await fillAccount(store, 'other.test', OTHER);
 }
 
-/** What an import must leave: all that is moved, and the lanes free. */
+/** The expected state after an import: all exported rows, without leases. */
 async function movedRows(store: Store): ReturnType<typeof allRows> {
   const rows = await allRows(store);
   return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0, unacknowledged: 0 })) };
@@ -37,7 +37,7 @@ async function highestIds(store: Store): Promise<Map<string, number>> {
 }
 
 for (const { test, database } of stores) {
-  test('a file in format 1, with the names before migration 0014, is imported with every value it has', async (t) => {
+  test('a file in format 1, with the names before migration 0014, is imported with all values', async (t) => {
     const lines = linesIn(FORMAT_1).map((line) => JSON.parse(line));
     const [deliveries, finalized, manual, assigned, hooks] = ['owed', 'settled', 'asks', 'assignments', 'hooks'].map(
       (name) => lines.filter(({ table }) => table === name).map(({ row }) => row),
@@ -53,7 +53,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(rows.manual_attempts, named(manual, { ask_id: 'manual_attempt_id' }));
     assert.deepEqual(rows.assignments, named(assigned, { noun: 'resource_type' }));
     assert.equal(rows.hooks?.length, hooks?.length);
-    // What is written anew is in format 2, and comes in again.
+    // A new export is in format 2 and can be imported.
     const again = join(temporaryFolder(t), 'again.jsonl');
     const end = await exported(destination, again);
     assert.equal(JSON.parse(linesIn(again)[0] ?? '').carillon, 2);
@@ -63,7 +63,7 @@ for (const { test, database } of stores) {
 
 for (const from of stores) {
   for (const to of stores) {
-    from.test(`a whole service moves, row by row the same, to ${to.name}, and back`, async (t) => {
+    from.test(`a whole service is moved to ${to.name} and back with identical rows`, async (t) => {
       const path = join(temporaryFolder(t), 'service.jsonl');
       const source = await openAt(t, await from.database(t));
       await fill(source);
@@ -86,7 +86,7 @@ for (const from of stores) {
       assert.deepEqual(await allRows(third), rows);
     });
 
-    from.test(`C5 what was issued is not issued again after a move to ${to.name}, deleted or not`, async (t) => {
+    from.test(`C5 ids are not issued again after a move to ${to.name}, deleted or not`, async (t) => {
       const path = join(temporaryFolder(t), 'service.jsonl');
       const source = await openAt(t, await from.database(t));
       await fill(source);
@@ -116,7 +116,7 @@ for (const from of stores) {
 }
 
 for (const { test, database } of stores) {
-  test('an export of one account holds all of it and nothing of another: no row, no id, no name', async (t) => {
+  test('an export of one account contains all of it and nothing of another: no row, no id, no name', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
     const source = await openAt(t, await database(t));
     await fill(source);
@@ -131,7 +131,7 @@ for (const { test, database } of stores) {
     }
   });
 
-  test('an account comes to others when nothing of it is there, and they stay as they were', async (t) => {
+  test('an account is imported next to others without conflicts, and they are unchanged', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
     const source = await openAt(t, await database(t));
     await fill(source);
@@ -143,7 +143,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(await movedRows(destination), whole);
   });
 
-  test('an account that collides is refused, a line for each kind of what is taken, and nothing is written', async (t) => {
+  test('an account with conflicts is rejected, with one line per kind, and nothing is written', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
     const source = await openAt(t, await database(t));
     await fill(source);
@@ -164,7 +164,7 @@ for (const { test, database } of stores) {
     assert.equal(await findUnfinished(destination.read), undefined);
   });
 
-  test('a delivery that is pending here collides with one that is settled there: their id is one', async (t) => {
+  test('a pending delivery conflicts with a finalized one of the same id', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
     const source = await openAt(t, await database(t));
     await fillAccount(source, 'acme.test', ACME);
@@ -177,7 +177,7 @@ for (const { test, database } of stores) {
     );
   });
 
-  test('a whole service goes into an empty database alone', async (t) => {
+  test('a whole service is only imported into an empty database', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
     const source = await openAt(t, await database(t));
     await fill(source);
@@ -191,7 +191,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(await allRows(destination), before);
   });
 
-  test('an export shows one moment, whatever is written while it runs', async (t) => {
+  test('an export is a consistent snapshot, whatever is written while it runs', async (t) => {
     const source = await openAt(t, await database(t));
     await fill(source);
     let text = '';
@@ -217,7 +217,7 @@ for (const { test, database } of stores) {
     });
   });
 
-  test('an import that is killed at any moment goes on with --resume and comes to the same', async (t) => {
+  test('an import killed at any time continues with --resume and has the same result', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
     const source = await openAt(t, await database(t));
     await fill(source);
@@ -256,7 +256,7 @@ for (const { test, database } of stores) {
     assert.equal(await findUnfinished(destination.read), undefined);
   });
 
-  test('what was not finished goes on as it was begun and not otherwise, or is taken back whole', async (t) => {
+  test('an incomplete transfer can only be continued as it was started, or be undone completely', async (t) => {
     const folder = temporaryFolder(t);
     const [path, another] = [join(folder, 'acme.jsonl'), join(folder, 'again.jsonl')];
     const source = await openAt(t, await database(t));
@@ -287,7 +287,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(await allRows(destination), await movedRows(source));
   });
 
-  test('what stands in the database in the end is compared with the file: a difference is named and keeps it closed', async (t) => {
+  test('after an import the database is compared with the file: a difference is reported, and no service can start', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
     const source = await openAt(t, await database(t));
     await fill(source);
@@ -309,7 +309,7 @@ for (const { test, database } of stores) {
     assert.equal((await findUnfinished(destination.read))?.work, 'import');
   });
 
-  test('an account that was moved is removed as its export has it, and the others stay', async (t) => {
+  test('a moved account is removed if it matches its export, and the others are unchanged', async (t) => {
     const folder = temporaryFolder(t);
     const path = join(folder, 'acme.jsonl');
     const source = await openAt(t, await database(t));

@@ -5,33 +5,33 @@ import type { Progress } from './progress.ts';
 import { type FileRow, readExport, rowsSaid, type Said } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 
-/** A whole, good file: what it says, and the account that it holds, null for a whole service. */
+/** A validated export: header, end, and the account that it contains (null: a whole service). */
 export type Checked = Said & { readonly path: string; readonly scope: Scope };
 
 /**
- * Reads a whole file before anything of it is believed: every line as it was written, every row one that its table can
- * have, and of that account alone where it holds one. Throws `TransferFault` naming line and field.
+ * Validates a whole export before any of it is imported: the checksum of every line, the columns of every row, and, in the
+ * export of one account, that every row belongs to it. Throws `TransferError` with line and field.
  */
 export async function checkFile(path: string, progress: Progress): Promise<Checked> {
   progress.begin('checking the file', await rowsSaid(path));
-  const inspection = new Inspection();
-  const said = await readExport(path, {
-    header: (header) => inspection.begin(header),
+  const validator = new Validator();
+  const contentsOfFile = await readExport(path, {
+    header: (header) => validator.begin(header),
     rows(table, rows) {
-      for (const row of rows) inspection.row(table, row);
+      for (const row of rows) validator.row(table, row);
       progress.advance(rows.length);
     },
   });
   progress.end();
-  return { ...said, path, scope: inspection.scope };
+  return { ...contentsOfFile, path, scope: validator.scope };
 }
 
-/** A row that was checked before. */
+/** Parses a row that was validated before. */
 export function rowOf({ json }: FileRow): Row {
   return JSON.parse(json) as Row;
 }
 
-class Inspection {
+class Validator {
   #header: Pick<Header, 'domain' | 'issued'> = { domain: null, issued: {} };
   #accountId: number | undefined;
 

@@ -6,13 +6,13 @@ import type { Progress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
 
 /**
- * Compares what is in the database with what a file says of itself, table by table: how many rows, and their checksum.
- * Throws `TransferFault` with a line for each difference.
+ * Compares the row counts and checksums of the database with those of an export, table by table. Throws `TransferError`
+ * with a line for each difference.
  */
 export async function verify(
   queries: Queries,
   scope: Scope,
-  { rows, tables: said }: End,
+  { rows, tables: expected }: End,
   progress: Progress,
 ): Promise<void> {
   progress.begin('comparing', rows);
@@ -23,10 +23,12 @@ export async function verify(
       tallier.add(page.map((row) => JSON.stringify(row)));
       progress.advance(page.length);
     }
-    const has = tallier.tally;
-    const had = said[table];
-    if (has.rows !== had?.rows) faults.push(`${table}: ${has.rows} rows in the database, ${had?.rows} in the file.`);
-    else if (has.sha256 !== had.sha256) faults.push(`${table}: the rows in the database are not those of the file.`);
+    const actual = tallier.tally;
+    const inFile = expected[table];
+    if (actual.rows !== inFile?.rows)
+      faults.push(`${table}: ${actual.rows} rows in the database, ${inFile?.rows} in the file.`);
+    else if (actual.sha256 !== inFile.sha256)
+      faults.push(`${table}: the rows in the database are not those of the file.`);
   }
   progress.end();
   if (faults.length > 0) throw new TransferError(...faults);

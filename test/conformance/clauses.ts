@@ -1,6 +1,6 @@
 /**
- * The clauses: what Carillon promises. Code, tests and documents refer to them by number. They interpret the
- * specification, fill what it leaves open, and define the resources that its event kinds need. X: beyond it.
+ * The clauses: the promises of Carillon. Code, tests and documents refer to them by number. C clauses interpret the
+ * specification, decide what it leaves open, and define the resources of its event kinds. X clauses are extensions.
  */
 export const clauses: Readonly<Record<string, string>> = {
   C1: 'Every call under `/v2` sends the headers `key` and `domain`, each exactly once. Any mistake in them gives the same 401 with `WWW-Authenticate`, also for unknown paths. `domain` is case-insensitive.',

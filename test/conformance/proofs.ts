@@ -1,11 +1,11 @@
 import { packageSources, type Source, sourcesBelow } from '../laws/source.ts';
 
-/** A test whose name begins with clauses, and the file it stands in. */
+/** A test whose name begins with clause numbers, and its file. */
 export type Proof = { readonly file: string; readonly name: string; readonly clauses: readonly string[] };
 
-const CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
+const TEST_CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
 
-/** Every test whose name begins with a clause, by file and place in it. */
+/** All tests whose names begin with a clause number, in file order. */
 export function findProofs(): readonly Proof[] {
   const files = ['src', ...packageSources, 'test']
     .flatMap(sourcesBelow)
@@ -14,9 +14,9 @@ export function findProofs(): readonly Proof[] {
 }
 
 function proofsIn(source: Source): Proof[] {
-  return [...source.code.matchAll(CALL)]
+  return [...source.code.matchAll(TEST_CALL)]
     .map((match) => nameAt(source, match.index + match[0].length))
-    .map((name) => ({ file: source.path, name: readable(name), clauses: clausesOf(name) }))
+    .map((name) => ({ file: source.path, name: displayName(name), clauses: clausesOf(name) }))
     .filter(({ clauses }) => clauses.length > 0);
 }
 
@@ -24,14 +24,14 @@ function nameAt({ text, code }: Source, begin: number): string {
   return text.slice(begin + 1, code.indexOf(text[begin] ?? '', begin + 1));
 }
 
-/** `C17 C18 a target …` begins with C17 and C18. */
+/** Leading clause numbers: `C17 C18 a target …` returns C17 and C18. */
 function clausesOf(name: string): string[] {
   const [beginning = ''] = /^(?:[CX]\d+\s+)*/.exec(name) ?? [];
   return beginning.split(/\s+/).filter((clause) => clause !== '');
 }
 
-/** A name as it reads; what a template fills in is left open. */
-function readable(name: string): string {
+/** Test name for display; template expressions become `…`. */
+function displayName(name: string): string {
   return name
     .replace(/\$\{[^}]*\}/g, '…')
     .replace(/\\(['"`])/g, '$1')

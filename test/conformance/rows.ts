@@ -1,19 +1,19 @@
 /**
- * Every row of every table of the specification, and every numbered rule and sentence of obligation in it, each with
- * the clauses that hold it. What the specification calls "not shown" is a row, too: the clause says what was chosen.
+ * Every table row, numbered rule and obligation of the specification, each with the clauses that implement it.
+ * Points that the specification leaves open ("not shown") are rows as well; their clauses describe the choice.
  */
 export type Row = { readonly id: string; readonly brief: string; readonly clauses: readonly string[] };
 
 export type Section = { readonly title: string; readonly rows: readonly Row[] };
 
-/** `id: what the row says → the clauses that hold it`. */
+/** Parses lines `id: description → clauses`. */
 function section(title: string, lines: readonly string[]): Section {
   return { title, rows: lines.map(rowOf) };
 }
 
 function rowOf(line: string): Row {
-  const [, id = '', brief = '', held = ''] = /^(\S+): (.+) → ([CX\d ]+)$/.exec(line) ?? [];
-  return { id, brief, clauses: held.split(' ') };
+  const [, id = '', brief = '', clauseList = ''] = /^(\S+): (.+) → ([CX\d ]+)$/.exec(line) ?? [];
+  return { id, brief, clauses: clauseList.split(' ') };
 }
 
 export const sections: readonly Section[] = [

@@ -6,14 +6,17 @@ import { consoleOf, openConsole, type Window } from '../kit/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
-/** Both colour schemes and both widths; that one depends on the other has not been seen, and all four take twice as long. */
+/**
+ * Two of the four combinations: color scheme and width have never influenced each other, and all four take
+ * twice as long.
+ */
 const looks: readonly (readonly [name: string, Window])[] = [
   ['light and wide', { colorScheme: 'light', width: 1280, height: 860 }],
   ['dark and narrow', { colorScheme: 'dark', width: 390, height: 844 }],
 ];
 
-/** Dialogs and menus: on which screen, and what opens them. */
-const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<void>])[] = [
+/** Dialogs and menus: the screen, and how to open them. */
+const overlays: readonly (readonly [screen: string, open: (page: Page) => Promise<void>])[] = [
   ['calendar?view=week', () => Promise.resolve()],
   ['calendar?view=day', () => Promise.resolve()],
   ['calendar?view=list', () => Promise.resolve()],
@@ -23,13 +26,13 @@ const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<
   ['keys', (page) => openDialog(page, 'Issue a key')],
   ['keys?state=ended', () => Promise.resolve()],
   ['keys', (page) => page.getByRole('button', { name: 'What to do with Release bot' }).click()],
-  ['keys', (page) => pick(page, 'Release bot', 'Rename or narrow…')],
-  ['keys', (page) => pick(page, 'Release bot', 'Revoke…')],
+  ['keys', (page) => openMenuItem(page, 'Release bot', 'Rename or narrow…')],
+  ['keys', (page) => openMenuItem(page, 'Release bot', 'Revoke…')],
   ['people', (page) => openDialog(page, 'Add somebody')],
-  ['people', (page) => pick(page, 'Build Team', 'Change…')],
-  ['people', (page) => pick(page, 'Build Team', 'New link…')],
-  ['people', (page) => pick(page, 'Build Team', 'Sessions…')],
-  ['people', (page) => pick(page, 'Build Team', 'Delete…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'Change…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'New link…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'Sessions…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'Delete…')],
 ];
 
 async function openDialog(page: Page, name: string): Promise<void> {
@@ -37,14 +40,14 @@ async function openDialog(page: Page, name: string): Promise<void> {
   await page.getByRole('dialog').waitFor();
 }
 
-async function pick(page: Page, whose: string, item: string): Promise<void> {
-  await page.getByRole('button', { name: `What to do with ${whose}` }).click();
+async function openMenuItem(page: Page, owner: string, item: string): Promise<void> {
+  await page.getByRole('button', { name: `What to do with ${owner}` }).click();
   await page.getByRole('menuitem', { name: item }).click();
   await page.getByRole('dialog').waitFor();
 }
 
-/** The addresses that the first of everything has. */
-async function inDepth({ owner: { carillon } }: Example): Promise<readonly string[]> {
+/** Paths of the first record of each resource. */
+async function recordPaths({ owner: { carillon } }: Example): Promise<readonly string[]> {
   const [project, task, client, contact, hook] = await Promise.all([
     carillon.projects.list({ limit: 1 }),
     carillon.tasks.list({ limit: 1 }),
@@ -61,10 +64,10 @@ async function inDepth({ owner: { carillon } }: Example): Promise<readonly strin
   ];
 }
 
-/** Each look at each screen takes a good part of a second. */
+/** Each screen takes up to a second. */
 const timeout = 300_000;
 
-test('axe finds nothing on any screen of an account in use, in light and dark, wide and narrow', {
+test('axe reports no violation on any screen of an account in use, in light and dark, wide and narrow', {
   timeout,
 }, async (t) => {
   const example = await startExample(t);
@@ -74,11 +77,11 @@ test('axe finds nothing on any screen of an account in use, in light and dark, w
       await page.clock.setFixedTime(NOW);
       await shown(page);
       const found: string[] = [];
-      for (const path of [...screenNames, ...(await inDepth(example))]) {
+      for (const path of [...screenNames, ...(await recordPaths(example))]) {
         await visit(page, path);
         found.push(...(await axeFindings(page, path)));
       }
-      for (const [screen, open] of opened) {
+      for (const [screen, open] of overlays) {
         await visit(page, screen);
         await open(page);
         found.push(...(await axeFindings(page, `${screen}: ${open}`)));
@@ -89,7 +92,7 @@ test('axe finds nothing on any screen of an account in use, in light and dark, w
   }
 });
 
-test('axe finds nothing on the screens of an account where nothing is yet, nor before one is in', {
+test('axe reports no violation on the screens of an empty account and before sign-in', {
   timeout,
 }, async (t) => {
   const { service, owner } = await consoleOf(t, { as: null });

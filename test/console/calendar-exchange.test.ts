@@ -8,7 +8,7 @@ const ICS = [
   ...['LOCATION:<b>Hall</b>', 'END:VEVENT', 'END:VCALENDAR', ''],
 ].join('\r\n');
 
-test('X9 an address for a calendar program is made, shown once, and revoked; a file is brought in, with what was left out', async (t) => {
+test('X9 a subscription URL is created, shown once and revoked; an .ics file is imported with a report of ignored properties', async (t) => {
   const { owner, page } = await consoleOf(t, { path: 'calendar?date=2027-01-31' });
   await page.getByRole('button', { name: 'Subscribe or import' }).click();
   await page.getByLabel('What it shows').selectOption('account');
@@ -17,11 +17,11 @@ test('X9 an address for a calendar program is made, shown once, and revoked; a f
   const url = (await page.getByRole('figure', { name: 'The address' }).locator('pre').textContent()) ?? '';
   assert.equal((await fetch(url)).status, 200);
   const [calendar] = (await owner.carillon.calendars.list()).data;
-  // The zone of the browser, so that Google shows what is meant.
+  // The time zone of the browser, so that Google shows the intended times.
   const zone = await page.evaluate('new Intl.DateTimeFormat().resolvedOptions().timeZone');
   assert.deepEqual([calendar?.label, calendar?.scope, calendar?.time_zone], ['Telephone', 'account', zone]);
   assert.deepEqual(await axeFindings(page, 'exchange'), []);
-  // A click beside it is soon made by mistake.
+  // An accidental click on the backdrop does not close the dialog.
   await page.mouse.click(5, 5);
   await page.getByRole('button', { name: 'I have copied it' }).click();
   assert.ok(!(await page.content()).includes(url));

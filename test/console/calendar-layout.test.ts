@@ -14,19 +14,19 @@ function entry(id: string, start: string, due = start): Placed {
 
 const names = (entries: readonly Placed[]) => entries.map(({ id }) => id);
 
-test('what fits is shown, and nothing is said of more', () => {
+test('entries that fit are shown without a "more" entry', () => {
   const entries = [entry('a', '2027-02-01'), entry('b', '2027-02-01'), entry('c', '2027-02-01')];
   const { shown, more } = fit(entries, days, 3);
   assert.deepEqual([names(shown), [...more]], [['a', 'b', 'c'], []]);
 });
 
-test('where one too many is, two make room for how many they are', () => {
+test('with one entry too many, two are hidden to make room for the "more" entry', () => {
   const entries = ['a', 'b', 'c', 'd'].map((id) => entry(id, '2027-02-01'));
   const { shown, more } = fit(entries, days, 3);
   assert.deepEqual([names(shown), [...more]], [['a', 'b'], [['2027-02-01', 2]]]);
 });
 
-test('an entry that does not fit on one of its days is left out of all of them, and counted on each', () => {
+test('an entry that does not fit on one of its days is hidden on all of them, and counted on each', () => {
   const entries = [
     entry('long', '2027-02-01', '2027-02-03'),
     entry('longer', '2027-02-01', '2027-02-09'),
@@ -39,7 +39,7 @@ test('an entry that does not fit on one of its days is left out of all of them, 
   assert.equal(more.get('2027-02-09'), undefined);
 });
 
-test('whole days stand before times, what lasts longer first, and the order is always the same', () => {
+test('all-day entries are sorted before timed ones, longer ones first, in a stable order', () => {
   const entries = [
     entry('noon', '2027-02-01 12:00:00', '2027-02-01 13:00:00'),
     entry('b', '2027-02-01'),
@@ -51,14 +51,14 @@ test('whole days stand before times, what lasts longer first, and the order is a
   assert.deepEqual(names([...entries].reverse().sort(inOrder)), ['before', 'long', 'a', 'b', 'noon']);
 });
 
-test('whatever is on the days, no day has more rows than there are, and none is lost', () => {
+test('with random entries, no day exceeds its rows, and every entry is shown or counted', () => {
   let state = 3;
-  const next = (most: number) => {
+  const next = (max: number) => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * most);
+    return Math.floor((state / 2 ** 32) * max);
   };
   const day = (number: number) => `2027-02-${String(number).padStart(2, '0')}`;
-  for (let turn = 0; turn < 200; turn += 1) {
+  for (let run = 0; run < 200; run += 1) {
     const entries = Array.from({ length: 60 }, (_, index) => {
       const from = 1 + next(28);
       return entry(`${index}`, day(from), day(Math.min(28, from + next(3) * next(8))));
@@ -68,9 +68,9 @@ test('whatever is on the days, no day has more rows than there are, and none is 
     for (let number = 1; number <= 28; number += 1) {
       const on = (some: readonly Placed[]) =>
         some.filter((one) => one.days.from <= day(number) && one.days.to >= day(number)).length;
-      const left = more.get(day(number)) ?? 0;
-      assert.equal(on(shown) + left, on(entries), day(number));
-      assert.ok(on(shown) + (left > 0 ? 1 : 0) <= rows, day(number));
+      const hidden = more.get(day(number)) ?? 0;
+      assert.equal(on(shown) + hidden, on(entries), day(number));
+      assert.ok(on(shown) + (hidden > 0 ? 1 : 0) <= rows, day(number));
     }
   }
 });

@@ -7,8 +7,8 @@ const projects = ['Node', 'Node 27', 'Web site', 'Überarbeitung', '2026 plan'].
   project_name,
 }));
 
-/** What a line says, on Monday 20 April 2026, in few words: `name | days | times | project`. */
-function read(line: string, today = '2026-04-20', isMonthFirst = false): string {
+/** Parses a line on Monday, April 20, 2026, and formats the result as `name | days | times | project`. */
+function parse(line: string, today = '2026-04-20', isMonthFirst = false): string {
   const { name, days, times, project } = understand(line, { today, projects, isMonthFirst });
   const parts = [
     name,
@@ -19,12 +19,12 @@ function read(line: string, today = '2026-04-20', isMonthFirst = false): string 
   return parts.join(' | ').replace(/( \| )+$/, '');
 }
 
-/** A promise, and the lines that keep it. */
-const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'the line of the specification': {
+/** Test cases by name: lines with expected results. */
+const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'the example of the specification': {
     'Release v27 20 Apr – 24 Apr #Node 27': 'Release v27 | 2026-04-20..2026-04-24 |  | Node 27',
   },
-  'a day and a month in either order, short or long': {
+  'parses a day and a month in either order, abbreviated or not': {
     'x 24 Apr': 'x | 2026-04-24',
     'x Apr 24': 'x | 2026-04-24',
     'x 24 April': 'x | 2026-04-24',
@@ -34,7 +34,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x Fri 24 Apr': 'x | 2026-04-24',
     'Friday, 24 Apr x': 'x | 2026-04-24',
   },
-  'years that are written, in every order': {
+  'parses years in all formats': {
     'x 24 Apr 2028': 'x | 2028-04-24',
     'x Apr 24, 2028': 'x | 2028-04-24',
     'x 2028-04-24': 'x | 2028-04-24',
@@ -42,7 +42,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x 24/4/28': 'x | 2028-04-24',
     'x 1 Jan 2020': 'x | 2020-01-01',
   },
-  'a year that is not written is the next in which the day is not over': {
+  'resolves a date without a year to the next one that is not in the past': {
     'x 20 Apr': 'x | 2026-04-20',
     'x 19 Apr': 'x | 2027-04-19',
     'x 15 Jan': 'x | 2027-01-15',
@@ -53,7 +53,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x 20 Apr – 24 Apr 2027': 'x | 2027-04-20..2027-04-24',
     'x 28 Dec – 3 Jan 2028': 'x | 2027-12-28..2028-01-03',
   },
-  'ranges by every sign and word': {
+  'parses ranges with all separators': {
     'x 20 Apr - 24 Apr': 'x | 2026-04-20..2026-04-24',
     'x 20 Apr—24 Apr': 'x | 2026-04-20..2026-04-24',
     'x 20 Apr to 24 Apr': 'x | 2026-04-20..2026-04-24',
@@ -67,7 +67,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x until 24 Apr': 'x | 2026-04-20..2026-04-24',
     'x friday till monday': 'x | 2026-04-24..2026-04-27',
   },
-  'words for days': {
+  'parses names of days': {
     'x today': 'x | 2026-04-20',
     'tomorrow x': 'x | 2026-04-21',
     'x on monday': 'x | 2026-04-20',
@@ -79,7 +79,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x in 2 weeks': 'x | 2026-05-04',
     'x in 1 month': 'x | 2026-05-20',
   },
-  'times, with an hour where no end is said': {
+  'parses times; the default duration is one hour': {
     'x 14:00': 'x |  | 14:00-15:00',
     'x 2pm': 'x |  | 14:00-15:00',
     'x 2:30 pm': 'x |  | 14:30-15:30',
@@ -96,7 +96,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x 22:00–01:00': 'x | 2026-04-20..2026-04-21 | 22:00-01:00',
     'x 23:30': 'x | 2026-04-20..2026-04-21 | 23:30-00:00',
   },
-  'the project by its longest name, in any case; else the only one that begins so': {
+  'matches a project by its longest name, ignoring case, or by a unique prefix': {
     'x #node 27': 'x |  |  | Node 27',
     'x #Node': 'x |  |  | Node',
     '#NODE 27 x': 'x |  |  | Node 27',
@@ -105,7 +105,7 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'x #überarbeitung, y': 'x, y |  |  | Überarbeitung',
     'x #2026 plan': 'x |  |  | 2026 plan',
   },
-  'what is not understood stays in the name': {
+  'keeps unrecognized text in the name': {
     'x #nope': 'x #nope',
     'Fix #12 of the list': 'Fix #12 of the list',
     'x 31 Feb': 'x 31 Feb',
@@ -121,29 +121,29 @@ const promises: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'Meet at the bridge': 'Meet at the bridge',
     'C#node': 'C#node',
   },
-  'what is said twice counts once, and the first': {
+  'uses the first of two dates or times': {
     'x 20 Apr y 21 Apr': 'x y 21 Apr | 2026-04-20',
     'x 9am 10am': 'x 10am |  | 09:00-10:00',
   },
-  'nothing but a day has no name': { '20 Apr': ' | 2026-04-20', '': '', '   ': '' },
+  'returns an empty name for a line with only a date': { '20 Apr': ' | 2026-04-20', '': '', '   ': '' },
 };
 
-for (const [promise, lines] of Object.entries(promises)) {
-  test(`quick add: ${promise}`, () => {
-    for (const [line, wanted] of Object.entries(lines)) assert.equal(read(line), wanted, line);
+for (const [name, lines] of Object.entries(cases)) {
+  test(`quick add: ${name}`, () => {
+    for (const [line, expected] of Object.entries(lines)) assert.equal(parse(line), expected, line);
   });
 }
 
-test('quick add: two numbers with a slash are read as the reader writes them, unless they can only be one thing', () => {
-  assert.equal(read('x 4/5', undefined, false), 'x | 2026-05-04');
-  assert.equal(read('x 4/5', undefined, true), 'x | 2027-04-05');
+test('quick add: a date with a slash follows the locale unless it is unambiguous', () => {
+  assert.equal(parse('x 4/5', undefined, false), 'x | 2026-05-04');
+  assert.equal(parse('x 4/5', undefined, true), 'x | 2027-04-05');
   for (const isMonthFirst of [true, false]) {
-    assert.equal(read('x 4/20', undefined, isMonthFirst), 'x | 2026-04-20');
-    assert.equal(read('x 20/4', undefined, isMonthFirst), 'x | 2026-04-20');
+    assert.equal(parse('x 4/20', undefined, isMonthFirst), 'x | 2026-04-20');
+    assert.equal(parse('x 20/4', undefined, isMonthFirst), 'x | 2026-04-20');
   }
 });
 
-test('quick add: any text is read, quickly, and never has an end before its begin', () => {
+test('quick add: random text never yields an end before its start', () => {
   const words = [
     '20',
     'Apr',
@@ -166,8 +166,8 @@ test('quick add: any text is read, quickly, and never has an end before its begi
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state % words.length;
   };
-  for (let turn = 0; turn < 3_000; turn += 1) {
-    const line = Array.from({ length: 7 }, () => words[next()]).join(turn % 3 === 0 ? '' : ' ');
+  for (let run = 0; run < 3_000; run += 1) {
+    const line = Array.from({ length: 7 }, () => words[next()]).join(run % 3 === 0 ? '' : ' ');
     const { days } = understand(line, { today: '2026-04-20', projects });
     assert.ok(days === undefined || days.start <= days.due, line);
   }

@@ -24,7 +24,7 @@ import {
 const DAY_S = 86_400;
 const event = (start_date: string, due_date: string): Dated => ({ start_date, due_date });
 
-test('a day is a number and back, over every day of 400 years and at both ends of the calendar', () => {
+test('days convert to numbers and back, for 400 years and at both ends of the calendar', () => {
   for (let number = dayNumber('1800-01-01'); number <= dayNumber('2200-01-01'); number += 1) {
     assert.equal(dayNumber(dayAt(number)), number);
     assert.equal(dayAt(number + 1) > dayAt(number), true);
@@ -37,7 +37,7 @@ test('a day is a number and back, over every day of 400 years and at both ends o
   assert.deepEqual([weekdayOf('2026-04-20'), weekdayOf('1969-12-28'), weekdayOf('2000-02-29')], [1, 0, 2]);
 });
 
-test('months end where they end', () => {
+test('adding months clamps to the last day of a shorter month', () => {
   assert.equal(plusMonths('2026-01-31', 1), '2026-02-28');
   assert.equal(plusMonths('2028-01-31', 1), '2028-02-29');
   assert.equal(plusMonths('2026-03-31', -1), '2026-02-28');
@@ -45,7 +45,7 @@ test('months end where they end', () => {
   assert.equal(plusMonths('9999-12-01', 1), '9999-12-01');
 });
 
-test('a month is shown in whole weeks, beginning as the reader has them', () => {
+test('the month view shows whole weeks, from the first day of the week of the locale', () => {
   assert.deepEqual(daysShown('month', '2026-04-20', 1), { from: '2026-03-30', to: '2026-05-03' });
   assert.deepEqual(daysShown('month', '2026-04-20', 0), { from: '2026-03-29', to: '2026-05-02' });
   assert.deepEqual(daysShown('month', '2027-02-10', 1), { from: '2027-02-01', to: '2027-02-28' });
@@ -56,15 +56,15 @@ test('a month is shown in whole weeks, beginning as the reader has them', () => 
   assert.equal(stepped('week', '2026-04-20', -1), '2026-04-13');
 });
 
-test('a text is a day only when there is such a day', () => {
+test('isDay accepts only existing days', () => {
   for (const day of ['2026-04-20', '2028-02-29', '0001-01-01', '9999-12-31']) assert.equal(isDay(day), true, day);
   for (const day of ['', '2026-02-29', '2026-13-01', '2026-00-10', '20260420', '2026-4-2', '0000-01-01', 'today']) {
     assert.equal(isDay(day), false, day);
   }
 });
 
-/** What an event says, and what is drawn of it: its end is the first moment after it. */
-const cases: readonly [said: Dated, start: string, end: string, isAllDay: boolean][] = [
+/** Events, and the time span displayed for them; `end` is exclusive. */
+const cases: readonly [event: Dated, start: string, end: string, isAllDay: boolean][] = [
   [event('2026-04-20 00:00:00', '2026-04-24 00:00:00'), '2026-04-20 00:00:00', '2026-04-25 00:00:00', true],
   [event('2026-12-31 00:00:00', '2026-12-31 00:00:00'), '2026-12-31 00:00:00', '2027-01-01 00:00:00', true],
   [event('2026-04-20 14:00:00', '2026-04-20 15:30:00'), '2026-04-20 14:00:00', '2026-04-20 15:30:00', false],
@@ -72,15 +72,15 @@ const cases: readonly [said: Dated, start: string, end: string, isAllDay: boolea
   [event('2026-04-20 00:00:00', '2026-04-20 09:00:00'), '2026-04-20 00:00:00', '2026-04-20 09:00:00', false],
 ];
 
-test('the last day belongs to an event, and so does the second before midnight; both ways', () => {
-  for (const [said, start, end, isAllDay] of cases) {
-    assert.deepEqual(drawn(said), { start, end, isAllDay });
-    assert.deepEqual(dated({ start, end, isAllDay }), said);
-    assert.deepEqual(datedFrom(filledFrom(said)).start_date, said.start_date);
+test('the last day of an event is inclusive, and an end of 23:59:59 means midnight; in both directions', () => {
+  for (const [stored, start, end, isAllDay] of cases) {
+    assert.deepEqual(drawn(stored), { start, end, isAllDay });
+    assert.deepEqual(dated({ start, end, isAllDay }), stored);
+    assert.deepEqual(datedFrom(filledFrom(stored)).start_date, stored.start_date);
   }
 });
 
-test('a begin with a time and an end without one: an hour on the same day, else days', () => {
+test('a start time without an end time is one hour on the same day, otherwise all-day', () => {
   assert.deepEqual(drawn(event('2026-04-20 14:00:00', '2026-04-20 00:00:00')), {
     start: '2026-04-20 14:00:00',
     end: '2026-04-20 15:00:00',
@@ -89,34 +89,34 @@ test('a begin with a time and an end without one: an hour on the same day, else 
   assert.equal(drawn(event('2026-04-20 14:00:00', '2026-04-22 00:00:00')).isAllDay, true);
 });
 
-test('an end at midnight that somebody fills in is the end of the day, never a day without a time', () => {
+test('an entered end at midnight is the end of the day, never an all-day event', () => {
   const filled = { startDay: '2026-04-20', startTime: '22:00', dueTime: '00:00' };
   const wanted = event('2026-04-20 22:00:00', '2026-04-20 23:59:59');
   assert.deepEqual(datedFrom({ ...filled, dueDay: '2026-04-21' }), wanted);
   assert.deepEqual(datedFrom({ ...filled, dueDay: '2026-04-20' }), wanted);
 });
 
-test('moved by days, an event keeps its times as they were written', () => {
-  const said = event('2026-04-20 14:15:16', '2026-04-22 00:00:00');
-  assert.deepEqual(moved(said, 8 * DAY_S), event('2026-04-28 14:15:16', '2026-04-30 00:00:00'));
-  assert.deepEqual(moved(moved(said, 8 * DAY_S), -8 * DAY_S), said);
+test('an event moved by days keeps its times exactly', () => {
+  const stored = event('2026-04-20 14:15:16', '2026-04-22 00:00:00');
+  assert.deepEqual(moved(stored, 8 * DAY_S), event('2026-04-28 14:15:16', '2026-04-30 00:00:00'));
+  assert.deepEqual(moved(moved(stored, 8 * DAY_S), -8 * DAY_S), stored);
 });
 
-test('moved by hours, an end that comes to midnight stays an end', () => {
-  const said = event('2026-04-20 22:00:00', '2026-04-20 23:00:00');
-  const later = moved(said, 3_600);
+test('an event moved by hours keeps an end at midnight', () => {
+  const stored = event('2026-04-20 22:00:00', '2026-04-20 23:00:00');
+  const later = moved(stored, 3_600);
   assert.deepEqual(later, event('2026-04-20 23:00:00', '2026-04-20 23:59:59'));
   assert.deepEqual(moved(later, 3_600), event('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
-  assert.deepEqual(moved(moved(later, 3_600), -7_200), said);
+  assert.deepEqual(moved(moved(later, 3_600), -7_200), stored);
 });
 
-test('moved by hours, an event without an end still has none, unless it would become a whole day', () => {
-  const said = event('2026-04-20 22:00:00', '2026-04-20 00:00:00');
-  assert.deepEqual(moved(said, 3_600), event('2026-04-20 23:00:00', '2026-04-20 00:00:00'));
-  assert.deepEqual(moved(said, 7_200), event('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
+test('an event without an end that is moved by hours still has none, unless it would become all-day', () => {
+  const stored = event('2026-04-20 22:00:00', '2026-04-20 00:00:00');
+  assert.deepEqual(moved(stored, 3_600), event('2026-04-20 23:00:00', '2026-04-20 00:00:00'));
+  assert.deepEqual(moved(stored, 7_200), event('2026-04-21 00:00:00', '2026-04-21 01:00:00'));
 });
 
-test('resized at either end, by days and by minutes', () => {
+test('an event is resized at either end, by days and by minutes', () => {
   const days = event('2026-04-20 00:00:00', '2026-04-24 00:00:00');
   assert.deepEqual(resized(days, { start: 0, end: DAY_S }), event('2026-04-20 00:00:00', '2026-04-25 00:00:00'));
   assert.deepEqual(resized(days, { start: -DAY_S, end: 0 }), event('2026-04-19 00:00:00', '2026-04-24 00:00:00'));
@@ -125,7 +125,7 @@ test('resized at either end, by days and by minutes', () => {
   assert.deepEqual(resized(hours, { start: 0, end: 9 * 3_600 }), event('2026-04-20 14:00:00', '2026-04-20 23:59:59'));
 });
 
-test('no hour is lost or doubled where clocks are changed, wherever the reader sits', () => {
+test('daylight saving time neither skips nor repeats an hour, in any time zone', () => {
   const code = `
     const { moved, plusSeconds, drawn } = await import('./console/src/screens/calendar/time-math.ts');
     const out = [];
@@ -147,7 +147,7 @@ test('no hour is lost or doubled where clocks are changed, wherever the reader s
   assert.equal(plusSeconds('2026-03-08 02:30:00', 3_600), '2026-03-08 03:30:00');
 });
 
-test('repeated until a day: each rhythm, the last day included, a short month ending where it ends', () => {
+test('an event repeats daily, weekly, every two weeks or monthly, including the last day; short months are clamped', () => {
   assert.deepEqual(repeated('2026-04-20', 'daily', '2026-04-22'), ['2026-04-20', '2026-04-21', '2026-04-22']);
   assert.deepEqual(repeated('2026-04-20', 'weekly', '2026-05-04'), ['2026-04-20', '2026-04-27', '2026-05-04']);
   assert.deepEqual(repeated('2026-04-20', 'fortnightly', '2026-05-17'), ['2026-04-20', '2026-05-04']);
@@ -158,6 +158,6 @@ test('repeated until a day: each rhythm, the last day included, a short month en
     '2026-04-30',
   ]);
   assert.deepEqual(repeated('2026-04-20', 'daily', '2026-04-19'), []);
-  assert.equal(repeated('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed says so');
+  assert.equal(repeated('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed');
   assert.deepEqual(offsets(['2026-01-31', '2026-02-28']), [0, 28]);
 });

@@ -15,10 +15,10 @@ const entryIn = (page: Page, name: string) => page.locator('.board .ec-event:not
 const dialogIn = (page: Page) => page.getByRole('dialog');
 const toastIn = (page: Page, text: string) => page.locator('.toast', { hasText: text });
 
-/** The calendar is there, with all that is on it. */
+/** Waits until the calendar has loaded all events. */
 const shown = (page: Page) => page.locator('.calendar[data-shown]:not([data-shown=""])').waitFor();
 
-/** The calendar of April 2027, with what was made before it was looked at. */
+/** Opens the calendar in April 2027, after `prepare` has created records. */
 async function april(
   t: Parameters<typeof consoleOf>[0],
   { prepare, ...window }: Parameters<typeof consoleOf>[1] & { prepare?: (one: Console) => Promise<unknown> } = {},
@@ -32,7 +32,7 @@ async function april(
   return one;
 }
 
-const makes =
+const createEvents =
   (...events: readonly (readonly [name: string, start: string, due: string])[]) =>
   async ({ owner }: Console) => {
     for (const [event_name, start_date, due_date] of events) {
@@ -40,8 +40,8 @@ const makes =
     }
   };
 
-/** What the service holds of the events, in few words. */
-async function held({ owner }: Console): Promise<readonly string[]> {
+/** All events on the server as `name: start – due`. */
+async function eventsOnServer({ owner }: Console): Promise<readonly string[]> {
   const { data } = await owner.carillon.events.list();
   return data.map(({ event_name, start_date, due_date }) => `${event_name}: ${start_date} – ${due_date}`);
 }
@@ -52,13 +52,13 @@ async function eventNamed({ owner }: Console, name: string): Promise<CalendarEve
   return found;
 }
 
-/** Waits until something is as it should be. */
-const becomes = <T>(ask: () => Promise<T> | T, wanted: T) =>
-  eventually(ask, (answer) => isDeepStrictEqual(answer, wanted));
+/** Waits until a value equals the expected one. */
+const waitFor = <T>(read: () => Promise<T> | T, wanted: T) =>
+  eventually(read, (value) => isDeepStrictEqual(value, wanted));
 
-const holds = (one: Console, ...wanted: readonly string[]) => becomes(() => held(one), wanted);
+const waitForEvents = (one: Console, ...wanted: readonly string[]) => waitFor(() => eventsOnServer(one), wanted);
 
-/** Where something is; what is drawn anew just now is waited for. */
+/** Bounding box of an element; waits while it is being rendered. */
 async function boxOf(locator: Locator) {
   const box = await eventually(
     () => locator.boundingBox(),
@@ -68,7 +68,7 @@ async function boxOf(locator: Locator) {
   return box;
 }
 
-/** Drags from the middle of one thing to the middle of another. */
+/** Drags from the center of one element, or from `grip` in it, into another. */
 async function drag(page: Page, from: Locator, to: Locator, grip?: { readonly x: number; readonly y: number }) {
   const [begin, end] = [await boxOf(from), await boxOf(to)];
   const start = { x: begin.x + (grip?.x ?? begin.width / 2), y: begin.y + (grip?.y ?? begin.height / 2) };
@@ -79,8 +79,8 @@ async function drag(page: Page, from: Locator, to: Locator, grip?: { readonly x:
   await page.mouse.up();
 }
 
-test('month, week, day and list are a click or a key away, and the address brings back what was shown', async (t) => {
-  const { page } = await april(t, { prepare: makes(['Release v27', '20270420', '20270424']) });
+test('buttons and keys switch between month, week, day and list, and the URL restores the view', async (t) => {
+  const { page } = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
   const title = page.getByRole('heading', { level: 1 });
   assert.equal(await title.textContent(), 'April 2027');
   await page.getByRole('button', { name: 'Week' }).click();
@@ -103,10 +103,10 @@ test('month, week, day and list are a click or a key away, and the address bring
   const now = new Date();
   const here = now.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
   await page.getByRole('heading', { name: here }).waitFor();
-  assert.doesNotMatch(page.url(), /date=|view=/, 'what is usual does not stand in the address');
+  assert.doesNotMatch(page.url(), /date=|view=/, 'the URL omits defaults');
 });
 
-test('dragging over days makes an event of those days', async (t) => {
+test('dragging over days creates an event on those days', async (t) => {
   const one = await april(t);
   const { page } = one;
   await drag(page, dayIn(page, '2027-04-20'), dayIn(page, '2027-04-23'));
@@ -115,14 +115,14 @@ test('dragging over days makes an event of those days', async (t) => {
   await page.keyboard.press('Enter');
   await toastIn(page, '“Offsite” created').waitFor();
   await entryIn(page, 'Offsite').waitFor();
-  await holds(one, 'Offsite: 2027-04-20 00:00:00 – 2027-04-23 00:00:00');
-  assert.equal(await page.locator('.ec-preview').count(), 0, 'nothing is chosen any more');
+  await waitForEvents(one, 'Offsite: 2027-04-20 00:00:00 – 2027-04-23 00:00:00');
+  assert.equal(await page.locator('.ec-preview').count(), 0, 'the selection is cleared');
   await toastIn(page, 'created').getByRole('button', { name: 'Undo' }).click();
-  await holds(one);
+  await waitForEvents(one);
   await entryIn(page, 'Offsite').waitFor({ state: 'detached' });
 });
 
-test('a click on a day makes an event on it; closed without a name, nothing is made', async (t) => {
+test('a click on a day creates an event there; closing the dialog without a name creates nothing', async (t) => {
   const one = await april(t);
   const { page } = one;
   await dayIn(page, '2027-04-14').click();
@@ -139,11 +139,11 @@ test('a click on a day makes an event on it; closed without a name, nothing is m
   await dialogIn(page).getByText('It ends before it begins.').waitFor();
   await dialogIn(page).getByLabel('Ends at').fill('15:30');
   await dialogIn(page).getByRole('button', { name: 'Create' }).click();
-  await holds(one, 'Dentist: 2027-04-14 14:00:00 – 2027-04-14 15:30:00');
+  await waitForEvents(one, 'Dentist: 2027-04-14 14:00:00 – 2027-04-14 15:30:00');
   await page.getByRole('button', { name: '14:00 Dentist' }).waitFor();
 });
 
-test('one line makes an event, and says while it is written what was understood', async (t) => {
+test('the quick-add line creates an event, and shows the parsed values while typing', async (t) => {
   const one = await april(t, {
     prepare: async ({ owner }) => {
       await owner.carillon.projects.create({ project_name: 'Node' });
@@ -161,10 +161,10 @@ test('one line makes an event, and says while it is written what was understood'
     ['Release v27', '20 – 24 Apr 2027', 'all day', 'Node 27'],
   );
   await page.keyboard.press('Enter');
-  await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
+  await waitForEvents(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
   const event = await eventNamed(one, 'Release v27');
   assert.equal((await one.owner.carillon.projects.get(event.project_id)).project_name, 'Node 27');
-  // Ready for the next.
+  // The field is cleared for the next event.
   await eventually(
     () => page.getByLabel('Add an event in one line').inputValue(),
     (text) => text === '',
@@ -178,7 +178,7 @@ test('one line makes an event, and says while it is written what was understood'
   assert.equal(await page.getByRole('button', { name: 'Add', exact: true }).isDisabled(), true);
 });
 
-test('repeated until a day, it becomes so many real events, counted before', async (t) => {
+test('a repeated event is created as separate events; the dialog shows their number before', async (t) => {
   const one = await april(t);
   const { page } = one;
   await dayIn(page, '2027-04-05').click();
@@ -189,13 +189,16 @@ test('repeated until a day, it becomes so many real events, counted before', asy
   await dialog.getByText('Makes 4 events, the last on Mon, 26 Apr 2027.').waitFor();
   await dialog.getByRole('button', { name: 'Create 4 events' }).click();
   await toastIn(page, '4 events created').waitFor();
-  await holds(one, ...[5, 12, 19, 26].map((n) => `Standup: 2027-04-${two(n)} 00:00:00 – 2027-04-${two(n)} 00:00:00`));
+  await waitForEvents(
+    one,
+    ...[5, 12, 19, 26].map((n) => `Standup: 2027-04-${twoDigits(n)} 00:00:00 – 2027-04-${twoDigits(n)} 00:00:00`),
+  );
   assert.equal(await entryIn(page, 'Standup').count(), 4);
   await toastIn(page, '4 events').getByRole('button', { name: 'Undo' }).click();
-  await holds(one);
+  await waitForEvents(one);
 });
 
-test('more than 200 repetitions are refused before anything is made; a long series can be stopped', async (t) => {
+test('more than 200 repetitions are rejected before any is created; a long series can be stopped', async (t) => {
   const one = await april(t);
   const { page } = one;
   await page.keyboard.press('n');
@@ -206,7 +209,7 @@ test('more than 200 repetitions are refused before anything is made; a long seri
   await dialog.getByText('That is more than 200 events.').waitFor();
   await dialog.getByLabel('Until').fill('2027-10-31');
   const create = dialog.getByRole('button', { name: 'Create 195 events' });
-  // Each takes its time, so that somebody can press the button.
+  // Delay each request, so that the test can press the button in time.
   await page.route('**/console/api/events', async (route) => {
     if (route.request().method() === 'POST') await new Promise((resolve) => setTimeout(resolve, 20));
     await route.continue();
@@ -216,49 +219,52 @@ test('more than 200 repetitions are refused before anything is made; a long seri
   await dialog.getByText(/^[3-9] of 195$/).waitFor();
   await dialog.getByRole('button', { name: 'Stop' }).click();
   await toastIn(page, 'and stopped').waitFor();
-  const made = (await held(one)).length;
-  assert.ok(made >= 3 && made < 195, `${made} were made`);
+  const createdCount = (await eventsOnServer(one)).length;
+  assert.ok(createdCount >= 3 && createdCount < 195, `${createdCount} were created`);
 });
 
-const two = (number: number) => String(number).padStart(2, '0');
+const twoDigits = (number: number) => String(number).padStart(2, '0');
 
-test('an event is moved by dragging, and goes back', async (t) => {
+test('an event is moved by dragging, and Undo moves it back', async (t) => {
   const one = await april(t, {
-    prepare: makes(['Release v27', '20270420', '20270422'], ['Call', '2027-04-07 09:30:00', '2027-04-07 10:15:00']),
+    prepare: createEvents(
+      ['Release v27', '20270420', '20270422'],
+      ['Call', '2027-04-07 09:30:00', '2027-04-07 10:15:00'],
+    ),
   });
   const { page } = one;
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-28'), { x: 40, y: 10 });
   await toastIn(page, '“Release v27” moved').waitFor();
-  await holds(
+  await waitForEvents(
     one,
     'Call: 2027-04-07 09:30:00 – 2027-04-07 10:15:00',
     'Release v27: 2027-04-28 00:00:00 – 2027-04-30 00:00:00',
   );
   await toastIn(page, 'moved').getByRole('button', { name: 'Undo' }).click();
-  await holds(
+  await waitForEvents(
     one,
     'Call: 2027-04-07 09:30:00 – 2027-04-07 10:15:00',
     'Release v27: 2027-04-20 00:00:00 – 2027-04-22 00:00:00',
   );
   await drag(page, entryIn(page, 'Call'), dayIn(page, '2027-04-09'));
-  await holds(
+  await waitForEvents(
     one,
     'Call: 2027-04-09 09:30:00 – 2027-04-09 10:15:00',
     'Release v27: 2027-04-20 00:00:00 – 2027-04-22 00:00:00',
   );
 });
 
-test('an event is made longer and shorter by dragging its ends', async (t) => {
-  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270421']) });
+test('an event is resized by dragging its ends', async (t) => {
+  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270421']) });
   const { page } = one;
   const box = await boxOf(entryIn(page, 'Release v27'));
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-24'), { x: box.width - 3, y: 10 });
-  await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
+  await waitForEvents(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-22'), { x: 3, y: 10 });
-  await holds(one, 'Release v27: 2027-04-22 00:00:00 – 2027-04-24 00:00:00');
+  await waitForEvents(one, 'Release v27: 2027-04-22 00:00:00 – 2027-04-24 00:00:00');
 });
 
-test('in a week, dragging over hours makes an event of those hours, and an event is dragged to others', async (t) => {
+test('in the week view, dragging over hours creates an event, and an event is dragged to other hours', async (t) => {
   const one = await april(t, { path: `${APRIL}&view=week` });
   const { page } = one;
   const box = await boxOf(dayIn(page, '2027-04-21'));
@@ -271,7 +277,7 @@ test('in a week, dragging over hours makes an event of those hours, and an event
   await page.mouse.up();
   await dialogIn(page).getByLabel('Name').fill('Review');
   await page.keyboard.press('Enter');
-  await holds(one, 'Review: 2027-04-21 10:00:00 – 2027-04-21 12:00:00');
+  await waitForEvents(one, 'Review: 2027-04-21 10:00:00 – 2027-04-21 12:00:00');
   await dialogIn(page).waitFor({ state: 'detached' });
   const event = await boxOf(entryIn(page, 'Review'));
   await page.mouse.move(event.x + 30, event.y + 20);
@@ -279,11 +285,11 @@ test('in a week, dragging over hours makes an event of those hours, and an event
   await page.mouse.move(event.x + 30, event.y + 20 + hour, { steps: 3 });
   await page.mouse.move(event.x + 30 + box.width, event.y + 20 + 3 * hour, { steps: 4 });
   await page.mouse.up();
-  await holds(one, 'Review: 2027-04-22 13:00:00 – 2027-04-22 15:00:00');
+  await waitForEvents(one, 'Review: 2027-04-22 13:00:00 – 2027-04-22 15:00:00');
 });
 
-test('an event is changed where it is opened, and only what was changed is sent', async (t) => {
-  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270424']) });
+test('an event is edited in the dialog, and only changed fields are sent', async (t) => {
+  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
   const { page } = one;
   const sent: unknown[] = [];
   page.on('request', (request) => request.method() === 'PUT' && sent.push(request.postDataJSON()));
@@ -295,17 +301,21 @@ test('an event is changed where it is opened, and only what was changed is sent'
   assert.deepEqual(sent, [{ event_name: 'Release v28' }]);
   await entryIn(page, 'Release v28').click();
   await dialog.getByLabel('From').fill('2027-04-21');
-  assert.equal(await dialog.getByLabel('To', { exact: true }).inputValue(), '2027-04-25', 'the end moves along');
+  assert.equal(
+    await dialog.getByLabel('To', { exact: true }).inputValue(),
+    '2027-04-25',
+    'the end moves with the start',
+  );
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await holds(one, 'Release v28: 2027-04-21 00:00:00 – 2027-04-25 00:00:00');
+  await waitForEvents(one, 'Release v28: 2027-04-21 00:00:00 – 2027-04-25 00:00:00');
   await entryIn(page, 'Release v28').first().click();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
-  assert.equal(sent.length, 2, 'nothing was changed, and nothing sent');
+  assert.equal(sent.length, 2, 'nothing is sent without changes');
 });
 
-test('an event that somebody else has changed meanwhile is not overwritten, and is shown as it is now', async (t) => {
-  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270424']) });
+test('an edit conflict does not overwrite an event, and shows its current version', async (t) => {
+  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270424']) });
   const { page, owner } = one;
   await entryIn(page, 'Release v27').click();
   const { event_id } = await eventNamed(one, 'Release v27');
@@ -317,7 +327,7 @@ test('an event that somebody else has changed meanwhile is not overwritten, and 
   await entryIn(page, 'Release v27.1').waitFor();
 });
 
-test('an event is duplicated; deleted, it comes back with all that it said', async (t) => {
+test('an event is duplicated; Undo of a deletion restores all its fields', async (t) => {
   const one = await april(t, {
     prepare: async ({ owner }) => {
       const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
@@ -329,23 +339,23 @@ test('an event is duplicated; deleted, it comes back with all that it said', asy
   await entryIn(page, 'Review').click();
   await dialogIn(page).getByRole('button', { name: 'Duplicate' }).click();
   const review = 'Review: 2027-04-20 14:00:00 – 2027-04-20 15:30:00';
-  await holds(one, review, review);
+  await waitForEvents(one, review, review);
   await toastIn(page, 'duplicated').getByRole('button', { name: 'Undo' }).click();
-  await holds(one, review);
+  await waitForEvents(one, review);
   const before = await eventNamed(one, 'Review');
-  await becomes(() => entryIn(page, 'Review').count(), 1);
+  await waitFor(() => entryIn(page, 'Review').count(), 1);
   await entryIn(page, 'Review').click();
   await dialogIn(page).getByRole('button', { name: 'Delete' }).click();
-  await holds(one);
+  await waitForEvents(one);
   await entryIn(page, 'Review').waitFor({ state: 'detached' });
   await toastIn(page, '“Review” deleted').getByRole('button', { name: 'Undo' }).click();
-  await holds(one, review);
+  await waitForEvents(one, review);
   assert.equal((await eventNamed(one, 'Review')).project_id, before.project_id);
   await entryIn(page, 'Review').waitFor();
 });
 
-test('what the service refuses is said, and the event is where it was', async (t) => {
-  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270420']) });
+test('a rejected move shows the error and rolls the event back', async (t) => {
+  const one = await april(t, { prepare: createEvents(['Release v27', '20270420', '20270420']) });
   const { page } = one;
   const where = await entryIn(page, 'Release v27').boundingBox();
   await page.route('**/console/api/events/*', (route) =>
@@ -359,11 +369,11 @@ test('what the service refuses is said, and the event is where it was', async (t
   );
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-28'));
   await toastIn(page, 'The disk is full.').waitFor();
-  await becomes(() => entryIn(page, 'Release v27').boundingBox(), where);
-  await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-20 00:00:00');
+  await waitFor(() => entryIn(page, 'Release v27').boundingBox(), where);
+  await waitForEvents(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-20 00:00:00');
 });
 
-test('events have the colour of their project, and can be narrowed to projects and to names; the address says so', async (t) => {
+test('events have the color of their project, and are filtered by project and name; the filters are in the URL', async (t) => {
   const one = await april(t, {
     prepare: async ({ owner }) => {
       for (const [project_name, color] of [
@@ -382,14 +392,14 @@ test('events have the colour of their project, and can be narrowed to projects a
     },
   });
   const { page } = one;
-  const tone = (name: string) =>
+  const colorOf = (name: string) =>
     entryIn(page, name).evaluate((element) => `${Reflect.get(element, 'style').getPropertyValue('--colour')}`);
-  assert.equal(await tone('Of Bells'), '#16a34a');
-  assert.match(await tone('Of Towers'), /^oklch/);
-  assert.equal(await tone('Of none'), '');
+  assert.equal(await colorOf('Of Bells'), '#16a34a');
+  assert.match(await colorOf('Of Towers'), /^oklch/);
+  assert.equal(await colorOf('Of none'), '');
   const names = async () => (await page.locator('.board .ec-event .title').allTextContents()).sort();
   await page.getByRole('button', { name: 'Bells', exact: true }).click();
-  await becomes(() => names(), ['Of Bells']);
+  await waitFor(() => names(), ['Of Bells']);
   assert.match(page.url(), /projects=\d+/);
   await page.reload();
   await shown(page);
@@ -397,15 +407,15 @@ test('events have the colour of their project, and can be narrowed to projects a
   await page.getByRole('button', { name: 'All projects' }).click();
   await page.keyboard.press('/');
   await page.keyboard.type('TOW');
-  await becomes(() => names(), ['Of Towers']);
+  await waitFor(() => names(), ['Of Towers']);
   assert.match(page.url(), /q=TOW/);
   await page.keyboard.type('x');
   await page.getByText('Nothing on these days is called so').waitFor();
   await page.getByRole('button', { name: 'Show everything' }).click();
-  await becomes(() => names(), ['Of Bells', 'Of Towers', 'Of none']);
+  await waitFor(() => names(), ['Of Bells', 'Of Towers', 'Of none']);
 });
 
-test('the days that tasks are due are a layer of their own; a click opens the task', async (t) => {
+test('due dates of tasks are an optional layer; a click opens the task', async (t) => {
   const one = await april(t, {
     prepare: async ({ owner }) => {
       const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
@@ -427,15 +437,17 @@ test('the days that tasks are due are a layer of their own; a click opens the ta
   await page.waitForURL(/#\/tasks\/\d+/);
 });
 
-test('everything can be done by keys', async (t) => {
-  const one = await april(t, { prepare: makes(['Bells', '20270420', '20270420'], ['Towers', '20270420', '20270421']) });
+test('every action works by keyboard', async (t) => {
+  const one = await april(t, {
+    prepare: createEvents(['Bells', '20270420', '20270420'], ['Towers', '20270420', '20270421']),
+  });
   const { page } = one;
   const focused = () =>
     page.evaluate('document.activeElement.dataset.day ?? document.activeElement.innerText.split("\\n")[0]');
   const press = async (...keys: readonly string[]) => {
     for (const key of keys) await page.keyboard.press(key);
   };
-  const isOn = (wanted: string) => becomes(async () => String(await focused()).split(',')[0], wanted);
+  const isOn = (wanted: string) => waitFor(async () => String(await focused()).split(',')[0], wanted);
   await dayIn(page, '2027-04-20').focus();
   await press('ArrowRight', 'ArrowDown', 'ArrowLeft');
   await isOn('2027-04-27');
@@ -445,17 +457,17 @@ test('everything can be done by keys', async (t) => {
   await press('PageUp');
   await page.getByRole('heading', { name: 'April 2027' }).waitFor();
   await isOn('2027-04-27');
-  // An empty day: Enter makes an event on it.
+  // On an empty day, Enter creates an event.
   await press('Enter');
   await dialogIn(page).getByLabel('Name').fill('Made by keys');
   await press('Enter');
   await dialogIn(page).waitFor({ state: 'detached' });
-  await becomes(
+  await waitFor(
     async () => (await eventNamed(one, 'Made by keys').catch(() => undefined))?.start_date,
     '2027-04-27 00:00:00',
   );
   await isOn('2027-04-27');
-  // A day with something on it: Enter leads to that.
+  // On a day with entries, Enter focuses the first one.
   await press('ArrowUp', 'Enter');
   await isOn('Towers');
   await press('ArrowDown');
@@ -465,19 +477,19 @@ test('everything can be done by keys', async (t) => {
   await press('Escape');
   await isOn('Bells');
   await press('Shift+ArrowRight');
-  await becomes(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
+  await waitFor(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
   await isOn('Bells');
-  // Faster than the service answers.
+  // Faster than the server responds.
   await press('Shift+ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowLeft', 'Shift+ArrowLeft');
-  await becomes(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
+  await waitFor(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
   await isOn('Bells');
   await press('Alt+Shift+ArrowRight');
-  await becomes(async () => (await eventNamed(one, 'Bells')).due_date, '2027-04-22 00:00:00');
+  await waitFor(async () => (await eventNamed(one, 'Bells')).due_date, '2027-04-22 00:00:00');
   await press('c');
-  await becomes(async () => (await held(one)).filter((line) => line.startsWith('Bells')).length, 2);
+  await waitFor(async () => (await eventsOnServer(one)).filter((line) => line.startsWith('Bells')).length, 2);
   await isOn('Bells');
   await press('Delete');
-  await becomes(async () => (await held(one)).filter((line) => line.startsWith('Bells')).length, 1);
+  await waitFor(async () => (await eventsOnServer(one)).filter((line) => line.startsWith('Bells')).length, 1);
   assert.equal(await page.locator('.toast.bad').count(), 0);
   await press('?');
   await page.getByRole('dialog', { name: 'Keys of the calendar' }).waitFor();
@@ -485,9 +497,12 @@ test('everything can be done by keys', async (t) => {
   await page.getByRole('dialog', { name: 'New event' }).waitFor();
 });
 
-test('those who hear the page are told what each day and each entry is', async (t) => {
+test('each day and each entry has an accessible name', async (t) => {
   const { page } = await april(t, {
-    prepare: makes(['Release v27', '20270420', '20270424'], ['Call', '2027-04-20 14:00:00', '2027-04-20 15:30:00']),
+    prepare: createEvents(
+      ['Release v27', '20270420', '20270424'],
+      ['Call', '2027-04-20 14:00:00', '2027-04-20 15:30:00'],
+    ),
   });
   await page.getByRole('group', { name: 'April 2027' }).waitFor();
   await page.getByRole('button', { name: /^Tuesday,? 20 April 2027, 2 entries$/ }).waitFor();
@@ -499,8 +514,8 @@ test('those who hear the page are told what each day and each entry is', async (
 });
 
 for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_Paulo', 'Asia/Kathmandu']) {
-  test(`times never shift, nor do days, over a change of clocks: ${timezoneId}`, async (t) => {
-    // The last Sunday of March, and days on which clocks are changed in New York and in Auckland.
+  test(`times and days do not shift over daylight saving time: ${timezoneId}`, async (t) => {
+    // Days on which daylight saving time begins in New York, or ends in Auckland.
     const one = await consoleOf(t, { timezoneId, path: 'calendar?date=2027-03-14' });
     const { page } = one;
     const events: readonly (readonly [string, string, string])[] = [
@@ -509,7 +524,7 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
       ['Long', '2027-03-12 00:00:00', '2027-03-16 00:00:00'],
       ['Late', '2027-04-04 02:30:00', '2027-04-04 23:59:59'],
     ];
-    await makes(...events)(one);
+    await createEvents(...events)(one);
     const lines = (shift: (line: string) => string = (line) => line) =>
       ['Long', 'Whole', 'Night', 'Late'].map((name) => {
         const [, start, due] = events.find(([one]) => one === name) ?? [];
@@ -523,15 +538,15 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
       return Math.round((event.x - day.x) / day.width);
     };
     assert.deepEqual(await Promise.all(['Night', 'Whole'].map(column)), [0, 0]);
-    // Moved a week on and back by a drag, and by a key: the times are what they were.
+    // Moved to another week by a drag, and back by Undo: the times are unchanged.
     await drag(page, entryIn(page, 'Night'), dayIn(page, '2027-03-25'));
-    await holds(
+    await waitForEvents(
       one,
       ...lines((line) => line.replaceAll('2027-03-14 0', line.startsWith('Night') ? '2027-03-25 0' : '2027-03-14 0')),
     );
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
-    await holds(one, ...lines());
-    // By an hour, within the hour that is not there in New York.
+    await waitForEvents(one, ...lines());
+    // Moved by an hour, within the hour that New York skips.
     await page.keyboard.press('w');
     await page.getByRole('heading', { name: /^8\s–\s14 March 2027$/ }).waitFor();
     const box = await boxOf(dayIn(page, '2027-03-14'));
@@ -546,11 +561,11 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
       const { start_date, due_date } = await eventNamed(one, 'Night');
       return [start_date, due_date];
     };
-    await becomes(times, ['2027-03-14 03:30:00', '2027-03-14 04:15:00']);
+    await waitFor(times, ['2027-03-14 03:30:00', '2027-03-14 04:15:00']);
   });
 }
 
-test('what others change is seen within a second', async (t) => {
+test('changes by other users appear within a second', async (t) => {
   const one = await april(t);
   const { page, owner } = one;
   const { event_id } = await owner.carillon.events.create({
@@ -565,7 +580,7 @@ test('what others change is seen within a second', async (t) => {
   await entryIn(page, 'Changed by another').waitFor({ state: 'detached', timeout: 1_000 });
 });
 
-/** Many events at once, past the interface. */
+/** Inserts many events directly into the database. */
 async function fill(
   service: TestService,
   { userId, domain }: Console['owner'],
@@ -593,9 +608,9 @@ async function fill(
   });
 }
 
-test('a month of thousands is shown whole: as many as fit, how many more, and all of a day behind that', async (t) => {
+test('a month of thousands of events shows as many as fit, the number of others, and all of a day in a dialog', async (t) => {
   const one = await april(t, {
-    prepare: ({ service, owner }) => fill(service, owner, 2_345, (index) => `2027-04-${two(1 + (index % 30))}`),
+    prepare: ({ service, owner }) => fill(service, owner, 2_345, (index) => `2027-04-${twoDigits(1 + (index % 30))}`),
   });
   const { page } = one;
   await page.locator('.board [data-id="m2027-04-20"]').waitFor();
@@ -607,11 +622,11 @@ test('a month of thousands is shown whole: as many as fit, how many more, and al
       return day === undefined || bottom > day.bottom + 1;
     }).length;
   })()`);
-  assert.equal(overflow, 0, 'nothing stands outside of its day');
+  assert.equal(overflow, 0, 'no event overflows its day');
   const more = page.getByRole('button', { name: /^\d+ more on Tuesday,? 20 April 2027/ });
   const hidden = Number((await more.innerText()).split(' ')[0]);
   const visible = await page.locator('.board .ec-event:not(.more)').count();
-  assert.equal(visible % 30, 0, 'every day shows as many');
+  assert.equal(visible % 30, 0, 'every day shows the same number');
   assert.equal(hidden + visible / 30, 78);
   await more.click();
   const dialog = page.getByRole('dialog', { name: /20 April 2027/ });
@@ -620,9 +635,9 @@ test('a month of thousands is shown whole: as many as fit, how many more, and al
   assert.equal(await page.getByRole('dialog', { name: 'Event' }).getByLabel('Name').inputValue(), 'Event 19');
 });
 
-test('what began long before and is not over is shown, too', async (t) => {
+test('an event that began before the visible period and continues into it is shown', async (t) => {
   const { page } = await april(t, {
-    prepare: makes(
+    prepare: createEvents(
       ['Decade', '20200101', '20291231'],
       ['Season', '20270301', '20270531'],
       ['Over', '20270301', '20270328'],
@@ -633,34 +648,34 @@ test('what began long before and is not over is shown, too', async (t) => {
   assert.equal(await entryIn(page, 'Over').count(), 0);
 });
 
-test('the next month is there before it is asked for', async (t) => {
-  const { page } = await april(t, { prepare: makes(['Next', '20270520', '20270520']) });
+test('the next month is prefetched', async (t) => {
+  const { page } = await april(t, { prepare: createEvents(['Next', '20270520', '20270520']) });
   const isMay = (url: string) => url.includes('20270426');
-  const underWay = new Set<Request>();
-  let came = 0;
+  const inFlight = new Set<Request>();
+  let responses = 0;
   page.on('framenavigated', () => {
-    underWay.clear();
-    came = 0;
+    inFlight.clear();
+    responses = 0;
   });
-  page.on('request', (request) => isMay(request.url()) && underWay.add(request));
+  page.on('request', (request) => isMay(request.url()) && inFlight.add(request));
   page.on('requestfinished', (request) => {
-    if (underWay.delete(request)) came += 1;
+    if (inFlight.delete(request)) responses += 1;
   });
   await page.reload();
   await eventually(
-    () => ({ underWay: underWay.size, came }),
-    (now) => now.underWay === 0 && now.came >= 2,
+    () => ({ inFlight: inFlight.size, responses }),
+    (now) => now.inFlight === 0 && now.responses >= 2,
   );
-  // What has come is kept by now.
+  // Wait until the responses are in the cache.
   await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))');
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
+  const requestedUrls: string[] = [];
+  page.on('request', (request) => requestedUrls.push(request.url()));
   await page.getByRole('button', { name: 'Next month' }).click();
   await entryIn(page, 'Next').waitFor();
-  assert.deepEqual(asked.filter(isMay), []);
+  assert.deepEqual(requestedUrls.filter(isMay), []);
 });
 
-test('an empty calendar says how an event is made; what cannot be loaded says why, and is tried again', async (t) => {
+test('an empty calendar explains how to create an event; a failed load shows the error and a retry button', async (t) => {
   const { page } = await april(t);
   await page.getByText('Nothing on these days yet.').waitFor();
   let isDown = true;
@@ -686,8 +701,12 @@ test('an empty calendar says how an event is made; what cannot be loaded says wh
   await note.waitFor({ state: 'detached' });
 });
 
-test('on a small screen a tap on a day looks closer', async (t) => {
-  const { page } = await april(t, { width: 390, height: 800, prepare: makes(['Release v27', '20270420', '20270424']) });
+test('on a narrow screen a tap on a day opens the day view', async (t) => {
+  const { page } = await april(t, {
+    width: 390,
+    height: 800,
+    prepare: createEvents(['Release v27', '20270420', '20270424']),
+  });
   await dayIn(page, '2027-04-14').click();
   await page.getByRole('heading', { name: /14 April 2027/ }).waitFor();
   assert.match(page.url(), /view=day/);
@@ -695,7 +714,7 @@ test('on a small screen a tap on a day looks closer', async (t) => {
   assert.equal(await dialogIn(page).getByLabel('From').inputValue(), '2027-04-14');
 });
 
-test('"API call" shows what the calendar asks, with the days that are shown', async (t) => {
+test('"API call" shows the queries of the calendar, with the displayed days', async (t) => {
   const { page } = await april(t);
   await page.getByRole('button', { name: 'API call' }).click();
   await dialogIn(page).getByText('/v2/events?start_from=20270329&start_to=20270502').waitFor();

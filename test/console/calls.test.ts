@@ -7,11 +7,11 @@ import { asCurl, asSdk } from '../kit/calls.ts';
 import { NOW, startExample } from './example.ts';
 import { visit } from './pages.ts';
 
-/** A call as a screen shows it, in both of its forms. */
-type Shown = { readonly says: string; readonly curl: string; readonly sdk: string };
+/** A displayed API call, as curl and SDK code. */
+type DisplayedCall = { readonly says: string; readonly curl: string; readonly sdk: string };
 
-/** What is answered when something has been done before. */
-const DONE = new Set(['not_found', 'target_taken', 'email_taken', 'hook_ended']);
+/** Error codes of a call that was already made in its other form. */
+const ALREADY_DONE = new Set(['not_found', 'target_taken', 'email_taken', 'hook_ended']);
 
 const pages = [
   'projects?view=all&client=1',
@@ -34,13 +34,13 @@ const pages = [
   'you',
 ] as const;
 
-async function shownOn(page: Page): Promise<readonly Shown[]> {
+async function callsOn(page: Page): Promise<readonly DisplayedCall[]> {
   await page.getByRole('button', { name: 'API call' }).click();
   const dialog = page.getByRole('dialog');
   const code = dialog.locator('pre');
   await code.waitFor();
   const choice = dialog.getByRole('combobox', { name: 'Call' });
-  const found: Shown[] = [];
+  const found: DisplayedCall[] = [];
   for (const index of (await choice.count()) === 0 ? [undefined] : (await choice.locator('option').all()).keys()) {
     if (index !== undefined) await choice.selectOption(String(index));
     await dialog.getByRole('button', { name: 'curl' }).click();
@@ -53,29 +53,29 @@ async function shownOn(page: Page): Promise<readonly Shown[]> {
   return found;
 }
 
-test('every call that a screen shows works as it stands, as curl and with the SDK', async (t) => {
+test('every API call that a screen shows works, as curl and with the SDK', async (t) => {
   const { service, owner } = await startExample(t);
   const page = await openConsole(t, service, { as: owner });
   await page.clock.setFixedTime(NOW);
   await page.reload();
-  const shown: Shown[] = [];
+  const shown: DisplayedCall[] = [];
   for (const path of pages) {
     await visit(page, path);
-    shown.push(...(await shownOn(page)));
+    shown.push(...(await callsOn(page)));
   }
   assert.ok(shown.length >= 2 * pages.length, `${shown.length} calls`);
-  const isReading = ({ curl }: Shown) => !curl.includes('-X ');
+  const isReading = ({ curl }: DisplayedCall) => !curl.includes('-X ');
   for (const one of shown.filter(isReading)) {
-    const answer = await asCurl(one.curl, owner);
-    assert.equal(answer.status, 200, `${one.says}: ${one.curl}`);
+    const response = await asCurl(one.curl, owner);
+    assert.equal(response.status, 200, `${one.says}: ${one.curl}`);
     await assert.doesNotReject(asSdk(one.sdk, owner.carillon), `${one.says}: ${one.sdk}`);
   }
-  // What changes something is done once, and the other form finds that it was.
+  // A write succeeds once; in its other form it fails because it was already made.
   for (const one of shown.filter((each) => !isReading(each))) {
-    const answer = await asCurl(one.curl, owner);
-    assert.ok(answer.ok, `${one.says}: ${answer.status} ${await answer.text()}\n${one.curl}`);
+    const response = await asCurl(one.curl, owner);
+    assert.ok(response.ok, `${one.says}: ${response.status} ${await response.text()}\n${one.curl}`);
     await asSdk(one.sdk, owner.carillon).catch((error: unknown) => {
-      assert.ok(error instanceof CarillonError && DONE.has(error.code), `${one.says}: ${error}\n${one.sdk}`);
+      assert.ok(error instanceof CarillonError && ALREADY_DONE.has(error.code), `${one.says}: ${error}\n${one.sdk}`);
     });
   }
 });

@@ -7,7 +7,7 @@ import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-test('a task is talked about: a comment, a reply to it, and both are deleted; whoever said it is named', async (t) => {
+test('a comment and a reply are added to a task, show their author, and are deleted together', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
@@ -37,7 +37,7 @@ test('a task is talked about: a comment, a reply to it, and both are deleted; wh
   assert.equal((await owner.carillon.comments.list({ task_id })).paging.total_records, 0);
 });
 
-test('a comment with many replies shows the first fifty, then all of them; a new one is seen at once', async (t) => {
+test('a comment with many replies shows the first fifty, then all of them; a new reply is visible immediately', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
@@ -65,7 +65,7 @@ test('a comment with many replies shows the first fifty, then all of them; a new
   await comments.getByText('First', { exact: true }).waitFor({ state: 'detached' });
 });
 
-test('what is said about a subtask stands with its task, and all of it in the project, where it leads', async (t) => {
+test('comments on a subtask appear on its task, and comments on tasks appear on the project with a link', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
@@ -79,8 +79,8 @@ test('what is said about a subtask stands with its task, and all of it in the pr
   await comments.getByLabel('Comment', { exact: true }).fill('Hot enough?');
   await button(page, 'Add comment').click();
   await comments.getByText('on Melt').waitFor();
-  const [said] = (await owner.carillon.comments.list({ subtask_id })).data;
-  assert.deepEqual([said?.comment, said?.task_id], ['Hot enough?', task_id]);
+  const [created] = (await owner.carillon.comments.list({ subtask_id })).data;
+  assert.deepEqual([created?.comment, created?.task_id], ['Hot enough?', task_id]);
 
   await button(page, 'Delete Melt').click();
   await page.getByRole('dialog').getByText('Its comment goes with it. This cannot be taken back.').waitFor();

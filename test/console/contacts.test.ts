@@ -7,7 +7,7 @@ import { visit } from './pages.ts';
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const row = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
 
-test('a contact is written down at a client, changed where it stands, found by the client, deleted and brought back', async (t) => {
+test('a contact is added to a client, edited inline, filtered by client, deleted and restored by Undo', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
   await owner.carillon.contacts.create({ contact_name: 'Tower desk' });
@@ -46,7 +46,7 @@ test('a contact is written down at a client, changed where it stands, found by t
   assert.deepEqual(data.map(({ contact_name }) => contact_name).sort(), ['Front desk', 'Tower desk']);
 });
 
-test('a client that is deleted leaves its contacts, and the question says how many', async (t) => {
+test('deleting a client keeps its contacts, and the confirmation shows their number', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
   for (const contact_name of ['Front desk', 'Press']) await owner.carillon.contacts.create({ contact_name, client_id });

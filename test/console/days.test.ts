@@ -14,14 +14,14 @@ import {
 
 const NONE = '0000-00-00 00:00:00';
 
-test('a day is shown in words, with its time where it has one', () => {
+test('showDay formats a day, with its time if it has one', () => {
   assert.equal(showDay('2027-04-20 00:00:00'), '20 Apr 2027');
   assert.equal(showDay('2027-04-02 14:30:00'), '2 Apr 2027, 14:30');
   assert.equal(showDay('2027-12-31'), '31 Dec 2027');
   assert.equal(showDay(NONE), '');
 });
 
-test('a span names each end once, and only those that there are', () => {
+test('showSpan formats a range; equal ends are shown once, missing ends are omitted', () => {
   assert.equal(showSpan('2027-04-20 00:00:00', '2027-04-24 00:00:00'), '20 Apr 2027 – 24 Apr 2027');
   assert.equal(showSpan('2027-04-20 00:00:00', '2027-04-20 00:00:00'), '20 Apr 2027');
   assert.equal(showSpan('2027-04-20 00:00:00', NONE), '20 Apr 2027');
@@ -29,21 +29,21 @@ test('a span names each end once, and only those that there are', () => {
   assert.equal(showSpan(NONE, NONE), '');
 });
 
-test('a day and a time are taken apart, and none is empty', () => {
+test('dayOf and timeOf split a timestamp; missing parts are empty', () => {
   assert.equal(dayOf('2027-04-20 14:30:00'), '2027-04-20');
   assert.equal(timeOf('2027-04-20 14:30:00'), '14:30');
   assert.equal(dayOf(NONE), '');
   assert.equal(timeOf('2027-04-20 00:00:00'), '');
 });
 
-test('another day keeps the time of day that was there; no day is none', () => {
+test('withDay keeps the time of day; an empty day stays empty', () => {
   assert.equal(withDay('2027-04-20 00:00:00', '2027-05-01'), '20270501');
   assert.equal(withDay('2027-04-20 14:30:15', '2027-05-01'), '2027-05-01 14:30:15');
   assert.equal(withDay(NONE, '2027-05-01'), '20270501');
   assert.equal(withDay('2027-04-20 14:30:00', ''), '');
 });
 
-test('days are counted over months, leap days and changes of clocks', () => {
+test('days are counted over months, leap days and daylight saving time', () => {
   assert.equal(daysBetween('2028-02-28', '2028-03-01'), 2);
   assert.equal(daysBetween('2027-03-27', '2027-03-29'), 2);
   assert.equal(daysBetween('2027-11-08', '2027-11-06'), -2);
@@ -51,7 +51,7 @@ test('days are counted over months, leap days and changes of clocks', () => {
   assert.equal(plusDays('2027-03-01', -1), '2027-02-28');
 });
 
-test('what is due says how far it is, and asks to be looked at when that is soon or past', () => {
+test('a due date has relative text, and a warning color when it is soon or past', () => {
   const due = (day: string) => dueIn(day, '2027-04-20');
   assert.deepEqual(due('2027-04-20'), { text: 'today', tone: 'warn' });
   assert.deepEqual(due('2027-04-21'), { text: 'tomorrow', tone: 'warn' });
@@ -64,7 +64,7 @@ test('what is due says how far it is, and asks to be looked at when that is soon
   assert.deepEqual(due('2027-04-18'), { text: '2 days late', tone: 'bad' });
 });
 
-test('today is the day where somebody sits, to the last minute of it', () => {
+test('today is the local day, until its last minute', () => {
   assert.equal(today(new Date(2027, 3, 20, 23, 59)), '2027-04-20');
   assert.equal(today(new Date(2027, 3, 21, 0, 1)), '2027-04-21');
 });

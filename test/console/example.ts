@@ -9,7 +9,7 @@ import { steadyRandom, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import { type Person, startTestService, type TestService, temporaryFolder } from '../kit/service.ts';
 
-/** The moment at which the example is looked at: a Friday morning. */
+/** Current time of the example: a Friday morning. */
 export const NOW = Date.UTC(2026, 10, 20, 10, 42);
 
 const HOUR_MS = 3_600_000;
@@ -21,19 +21,19 @@ export type Example = {
   readonly member: Person;
 };
 
-/** What each target answers, and about how long it takes. Nothing is really sent anywhere. */
-const TARGETS: Readonly<Record<string, { readonly ms: number; answer(now: number): number | 'refused' | 'timeout' }>> =
+/** Simulated targets: outcome, and average duration. No request is sent. */
+const TARGETS: Readonly<Record<string, { readonly ms: number; outcome(now: number): number | 'refused' | 'timeout' }>> =
   {
-    'erp.acme.example': { ms: 34, answer: () => 200 },
-    'chat.acme.example': { ms: 112, answer: () => 200 },
-    'reports.acme.example': { ms: 61, answer: (now) => (now > NOW - 61_000 ? 503 : 200) },
-    'mirror.acme.example': { ms: 480, answer: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
-    'old-crm.acme.example': { ms: 3, answer: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
-    'partner.example': { ms: 88, answer: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
+    'erp.acme.example': { ms: 34, outcome: () => 200 },
+    'chat.acme.example': { ms: 112, outcome: () => 200 },
+    'reports.acme.example': { ms: 61, outcome: (now) => (now > NOW - 61_000 ? 503 : 200) },
+    'mirror.acme.example': { ms: 480, outcome: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
+    'old-crm.acme.example': { ms: 3, outcome: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
+    'partner.example': { ms: 88, outcome: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
   };
 
-/** Attempts that end as the table says; the same run of the example always takes the same times. */
-function answering(clock: TestClock): Attempt {
+/** Simulates attempts by the table; durations are deterministic. */
+function simulatedAttempts(clock: TestClock): Attempt {
   let seed = 27;
   const spread = () => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -41,15 +41,15 @@ function answering(clock: TestClock): Attempt {
   };
   return async ({ target }): Promise<Outcome> => {
     const row = TARGETS[new URL(target).hostname];
-    const answer = row?.answer(clock.now()) ?? 200;
-    const ms = answer === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * spread());
-    return typeof answer === 'number'
-      ? { kind: 'answered', status: answer, ms }
-      : { kind: 'failed', cause: answer, ms };
+    const outcome = row?.outcome(clock.now()) ?? 200;
+    const ms = outcome === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * spread());
+    return typeof outcome === 'number'
+      ? { kind: 'answered', status: outcome, ms }
+      : { kind: 'failed', cause: outcome, ms };
   };
 }
 
-/** A service with an account that has been in use for a while; every run of it comes to the same. */
+/** Starts a service with an account that has been in use for a month; every run yields the same data. */
 export async function startExample(t: Cleanup, { port = '0' }: { readonly port?: string } = {}): Promise<Example> {
   const clock = testClock(NOW - 30 * DAY_MS);
   const service = await startTestService(t, `sqlite:${join(temporaryFolder(t), 'carillon.db')}`, {
@@ -57,7 +57,7 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
     ports: {
       clock,
       random: steadyRandom(0.3),
-      attempt: answering(clock),
+      attempt: simulatedAttempts(clock),
       resolve: async () => ({ addresses: ['9.9.9.9'] }),
     },
   });
@@ -76,11 +76,11 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   const programs = await issueKeys(service, owner);
   const [member = owner] = people;
   await clock.advance(6 * DAY_MS);
-  const lines = await enterSchedule(owner.carillon, [owner, ...people]);
-  await enterMonth(owner, people, lines);
+  const lines = await createSchedule(owner.carillon, [owner, ...people]);
+  await createMonth(owner, people, lines);
   await clock.advance(23 * DAY_MS);
-  await makeHooks(owner, member);
-  await workForADay({ service, owner, member, programs, lines, clock });
+  await createHooks(owner, member);
+  await simulateDay({ service, owner, member, programs, lines, clock });
   const { console } = await service.signIn(owner);
   await console.invitations.create({ user_id: invited });
   return { service, owner, member };
@@ -92,7 +92,7 @@ const PEOPLE: readonly (readonly [first: string, last: string, role: Role])[] = 
   ['Website', 'Team', 'member'],
 ];
 
-/** Adds people, each with a key. */
+/** Creates users, each with a key. */
 async function addPeople({ baseUrl }: TestService, owner: Person): Promise<readonly Person[]> {
   const added: Person[] = [];
   for (const [first_name, last_name, role] of PEOPLE) {
@@ -118,7 +118,7 @@ const KEYS: readonly {
   { label: 'Leaked in a log', permissions: ['events:read'], expires: '' },
 ];
 
-/** Keys in every state; answers who can call with each. */
+/** Issues keys in every state; returns a client for each. */
 async function issueKeys({ baseUrl }: TestService, owner: Person): Promise<readonly Carillon[]> {
   const programs: Carillon[] = [];
   for (const { label, permissions, expires } of KEYS) {
@@ -129,7 +129,7 @@ async function issueKeys({ baseUrl }: TestService, owner: Person): Promise<reado
   return programs;
 }
 
-const COLOURS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed'];
+const COLORS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed'];
 const PHASES: Readonly<Record<string, string>> = {
   alpha: 'first alpha',
   start: 'release',
@@ -149,10 +149,10 @@ const CONTACTS = [
 
 type Line = { readonly projectId: string; readonly taskIds: readonly string[] };
 
-const asDay = (date: string) => date.replaceAll('-', '');
+const apiDay = (date: string) => date.replaceAll('-', '');
 
-/** The release lines of Node.js that live now or soon, each a project with its dates and their tasks. */
-async function enterSchedule(carillon: Carillon, people: readonly Person[]): Promise<readonly Line[]> {
+/** Current and next release lines of Node.js: a project each, with events and tasks. */
+async function createSchedule(carillon: Carillon, people: readonly Person[]): Promise<readonly Line[]> {
   const client = await carillon.clients.create({
     client_name: 'OpenJS Foundation',
     email: 'operations@openjsf.example',
@@ -185,11 +185,11 @@ async function enterSchedule(carillon: Carillon, people: readonly Person[]): Pro
   const lines: Line[] = [];
   for (const [index, [name, days]] of Object.entries(schedule).slice(-6).entries()) {
     const dates = Object.entries(days).filter(([phase]) => phase in PHASES);
-    const sorted = dates.map(([, date]) => asDay(date)).sort();
+    const sorted = dates.map(([, date]) => apiDay(date)).sort();
     const { project_id } = await carillon.projects.create({
       project_name: `Node ${name.slice(1)}${(days.codename ?? '') === '' ? '' : ` ${days.codename}`}`,
       client_id: client.client_id,
-      color: COLOURS[index] ?? '',
+      color: COLORS[index] ?? '',
       tags: 'nodejs,release',
       start_date: sorted[0] ?? '',
       due_date: sorted.at(-1) ?? '',
@@ -199,17 +199,17 @@ async function enterSchedule(carillon: Carillon, people: readonly Person[]): Pro
     const taskIds: string[] = [];
     for (const [phase, date] of dates) {
       const event_name = `Node ${name.slice(1)}: ${PHASES[phase]}`;
-      await carillon.events.create({ event_name, start_date: asDay(date), due_date: asDay(date), project_id });
+      await carillon.events.create({ event_name, start_date: apiDay(date), due_date: apiDay(date), project_id });
       const { task_id } = await carillon.tasks.create(project_id, {
         task_name: `Prepare: ${event_name}`,
-        due_date: asDay(date),
+        due_date: apiDay(date),
         important: phase === 'end' ? 1 : 0,
         users: [people[(index + taskIds.length) % people.length]?.userId ?? ''],
       });
       for (const subtask_name of ['Write the announcement', 'Update the website', 'Tell the package maintainers']) {
-        await carillon.subtasks.create(task_id, { subtask_name, due_date: asDay(date) });
+        await carillon.subtasks.create(task_id, { subtask_name, due_date: apiDay(date) });
       }
-      if (asDay(date) < '20261015') await carillon.tasks.complete(task_id);
+      if (apiDay(date) < '20261015') await carillon.tasks.complete(task_id);
       taskIds.push(task_id);
     }
     lines.push({ projectId: project_id, taskIds });
@@ -217,7 +217,7 @@ async function enterSchedule(carillon: Carillon, people: readonly Person[]): Pro
   return lines;
 }
 
-/** What is on in the month that is looked at: name, first and last day, which line. */
+/** Events of the current month; `line` is the index of the release line. */
 const MONTH: readonly (readonly [name: string, start: string, due: string, line?: number])[] = [
   ['Security release', '20261103', '20261103', 2],
   ['Release v26.4.0', '20261105', '20261105', 4],
@@ -239,7 +239,7 @@ const MONTH_TASKS: readonly (readonly [name: string, due: string, line: number])
   ['Plan the end of v22', '20261127', 0],
 ];
 
-async function enterMonth({ carillon, userId }: Person, people: readonly Person[], lines: readonly Line[]) {
+async function createMonth({ carillon, userId }: Person, people: readonly Person[], lines: readonly Line[]) {
   const [first, ...others] = [userId, ...people.map((one) => one.userId)];
   const { team_id } = await carillon.teams.create({ team_name: 'Reviewers', color: '#4338ca', users: others });
   await carillon.teams.create({ team_name: 'On call', color: '#16a34a', users: [first ?? '', others[0] ?? ''] });
@@ -255,12 +255,12 @@ async function enterMonth({ carillon, userId }: Person, people: readonly Person[
     const { comment_id } = await carillon.comments.create(project_id, { comment: 'Who reads it over?', task_id });
     await carillon.comments.create(project_id, { comment: 'I do, on Thursday.', parent_id: comment_id });
   }
-  for (const [task, date, minutes, description] of WORKED)
+  for (const [task, date, minutes, description] of TIME_ENTRIES)
     await carillon.timeEntries.create(taskIds[task] ?? '', { seconds: minutes * 60, date, description });
 }
 
-/** What was worked in the week of it: on which task, minutes. */
-const WORKED: readonly (readonly [task: number, date: string, minutes: number, description: string])[] = [
+/** Time entries of the current week; `task` is an index into MONTH_TASKS. */
+const TIME_ENTRIES: readonly (readonly [task: number, date: string, minutes: number, description: string])[] = [
   [2, '20261116', 95, 'Images listed'],
   [2, '20261117', 210, 'Images retired'],
   [0, '20261117', 60, ''],
@@ -282,19 +282,19 @@ const HOOKS: readonly (readonly [host: string, kind: Kind])[] = [
   ['partner.example', 'new_event'],
 ];
 
-/** Hooks, of which some will fail and some will end. */
-async function makeHooks(owner: Person, member: Person): Promise<void> {
+/** Creates hooks, some of which will fail or end. */
+async function createHooks(owner: Person, member: Person): Promise<void> {
   for (const [index, [host, event]] of HOOKS.entries()) {
-    await owner.carillon.hooks.create({ target_url: `https://${host}/bell/${event}/${BELLS[index]}`, event });
+    await owner.carillon.hooks.create({ target_url: `https://${host}/bell/${event}/${PATH_SECRETS[index]}`, event });
   }
   await member.carillon.hooks.create({
-    target_url: `https://chat.acme.example/priya/${BELLS.at(-1)}`,
+    target_url: `https://chat.acme.example/priya/${PATH_SECRETS.at(-1)}`,
     event: 'new_task',
   });
 }
 
-/** What makes a target hard to guess. */
-const BELLS = ['k7Qd2', 'xP04e', 'Zr81n', 'mB6yT', 'h3LwA', 'v9CsE', 'tU5gI', 'qN2oJ', 'f8KxR'];
+/** Secret parts of the target paths. */
+const PATH_SECRETS = ['k7Qd2', 'xP04e', 'Zr81n', 'mB6yT', 'h3LwA', 'v9CsE', 'tU5gI', 'qN2oJ', 'f8KxR'];
 
 type Day = {
   readonly service: TestService;
@@ -305,55 +305,58 @@ type Day = {
   readonly clock: TestClock;
 };
 
-/** Work through a day until now, so that deliveries have a past: hour by hour, at the end minute by minute. */
-async function workForADay(day: Day): Promise<void> {
+/**
+ * Simulates a day of work up to now, to create a delivery history: hour by hour, in the last hour minute by
+ * minute.
+ */
+async function simulateDay(day: Day): Promise<void> {
   const { owner, member, programs, lines, clock } = day;
   const notes = ['Standup notes', 'Release call', 'Review of the backlog', 'Pairing', 'Docs hour'];
-  for (let turn = 0; clock.now() < NOW; turn += 1) {
+  for (let round = 0; clock.now() < NOW; round += 1) {
     const isLastHour = clock.now() >= NOW - HOUR_MS;
-    const line = lines[turn % lines.length];
+    const line = lines[round % lines.length];
     const isLast = clock.now() >= NOW - MINUTE_MS;
-    const work = isLast ? 2 : isLastHour ? ((turn * 40_503) >> 4) % 4 : 6 + ((turn * turn * 5) % 17);
+    const work = isLast ? 2 : isLastHour ? ((round * 40_503) >> 4) % 4 : 6 + ((round * round * 5) % 17);
     for (let count = 0; count < work; count += 1) {
-      const name = notes[(turn + count) % notes.length] ?? '';
-      const at = `202612${String(8 + ((turn * 3 + count) % 20)).padStart(2, '0')}`;
+      const name = notes[(round + count) % notes.length] ?? '';
+      const at = `202612${String(8 + ((round * 3 + count) % 20)).padStart(2, '0')}`;
       const { event_id } = await owner.carillon.events.create({ event_name: name, start_date: at, due_date: at });
-      // Some of what was told is fetched, some is not.
+      // Half of the delivered records are fetched, for read receipts.
       if (count % 2 === 0) await owner.carillon.events.get(event_id);
       if (isLastHour) {
-        await settled(day);
+        await deliveriesFinished(day);
         await clock.advance(STEP_MS);
       }
     }
     await programs[0]?.user.get();
     if (!isLastHour) await programs[1]?.user.get();
-    if (turn % 4 === 1) {
+    if (round % 4 === 1) {
       await member.carillon.tasks.create(line?.projectId ?? '', {
-        task_name: `Follow up: ${notes[turn % 5]}`,
+        task_name: `Follow up: ${notes[round % 5]}`,
         due_date: '20261204',
       });
     }
-    if (turn % 5 === 2) await owner.carillon.tasks.complete(line?.taskIds[turn % 3] ?? '');
-    if (turn === 10)
+    if (round % 5 === 2) await owner.carillon.tasks.complete(line?.taskIds[round % 3] ?? '');
+    if (round === 10)
       await owner.carillon.clients.create({ client_name: 'Carillon School', city: 'Mechelen', country: 'Belgium' });
-    if (turn === 20)
+    if (round === 20)
       await owner.carillon.projects.create({
         project_name: 'Website relaunch',
         color: '#b3261e',
         due_date: '20270131',
       });
-    await settled(day);
+    await deliveriesFinished(day);
     await clock.advance(isLastHour ? MINUTE_MS - work * STEP_MS : HOUR_MS);
   }
 }
 
 const MINUTE_MS = 60_000;
 
-/** How long somebody takes for one thing. */
+/** Simulated duration of one action. */
 const STEP_MS = 11_000;
 
-/** Until everything was told that can be at this moment. */
-async function settled({ owner }: Day): Promise<void> {
+/** Waits until no live hook has a pending delivery. */
+async function deliveriesFinished({ owner }: Day): Promise<void> {
   await eventually(
     async () => {
       const { data } = await owner.carillon.hooks.list({ state: 'live' });

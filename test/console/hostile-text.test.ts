@@ -13,8 +13,8 @@ import { consoleOf } from '../kit/browser.ts';
 import { hostileTexts } from './hostile-texts.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
-/** Notices, from the first moment of every page, what must never happen. */
-const WATCH = `
+/** Init script that records executed payloads and Content-Security-Policy violations of every page. */
+const OBSERVER_SCRIPT = `
   globalThis.ran = 0;
   globalThis.alert = globalThis.confirm = globalThis.prompt = () => { globalThis.ran += 1; };
   globalThis.refused = [];
@@ -23,18 +23,20 @@ const WATCH = `
   });
 `;
 
-/** So many characters of a text, none of them halved. */
-function cut(text: string, most: number): string {
-  return [...text].slice(0, most).join('').trim();
+/** Truncates a text without splitting surrogate pairs. */
+function truncate(text: string, max: number): string {
+  return [...text].slice(0, max).join('').trim();
 }
 
-/** Every field of a noun that takes a text of any kind, filled with this one. */
-function filled(fields: Fields, text: string): Readonly<Record<string, string>> {
-  const isOfAnyKind = ({ inputSchema }: Field) =>
+/** Fills every free-text field of a resource with a text. */
+function fillTextFields(fields: Fields, text: string): Readonly<Record<string, string>> {
+  const isFreeText = ({ inputSchema }: Field) =>
     inputSchema['x-text'] !== undefined && inputSchema.pattern === undefined;
-  const texts = Object.entries(fields).filter(([, field]) => field.mode === 'written' && isOfAnyKind(field));
+  const texts = Object.entries(fields).filter(([, field]) => field.mode === 'written' && isFreeText(field));
   assert.ok(texts.length > 0);
-  return Object.fromEntries(texts.map(([name, { inputSchema }]) => [name, cut(text, lengthOf(inputSchema['x-text']))]));
+  return Object.fromEntries(
+    texts.map(([name, { inputSchema }]) => [name, truncate(text, lengthOf(inputSchema['x-text']))]),
+  );
 }
 
 function lengthOf(limits: unknown): number {
@@ -42,9 +44,9 @@ function lengthOf(limits: unknown): number {
   return Number(limits.most);
 }
 
-type Seen = { readonly ran: number; readonly refused: readonly string[]; readonly overflow: number };
+type Observations = { readonly ran: number; readonly refused: readonly string[]; readonly overflow: number };
 
-async function seen(page: Page): Promise<Seen> {
+async function observe(page: Page): Promise<Observations> {
   return (await page.evaluate(`({
     ran: globalThis.ran,
     refused: globalThis.refused,
@@ -52,38 +54,49 @@ async function seen(page: Page): Promise<Seen> {
       document.documentElement.scrollWidth - innerWidth,
       ...[...document.querySelectorAll('main, dialog')].map((one) => one.scrollWidth - one.clientWidth),
     ),
-  })`)) as Seen;
+  })`)) as Observations;
 }
 
-test('no text of a record, of a person or of a key runs, is refused by the policy, or breaks out of a page of 390 px', async (t) => {
+test('no text of a record, user or key is executed, violates the policy, or overflows a page of 390 px', async (t) => {
   const { owner, page, open } = await consoleOf(t, { as: null });
   const { carillon } = owner;
   for (const [index, text] of hostileTexts.entries()) {
     const due_date = '20261120';
-    const { client_id } = await carillon.clients.create({ ...filled(clientFields, text), client_name: cut(text, 255) });
+    const { client_id } = await carillon.clients.create({
+      ...fillTextFields(clientFields, text),
+      client_name: truncate(text, 255),
+    });
     const { project_id } = await carillon.projects.create({
-      ...filled(projectFields, text),
-      project_name: cut(text, 255),
+      ...fillTextFields(projectFields, text),
+      project_name: truncate(text, 255),
       client_id,
     });
     await carillon.events.create({
-      ...filled(eventFields, text),
-      event_name: cut(text, 255),
+      ...fillTextFields(eventFields, text),
+      event_name: truncate(text, 255),
       start_date: '20261118',
       due_date,
       project_id,
     });
-    const task = { ...filled(taskFields, text), task_name: cut(text, 255), due_date, users: [owner.userId] };
+    const task = {
+      ...fillTextFields(taskFields, text),
+      task_name: truncate(text, 255),
+      due_date,
+      users: [owner.userId],
+    };
     const { task_id } = await carillon.tasks.create(project_id, task);
-    await carillon.subtasks.create(task_id, { ...filled(subtaskFields, text), subtask_name: cut(text, 255) });
-    // Labels and addresses hold no control characters.
-    await carillon.keys.create({ label: printable(cut(text, 255)) });
-    const email = `${printable(cut(text, 60)).replace(/[\s@]/g, '/')}${index}@acme.test`;
-    await carillon.users.create({ ...filled(userFields, text), email });
-    const path = encodeURIComponent(cut(text, 60));
+    await carillon.subtasks.create(task_id, {
+      ...fillTextFields(subtaskFields, text),
+      subtask_name: truncate(text, 255),
+    });
+    // Labels and email addresses must not contain control characters.
+    await carillon.keys.create({ label: printable(truncate(text, 255)) });
+    const email = `${printable(truncate(text, 60)).replace(/[\s@]/g, '/')}${index}@acme.test`;
+    await carillon.users.create({ ...fillTextFields(userFields, text), email });
+    const path = encodeURIComponent(truncate(text, 60));
     await carillon.hooks.create({ target_url: `http://127.0.0.1:9/${index}/${path}?q=${path}`, event: 'new_client' });
   }
-  await carillon.users.update(owner.userId, filled(userFields, hostileTexts[0] ?? ''));
+  await carillon.users.update(owner.userId, fillTextFields(userFields, hostileTexts[0] ?? ''));
   await page.close();
 
   const narrow = await open({ as: owner, width: 390, height: 844 });
@@ -92,7 +105,7 @@ test('no text of a record, of a person or of a key runs, is refused by the polic
     dialogs.push(dialog.message());
     void dialog.dismiss();
   });
-  await narrow.addInitScript(WATCH);
+  await narrow.addInitScript(OBSERVER_SCRIPT);
   await narrow.clock.setFixedTime(Date.UTC(2026, 10, 20, 10));
   await narrow.reload();
   await shown(narrow);
@@ -116,7 +129,7 @@ test('no text of a record, of a person or of a key runs, is refused by the polic
   const found: string[] = [];
   for (const path of paths) {
     await visit(narrow, path);
-    const { ran, refused, overflow } = await seen(narrow);
+    const { ran, refused, overflow } = await observe(narrow);
     if (ran > 0) found.push(`${path}: a payload ran`);
     for (const what of refused) found.push(`${path}: ${what}`);
     if (overflow > 0) found.push(`${path}: ${overflow} px beyond the page`);

@@ -1,8 +1,8 @@
-// Texts that were written to be more than text. Whatever runs says so: `ran` is looked at after every page.
+// Payloads. Each one increments `globalThis.ran` when executed; the test checks it on every page.
 
 const RUN = 'globalThis.ran++';
 
-/** A corpus of stored cross-site scripting, and of texts that break a layout. None holds what the service refuses. */
+/** Stored cross-site scripting payloads, and texts that break a layout. The API accepts all of them. */
 export const hostileTexts: readonly string[] = [
   `<script>${RUN}</script>`,
   `</title><script>${RUN}</script>`,

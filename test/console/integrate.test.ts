@@ -8,8 +8,8 @@ import type { Person } from '../kit/service.ts';
 import { isTaken } from '../kit/signed.ts';
 import { startTarget } from '../kit/target.ts';
 
-/** Something that every hook here is told of. */
-function makeEvent(person: Person, name = 'Launch') {
+/** Creates an event, the kind that the hooks of these tests subscribe to. */
+function createEvent(person: Person, name = 'Launch') {
   return person.carillon.events.create({ event_name: name, start_date: '20261120', due_date: '20261120' });
 }
 
@@ -17,28 +17,28 @@ async function subscribe(person: Person, target_url: string): Promise<string> {
   return (await person.carillon.hooks.create({ target_url, event: 'new_event' })).id;
 }
 
-const told = (page: Page, text: string | RegExp) => page.getByRole('status').getByText(text).waitFor();
+const waitForStatus = (page: Page, text: string | RegExp) => page.getByRole('status').getByText(text).waitFor();
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
 const rows = (page: Page) => page.getByRole('list', { name: 'What happened, newest first' }).getByRole('listitem');
 
-/** Waits until so many occurrences are in the list. */
-const shows = (page: Page, count: number) =>
+/** Waits until the list has `count` occurrences. */
+const waitForRows = (page: Page, count: number) =>
   eventually(
     () => rows(page).count(),
     (shown) => shown === count,
   );
 
-test('a hook that fails says what came, how often, when it is tried next and what to do; a test goes out meanwhile', async (t) => {
+test('a failing hook shows its last outcome, failure count, next attempt and advice; a test is sent meanwhile', async (t) => {
   const setup = { options: { retryWaits: '50ms,2h' } };
   const { page, owner } = await consoleOf(t, { path: 'hooks' }, setup);
   const target = await startTarget(t, 500);
   const id = await subscribe(owner, target.at('/bell/0123456789abcdef'));
-  await makeEvent(owner);
+  await createEvent(owner);
   await target.arrived(2);
 
   await page.getByText('failing 2 of 3').waitFor();
   await page.getByText(/^Answered 500; tries again in \d h \d+ min$/).waitFor();
-  assert.equal(await page.getByText('0123456789').count(), 0, 'the path of the target is a secret');
+  assert.equal(await page.getByText('0123456789').count(), 0, 'the path of the target is masked');
   await page.getByRole('button', { name: 'Show the whole target' }).click();
   await page.getByText(target.at('/bell/0123456789abcdef')).waitFor();
 
@@ -46,58 +46,58 @@ test('a hook that fails says what came, how often, when it is tried next and wha
   await page.getByText(/One more failure ends the hook/).waitFor();
   await page.getByText(/The receiver broke/).waitFor();
   await page.getByRole('button', { name: 'Send a test' }).click();
-  await told(page, /^Test: answered 500 after/);
-  assert.equal((await owner.carillon.hooks.get(id)).failures, '2', 'a test that fails counts nothing');
+  await waitForStatus(page, /^Test: answered 500 after/);
+  assert.equal((await owner.carillon.hooks.get(id)).failures, '2', 'a failed test is not counted');
 
   target.answers(200);
   await page.getByRole('button', { name: 'Send a test' }).click();
-  await told(page, /^Test: answered 200 after/);
-  // The test, and at once what was pending.
+  await waitForStatus(page, /^Test: answered 200 after/);
+  // The test, and then the pending delivery without waiting for the backoff.
   await target.arrived(5);
   await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
 });
 
-test('three failures end a hook, in words; restore says what it will send, and sends it', async (t) => {
+test('a hook ended by three failures shows the reason; Restore previews the missed deliveries and sends them', async (t) => {
   const { page, owner } = await consoleOf(t);
   const target = await startTarget(t, 500);
   const id = await subscribe(owner, target.at('/bell'));
-  await makeEvent(owner, 'Undelivered');
+  await createEvent(owner, 'Undelivered');
   await target.arrived(3);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   await page.getByText('Three failures in a row, the last: answered 500').waitFor();
   await page.getByText('undelivered', { exact: true }).waitFor();
-  await makeEvent(owner, 'Missed');
+  await createEvent(owner, 'Missed');
 
   await page.getByRole('button', { name: 'Restore' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('1 notification left undelivered when it ended').waitFor();
   await dialog.getByText('1 notification of what has happened since').waitFor();
-  assert.equal(target.received.length, 3, 'nothing is sent before the answer');
+  assert.equal(target.received.length, 3, 'nothing is sent before confirmation');
   target.answers(200);
   await dialog.getByRole('button', { name: 'Restore' }).click();
   const received = await target.arrived(5);
   const events = (await owner.carillon.events.list()).data.map(({ event_id }) => event_id);
   const sent = received.slice(3).map(({ resourceUrl }) => resourceUrl.split('/').at(-1));
-  assert.deepEqual(sent.sort(), events.sort(), 'both of what it missed');
+  assert.deepEqual(sent.sort(), events.sort(), 'both missed deliveries are sent');
   await page.getByText('delivered', { exact: true }).nth(1).waitFor();
   await page.getByText('Three failures in a row').waitFor({ state: 'detached' });
 });
 
-test('a hook that its target turned away says that 401 means so, and what to do', async (t) => {
+test('a hook ended by 401 shows the reason and advice', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'hooks?state=ended' });
   const target = await startTarget(t, 401);
   await subscribe(owner, target.at('/bell'));
-  await makeEvent(owner);
+  await createEvent(owner);
   await page.getByText('Its target answered 401').waitFor();
   await page.getByRole('link', { name: 'Event created' }).click();
   await page.getByText(/let the target answer 200, then restore the hook/).waitFor();
 });
 
-test('a delivery unfolds: every attempt with its reason, the notification as it went out, and it is sent again', async (t) => {
+test('an expanded delivery shows every attempt with its reason and the request as sent, and can be sent again', async (t) => {
   const { page, owner, service } = await consoleOf(t);
   const target = await startTarget(t, 503, 200);
   const id = await subscribe(owner, target.at('/bell'));
-  const { event_id } = await makeEvent(owner);
+  const { event_id } = await createEvent(owner);
   const [first] = await target.arrived(2);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   await page.getByText('told, never read').waitFor();
@@ -115,19 +115,19 @@ test('a delivery unfolds: every attempt with its reason, the notification as it 
   assert.ok(fetching.includes('domain: acme.test'));
 
   await page.getByRole('button', { name: 'Send again' }).click();
-  await told(page, /^Sent again: answered 200 after/);
+  await waitForStatus(page, /^Sent again: answered 200 after/);
   const received = await target.arrived(3);
   assert.equal(received.at(-1)?.deliveryId, first?.deliveryId, 'under the same id');
   await attempts.nth(3).waitFor();
 });
 
-test('what happens shows as it happens: delivered, told and never read, and read once it is fetched', async (t) => {
+test('the activity feed shows live: delivered, never read, and read after the record was fetched', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   const target = await startTarget(t);
   await page.getByText('Nothing has happened yet').waitFor();
   await page.getByText('live', { exact: true }).waitFor();
   await subscribe(owner, target.at('/bell'));
-  const { event_id } = await makeEvent(owner);
+  const { event_id } = await createEvent(owner);
   await owner.carillon.clients.create({ client_name: 'Nobody is told' });
 
   const event = rows(page).filter({ hasText: 'Event created' });
@@ -142,11 +142,11 @@ test('what happens shows as it happens: delivered, told and never read, and read
   assert.equal(await event.getByText('told, never read').count(), 0);
 });
 
-test('one occurrence is followed from its commit to the fetch', async (t) => {
+test('the timeline of an occurrence shows its commit, attempts and fetch', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   const target = await startTarget(t, 500, 200);
   await subscribe(owner, target.at('/bell'));
-  const { event_id } = await makeEvent(owner);
+  const { event_id } = await createEvent(owner);
   await page.getByRole('link', { name: 'Event created' }).click();
   await heading(page, `Event created /events/${event_id}`);
   await page.getByText('Told, never read').waitFor();
@@ -159,52 +159,52 @@ test('one occurrence is followed from its commit to the fetch', async (t) => {
   );
 });
 
-test('a paused page counts what comes meanwhile, asks for nothing, and shows it when it goes on', async (t) => {
+test('the paused feed counts new occurrences, sends no requests, and shows them after Resume', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
-  // It never answers, so that something in view is not settled all the time.
+  // The target never responds, so that a visible delivery stays pending and would be polled.
   const target = await startTarget(t, () => undefined);
   await owner.carillon.hooks.create({ target_url: target.at('/bell'), event: 'new_client' });
   await owner.carillon.clients.create({ client_name: 'Before' });
   await rows(page).getByText('pending', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
-  let asked = 0;
+  let requests = 0;
   page.on('request', (request) => {
-    if (request.url().includes('/activity')) asked += 1;
+    if (request.url().includes('/activity')) requests += 1;
   });
-  for (const name of ['One', 'Two', 'Three']) await makeEvent(owner, name);
+  for (const name of ['One', 'Two', 'Three']) await createEvent(owner, name);
   await page.getByRole('button', { name: '3 new ones · show' }).waitFor();
-  // The first attempt has taken two seconds by then.
+  // By then the first attempt has timed out after two seconds, which is longer than the polling interval.
   await target.arrived(2);
-  assert.equal(asked, 0);
+  assert.equal(requests, 0);
   assert.equal(await rows(page).count(), 1);
   await page.getByRole('button', { name: 'Resume' }).click();
-  await shows(page, 4);
+  await waitForRows(page, 4);
   assert.equal(await page.getByText('3 new ones').count(), 0);
   await rows(page)
     .getByText(/^failing: no answer in time$/)
     .waitFor();
 });
 
-test('activity is filtered by kind, by hook and by whose it is, and the address says so', async (t) => {
+test('activity is filtered by kind, hook and user, and the filters are in the URL', async (t) => {
   const { page, owner, service, open } = await consoleOf(t, { path: 'hooks' });
   const member = await service.user(owner, 'member');
   const target = await startTarget(t);
   const id = await subscribe(owner, target.at('/bell'));
   await page.getByRole('link', { name: 'Activity' }).click();
-  await makeEvent(owner);
+  await createEvent(owner);
   await owner.carillon.clients.create({ client_name: 'A client' });
-  await makeEvent(member, 'Of the member');
+  await createEvent(member, 'Of the member');
   await rows(page).nth(2).waitFor();
   await page.getByRole('button', { name: 'You' }).click();
-  await shows(page, 2);
+  await waitForRows(page, 2);
   await page.getByLabel('Kind').selectOption('new_client');
-  await shows(page, 1);
+  await waitForRows(page, 1);
   assert.match(page.url(), /scope=own&kind=new_client$/);
   await page.getByLabel('Kind').selectOption('');
   await page.getByLabel('Hook').selectOption(id);
   await rows(page).filter({ hasText: 'Event created' }).waitFor();
-  await shows(page, 1);
-  await makeEvent(owner, 'Another one');
+  await waitForRows(page, 1);
+  await createEvent(owner, 'Another one');
   await rows(page)
     .nth(1)
     .getByText(/delivered/)
@@ -212,38 +212,38 @@ test('activity is filtered by kind, by hook and by whose it is, and the address 
 
   const theirs = await open({ as: member, path: 'activity' });
   await rows(theirs).filter({ hasText: 'Event created' }).waitFor();
-  assert.equal(await rows(theirs).count(), 1, 'a member sees what they did');
+  assert.equal(await rows(theirs).count(), 1, 'a member sees only their own activity');
   assert.equal(await theirs.getByRole('button', { name: 'Everybody' }).count(), 0);
 });
 
-test('however much happens, the page keeps some hundreds, asks once a second at most, and says so', async (t) => {
+test('under load the feed keeps 300 entries and polls at most once a second', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   await page.getByText('live', { exact: true }).waitFor();
-  let asked = 0;
+  let requests = 0;
   page.on('request', (request) => {
-    if (request.url().includes('/activity?')) asked += 1;
+    if (request.url().includes('/activity?')) requests += 1;
   });
   const began = performance.now();
   let newest = 0;
   for (let batch = 0; batch < 20; batch += 1) {
-    const made = await Promise.all(Array.from({ length: 25 }, (_, one) => makeEvent(owner, `${batch} ${one}`)));
-    newest = Math.max(...made.map(({ event_id }) => Number(event_id)));
+    const created = await Promise.all(Array.from({ length: 25 }, (_, one) => createEvent(owner, `${batch} ${one}`)));
+    newest = Math.max(...created.map(({ event_id }) => Number(event_id)));
   }
   await rows(page)
     .filter({ hasText: `/events/${newest}` })
     .getByText('pending for no hook')
     .waitFor();
-  await shows(page, 300);
+  await waitForRows(page, 300);
   await page.getByText('300 occurrences shown').waitFor();
   await page.getByText('the page keeps the newest 300').waitFor();
   const seconds = (performance.now() - began) / 1_000;
-  assert.ok(asked >= 1 && asked <= seconds + 1, `${asked} calls in ${seconds} s`);
-  // Older ones come back by scrolling.
+  assert.ok(requests >= 1 && requests <= seconds + 1, `${requests} requests in ${seconds} s`);
+  // Scrolling loads older entries.
   await page.getByText('300 occurrences shown').scrollIntoViewIfNeeded();
   await rows(page).nth(300).waitFor();
 });
 
-test('a target is judged as one types it, a path is suggested, and a refusal stands at its field', async (t) => {
+test('a target is checked while typing, a path is suggested, and a validation error is shown at its field', async (t) => {
   const resolve = async (name: string) =>
     name.endsWith('.example') ? { addresses: ['9.9.9.9'] } : ({ failure: 'no_such_name' } as const);
   const { page, owner } = await consoleOf(t, { path: 'hooks/new' }, { ports: { resolve } });
@@ -277,7 +277,7 @@ test('a target is judged as one types it, a path is suggested, and a refusal sta
   assert.equal(data.at(-1)?.event, 'completed_task');
 });
 
-test('a hook is deleted after a question, and an admin sees whose is whose', async (t) => {
+test('a hook is deleted after confirmation, and an admin selects whose hooks are shown', async (t) => {
   const { page, owner, service } = await consoleOf(t, { path: 'hooks' });
   const member = await service.user(owner, 'member');
   const target = await startTarget(t);
@@ -293,31 +293,31 @@ test('a hook is deleted after a question, and an admin sees whose is whose', asy
 
   await page.getByRole('button', { name: `More for hook ${id}` }).click();
   await page.getByRole('menuitem', { name: 'Delete…' }).click();
-  assert.equal((await owner.carillon.hooks.get(id)).state, 'live', 'not before the answer');
+  assert.equal((await owner.carillon.hooks.get(id)).state, 'live', 'not before confirmation');
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await told(page, /^Deleted\./);
+  await waitForStatus(page, /^Deleted\./);
   await page.getByText('Deleted, just now').waitFor();
-  await makeEvent(owner);
+  await createEvent(owner);
   assert.equal(target.received.length, 0);
 });
 
-test('the overview teaches whoever is new, and then counts what was delivered and what failed', async (t) => {
+test('the overview shows onboarding for a new account, then counts delivered and failed attempts', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'overview' });
   for (const step of ['Give it an ear', 'Subscribe it', 'Make something happen']) {
     await page.getByRole('heading', { name: step }).waitFor();
   }
   const left = async (element: Locator) => (await element.boundingBox())?.x ?? 0;
   const step = page.getByRole('listitem').filter({ hasText: 'Give it an ear' });
-  const beside = (await left(step.getByRole('heading'))) - (await left(step));
-  assert.ok(beside > 50, `the number of a step stands beside its title: ${beside} px`);
+  const titleOffset = (await left(step.getByRole('heading'))) - (await left(step));
+  assert.ok(titleOffset > 50, `the number of a step is to the left of its title: ${titleOffset} px`);
   await page.getByText(/-d '\{"event":"new_event","target_url":"http:\/\/127\.0\.0\.1:9000\/carillon\//).waitFor();
 
   const good = await startTarget(t);
   const bad = await startTarget(t, 500);
   await subscribe(owner, good.at('/bell'));
   const id = await subscribe(owner, bad.at('/bell'));
-  await makeEvent(owner);
-  await makeEvent(owner);
+  await createEvent(owner);
+  await createEvent(owner);
   await Promise.all([good.arrived(2), bad.arrived(3)]);
   const figure = (name: string) => page.locator('.figure').filter({ hasText: name });
   await figure('Ended today').locator('strong').getByText('1', { exact: true }).waitFor();
@@ -344,28 +344,28 @@ test('the overview teaches whoever is new, and then counts what was delivered an
   assert.match(page.url(), new RegExp(`#/hooks/${id}$`));
 });
 
-test('activity that could not be fetched claims nothing, and later begins with what there is, not with all that was', async (t) => {
+test('activity that cannot be loaded does not claim to be empty, and later follows from the newest occurrence', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'you' });
-  await makeEvent(owner);
+  await createEvent(owner);
   await page.route('**/console/api/activity*', (route) => route.abort());
   await page.getByRole('link', { name: 'Activity' }).click();
   await page.getByText('connection lost').waitFor();
   assert.equal(await page.getByText('Nothing has happened yet').count(), 0);
-  let asked = '';
+  let requestedUrl = '';
   page.on('request', (request) => {
-    if (request.url().includes('/notifications')) asked = request.url();
+    if (request.url().includes('/notifications')) requestedUrl = request.url();
   });
   await page.unroute('**/console/api/activity*');
   await page.getByText('live', { exact: true }).waitFor();
-  await shows(page, 1);
+  await waitForRows(page, 1);
   await eventually(
-    async () => asked,
+    async () => requestedUrl,
     (url) => url !== '',
   );
-  assert.match(asked, /after=\d+/);
+  assert.match(requestedUrl, /after=\d+/);
 });
 
-test('activity of a hook that is none says so, and asks no more', async (t) => {
+test('activity of an unknown hook shows an error and stops polling', async (t) => {
   const { page } = await consoleOf(t, { path: 'activity?hook=99' });
   await page.getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
   assert.equal(await page.getByText('connection lost').count(), 0);
@@ -373,14 +373,14 @@ test('activity of a hook that is none says so, and asks no more', async (t) => {
   await page.getByText('live', { exact: true }).waitFor();
 });
 
-test('X8 signing is turned on, rotated with an overlap and turned off; each secret is shown once, and its receiver takes what comes', async (t) => {
+test('X8 signing is turned on, rotated with an overlap and turned off; each secret is shown once and verifies deliveries', async (t) => {
   const { page, owner } = await consoleOf(t);
   const target = await startTarget(t);
   const id = await subscribe(owner, target.at('/bell'));
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   const section = page.getByRole('region', { name: 'Signature' });
-  /** The secret that is shown, and goes. */
-  async function take(): Promise<string> {
+  /** Reads the displayed secret and closes the dialog. */
+  async function takeSecret(): Promise<string> {
     const code = page.getByRole('figure', { name: 'The secret', exact: true }).locator('pre');
     const secret = (await code.textContent()) ?? '';
     assert.deepEqual(await axeFindings(page, 'a secret'), []);
@@ -389,7 +389,7 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
     assert.ok(!(await page.content()).includes(secret));
     return secret;
   }
-  async function next() {
+  async function nextDelivery() {
     const count = target.received.length + 1;
     await owner.carillon.hooks.test(id);
     return (await target.arrived(count))[count - 1] ?? assert.fail();
@@ -397,23 +397,23 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
 
   await section.getByText('Off.').waitFor();
   await section.getByRole('button', { name: 'Sign notifications' }).click();
-  const first = await take();
+  const first = await takeSecret();
   await section.getByText('By a secret that was made').waitFor();
-  assert.ok(isTaken(first, await next()));
+  assert.ok(isTaken(first, await nextDelivery()));
 
   await section.getByRole('button', { name: 'Rotate' }).click();
   await page.getByLabel('The present secret goes on signing').selectOption('an hour');
   assert.deepEqual(await axeFindings(page, 'rotating'), []);
   await page.getByRole('button', { name: 'Make a new secret' }).click();
-  const second = await take();
+  const second = await takeSecret();
   await section.getByText('The one before it signs, too').waitFor();
   assert.deepEqual(await axeFindings(page, 'a signed hook'), []);
-  const overlapping = await next();
+  const overlapping = await nextDelivery();
   assert.deepEqual([isTaken(first, overlapping), isTaken(second, overlapping)], [true, true]);
 
   await section.getByRole('button', { name: 'Turn off' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
-  await told(page, 'Turned off.');
+  await waitForStatus(page, 'Turned off.');
   await section.getByText('Off.').waitFor();
-  assert.equal((await next()).headers['webhook-signature'], undefined);
+  assert.equal((await nextDelivery()).headers['webhook-signature'], undefined);
 });

@@ -5,13 +5,13 @@ import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { consoleOf } from '../kit/browser.ts';
 import { eventually } from '../kit/eventually.ts';
 
-/** Issues a key in the dialog that is open, and answers it. */
+/** Submits the open dialog and returns the issued key. */
 async function issue(page: Page): Promise<string> {
   await page.getByRole('button', { name: 'Issue the key' }).click();
   return (await page.getByRole('figure', { name: 'The key', exact: true }).locator('pre').textContent()) ?? '';
 }
 
-test('a key that was issued works as it was made: whose, what it may do, how long', async (t) => {
+test('an issued key has the chosen user, permissions and lifetime', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'keys' });
   const member = await service.user(owner, 'member');
   await page.reload();
@@ -20,7 +20,7 @@ test('a key that was issued works as it was made: whose, what it may do, how lon
   await page.getByLabel('Whose key', { exact: true }).selectOption(member.userId);
   await page.getByLabel('It works for').selectOption('other');
   await page.getByLabel('How long').fill('12h');
-  // A key is never wider than its user, and a member changes nobody.
+  // A key never has more permissions than its user, and members cannot change users.
   assert.equal(await page.getByLabel('Change People').isDisabled(), true);
   await page.getByRole('button', { name: 'None' }).click();
   assert.equal(await page.getByRole('button', { name: 'Issue the key' }).isDisabled(), true);
@@ -37,7 +37,7 @@ test('a key that was issued works as it was made: whose, what it may do, how lon
   assert.notEqual(issued?.expires, '0000-00-00 00:00:00');
 });
 
-test('a wrong length of life is said at its field, and nothing that was entered is lost', async (t) => {
+test('an invalid lifetime is shown at its field, and entered values are kept', async (t) => {
   const { page } = await consoleOf(t, { path: 'keys' });
   await page.getByRole('button', { name: 'Issue a key' }).click();
   await page.getByLabel('What it is for').fill('Release bot');
@@ -48,7 +48,7 @@ test('a wrong length of life is said at its field, and nothing that was entered 
   assert.equal(await page.getByLabel('What it is for').inputValue(), 'Release bot');
 });
 
-test('the key is shown once with a call that works, can be copied, and nothing of it stays in the browser', async (t) => {
+test('the key is shown once with a working call, can be copied, and is not stored in the browser', async (t) => {
   const { page } = await consoleOf(t, { path: 'keys' });
   await page.getByRole('button', { name: 'Issue a key' }).click();
   const key = await issue(page);
@@ -59,20 +59,20 @@ test('the key is shown once with a call that works, can be copied, and nothing o
   await page.getByRole('figure', { name: 'The key', exact: true }).getByRole('button', { name: 'Copy' }).click();
   await page.getByText('Copied.').waitFor();
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), key);
-  // A click beside it is soon made by mistake.
+  // An accidental click on the backdrop does not close the dialog.
   await page.mouse.click(5, 5);
   await page.getByRole('button', { name: 'I have copied it' }).click();
 
   assert.ok(!(await page.content()).includes(key));
-  const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
-  assert.ok(!String(kept).includes('carillon_'), String(kept));
+  const stored = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
+  assert.ok(!String(stored).includes('carillon_'), String(stored));
   assert.deepEqual(await page.evaluate('indexedDB.databases()'), []);
   await page.reload();
   await page.getByRole('listitem').first().waitFor();
   assert.ok(!(await page.content()).includes(key));
 });
 
-test('what is taken from a key is gone at once, and is not to be given back', async (t) => {
+test('a removed permission is revoked immediately and cannot be added again', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'keys' });
   const bot = await service.key(owner, { permissions: ['events:read', 'tasks:read'] });
   await page.reload();
@@ -88,7 +88,7 @@ test('what is taken from a key is gone at once, and is not to be given back', as
   await assert.rejects(bot.carillon.tasks.list(), { code: 'not_permitted' });
 });
 
-test('a key is revoked after a question, at once, and is listed among those that have ended', async (t) => {
+test('a key is revoked immediately after confirmation, and listed as ended', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'keys' });
   const bot = await service.key(owner, {});
   await page.reload();
@@ -104,10 +104,10 @@ test('a key is revoked after a question, at once, and is listed among those that
   await assert.rejects(bot.carillon.user.get(), { code: 'unauthorized' });
   await page.getByRole('button', { name: 'Ended' }).click();
   await page.getByRole('listitem').filter({ hasText: 'test' }).getByText('revoked').waitFor();
-  assert.match(page.url(), /state=ended/, 'what is shown can be sent as a link');
+  assert.match(page.url(), /state=ended/, 'the filter is in the URL');
 });
 
-test('a member sees their own keys, and issues to nobody else', async (t) => {
+test('a member sees only their own keys, and cannot issue keys to others', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const member = await service.user(owner, 'member');
   const page = await open({ as: member, path: 'keys' });
@@ -117,7 +117,7 @@ test('a member sees their own keys, and issues to nobody else', async (t) => {
   assert.equal(await page.getByLabel('Whose key', { exact: true }).count(), 0);
 });
 
-test('whoever loses their role sees so at the next click, and the screen for admins is gone', async (t) => {
+test('an admin who becomes a member no longer sees the admin screens after a reload', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const admin = await service.user(owner, 'admin');
   const page = await open({ as: admin, path: 'people' });

@@ -2,24 +2,24 @@ import { plusDays } from '../../console/src/app/calendar-dates.ts';
 import type { Person, TestService } from '../kit/service.ts';
 import { NOW } from './example.ts';
 
-/** How much of everything a team has after some months. The pages of a small account show few faults of layout. */
+/** Number of records after some months of use. A small account shows few layout faults. */
 export const SIZES = { people: 20, clients: 15, contacts: 25, projects: 60, tasks: 400, events: 300, comments: 30 };
 
-/** A few projects and tasks with ids that tests open. */
+/** Ids of projects and tasks that tests open. */
 export type LargeAccount = { readonly undated: string; readonly busy: string; readonly task: string };
 
 const TODAY = new Date(NOW).toISOString().slice(0, 10);
 
-/** Calls that are on their way at once: few enough that the service answers all of them. */
+/** Concurrent requests, below the limit at which the server sheds load. */
 const BATCH_SIZE = 40;
 
 async function inBatches<T>(count: number, create: (index: number) => Promise<T>): Promise<readonly T[]> {
-  const made: T[] = [];
+  const created: T[] = [];
   for (let first = 0; first < count; first += BATCH_SIZE) {
     const size = Math.min(BATCH_SIZE, count - first);
-    made.push(...(await Promise.all(Array.from({ length: size }, (_, index) => create(first + index)))));
+    created.push(...(await Promise.all(Array.from({ length: size }, (_, index) => create(first + index)))));
   }
-  return made;
+  return created;
 }
 
 const at = <T>(list: readonly T[], index: number): T => {
@@ -28,12 +28,12 @@ const at = <T>(list: readonly T[], index: number): T => {
   return found;
 };
 
-const plain = (day: string) => day.replaceAll('-', '');
+const apiDay = (day: string) => day.replaceAll('-', '');
 
-/** A day near the one on which the account is looked at. */
+/** A day within `spread` days of today. */
 const near = (index: number, spread: number) => plusDays(TODAY, ((index * 37) % (2 * spread)) - spread);
 
-const COLOURS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed', ''];
+const COLORS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed', ''];
 const FIRST = ['Ada', 'Graciela', 'Bartholomew', 'Mei', 'Ines', 'Olu', 'Søren', 'Wilhelmina', 'Jo', 'Tadeusz'];
 const LAST = [
   'Lovelace',
@@ -81,7 +81,7 @@ const EVENTS = [
 const REMARK =
   'I have checked the numbers against last year, and they look right to me. Can somebody confirm the total?';
 
-/** Fills an account through its API with what a team of twenty has after some months. */
+/** Fills an account through the API with the data of a team of twenty after some months. */
 export async function fillLargeAccount({ baseUrl }: TestService, owner: Person): Promise<LargeAccount> {
   const { carillon } = owner;
   const users = await inBatches(SIZES.people, (index) =>
@@ -110,11 +110,11 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
   const projects = await inBatches(SIZES.projects, (index) =>
     carillon.projects.create({
       project_name: `${at(PROJECTS, index)} ${index}`,
-      color: at(COLOURS, index),
+      color: at(COLORS, index),
       client_id: index % 4 === 0 ? '0' : at(clients, index).client_id,
       tags: index % 3 === 0 ? 'internal,priority' : '',
-      // The first one has no dates, as every project that was created a moment ago.
-      ...(index % 3 !== 0 && { start_date: plain(near(index, 90)), due_date: plain(plusDays(near(index, 90), 45)) }),
+      // The first project has no dates, like every new project.
+      ...(index % 3 !== 0 && { start_date: apiDay(near(index, 90)), due_date: apiDay(plusDays(near(index, 90), 45)) }),
       users: [someone(index), someone(index + 1), someone(index + 2), someone(index + 3)],
     }),
   );
@@ -123,11 +123,11 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
   const busy = projectOf(1);
   const tasks = await inBatches(SIZES.tasks, (index) => {
     const isUndated = index % 3 === 0;
-    const of = isUndated ? projectOf(index) : index % 5 === 0 ? busy : projectOf(index * 7 + (index % 3));
-    return carillon.tasks.create(of, {
+    const projectId = isUndated ? projectOf(index) : index % 5 === 0 ? busy : projectOf(index * 7 + (index % 3));
+    return carillon.tasks.create(projectId, {
       task_name: `${at(TASKS, index)} ${index}`,
-      // Tasks of the first project come first, and none of them has a date.
-      ...(!isUndated && of !== undated && { due_date: plain(near(index, 60)) }),
+      // Tasks of the first project have no dates.
+      ...(!isUndated && projectId !== undated && { due_date: apiDay(near(index, 60)) }),
       users: index % 2 === 0 ? [someone(index)] : [],
       tags: index % 11 === 0 ? 'blocked' : '',
     });
@@ -141,7 +141,7 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
   await inBatches(24, (index) =>
     carillon.timeEntries.create(at(tasks, index).task_id, {
       seconds: 900 + 600 * (index % 20),
-      date: plain(plusDays(TODAY, -(index % 5))),
+      date: apiDay(plusDays(TODAY, -(index % 5))),
       description: index % 3 === 0 ? '' : 'Numbers compared, sent to the client',
     }),
   );
@@ -158,7 +158,7 @@ export async function fillLargeAccount({ baseUrl }: TestService, owner: Person):
   return { undated, busy, task };
 }
 
-/** Events over three months: whole days, hours that begin early, and several at the same time. */
+/** Events over three months: all-day, early in the morning, and concurrent ones. */
 async function fillCalendar({ carillon }: Person, projectOf: (index: number) => string): Promise<void> {
   await inBatches(SIZES.events, (index) => {
     const day = near(index * 3 + (index % 7), 45);
@@ -166,8 +166,8 @@ async function fillCalendar({ carillon }: Person, projectOf: (index: number) => 
     if (index % 6 === 0) {
       return carillon.events.create({
         ...event,
-        start_date: plain(day),
-        due_date: plain(plusDays(day, index % 4)),
+        start_date: apiDay(day),
+        due_date: apiDay(plusDays(day, index % 4)),
       });
     }
     const hour = 8 + ((index * index) % 9);

@@ -1,19 +1,19 @@
-// Runs in a page of the console, as axe does; answers what is wrong with its layout, a line for each fault.
-// It measures texts and not boxes, because a box may have the right size while its text leaves it.
+// Runs in a page of the console, like axe, and returns its layout faults, one line each.
+// Measures text rather than boxes, because text can overflow a box of the right size.
 
-/** Texts and controls that stand closer than this look like one. */
+/** Texts and controls that are closer than this look like one. */
 const MIN_GAP_PX = 3;
 
-/** Text of more lines than this makes a row of a list hard to read. */
+/** A list row with more lines of text than this is hard to read. */
 const MAX_LINES = 3;
 
-/** A word of so many letters has room in every column. */
+/** Words up to this length fit into every column and must not be broken. */
 const MAX_WHOLE_WORD = 10;
 
-/** Rounding of a browser that places text between pixels. */
+/** Browsers place text at subpixel positions. */
 const TOLERANCE_PX = 1.5;
 
-/** Text that is meant to be read line after line, or has the height of something else. */
+/** Elements with running text, or whose height is determined by something else. */
 const PROSE = 'p, pre, ol, .bullets, .says, .code, .said, .note, .words, h1, .empty, .ec-event';
 
 globalThis.layoutFaults = () => {
@@ -29,7 +29,7 @@ globalThis.layoutFaults = () => {
   ];
 };
 
-/** The document is the window: only areas inside it scroll, and no such area stands in another one. */
+/** The document itself must not scroll, only areas inside it; scroll areas must not be nested. */
 function* scrollFaults() {
   const { scrollWidth, scrollHeight } = document.documentElement;
   if (scrollHeight > innerHeight) yield `the document scrolls: ${scrollHeight} px high in a window of ${innerHeight}`;
@@ -45,7 +45,7 @@ function* scrollFaults() {
   }
 }
 
-/** Nothing leaves the window at its sides, unless it can be scrolled to in an area of its own. */
+/** No element extends beyond the sides of the window, unless it is inside a scroll area. */
 function* widthFaults() {
   for (const main of document.querySelectorAll('main')) {
     if (main.scrollWidth > main.clientWidth) yield `main is ${main.scrollWidth} px wide in ${main.clientWidth}`;
@@ -65,7 +65,7 @@ function* heightFaults({ block, lines }) {
   if (count > MAX_LINES && block.closest(PROSE) === null) yield `${count} lines: ${nameOf(block)}`;
 }
 
-/** Only a word that is longer than any place for it may be broken. */
+/** Only very long words may be broken. */
 function* wordFaults({ block, nodes, lines }) {
   if (lineCount(lines) < 2) return;
   for (const node of nodes) {
@@ -76,7 +76,7 @@ function* wordFaults({ block, nodes, lines }) {
   }
 }
 
-/** A text stays inside the card or dialog that it stands in. */
+/** Text must not overflow its card or dialog. */
 function* cardFaults({ block, lines }) {
   const card = block.closest('.card, dialog, .note, .button, .badge, .chip');
   if (card === null) return;
@@ -88,7 +88,7 @@ function* cardFaults({ block, lines }) {
   if (lines.some(isOut)) yield `${nameOf(block)} leaves ${nameOf(card)}`;
 }
 
-/** A line is in view or not: none is cut through in its height. */
+/** Lines of text must not be clipped vertically. */
 function* cutFaults({ block, lines }) {
   const around = [block, ...ancestors(block)];
   const scrolled = around.findIndex(
@@ -105,13 +105,13 @@ function* cutFaults({ block, lines }) {
   }
 }
 
-/** A label stands apart from its value, and every text from the next one. */
+/** Labels, values and adjacent texts need a gap. */
 function* touchFaults(texts) {
   const boxes = [
     ...texts
       .filter(({ block }) => !block.matches('dt'))
       .flatMap(({ block, lines }) => lines.map((line) => ({ owner: block, box: inView(block, line) }))),
-    // The whole cell of a label: how much of it the text fills depends on the font.
+    // Labels: measure the whole cell, because the text width depends on the font.
     ...[...document.querySelectorAll('dt')].map((owner) => ({
       owner,
       box: inView(owner, owner.getBoundingClientRect()),
@@ -122,12 +122,12 @@ function* touchFaults(texts) {
   ]
     .filter(({ owner, box }) => box.width > 0 && box.height > 0 && !isFloating(owner))
     .sort((a, b) => a.box.top - b.box.top);
-  const said = new Set();
+  const reported = new Set();
   for (const [index, one] of boxes.entries()) {
     for (const other of boxes.slice(index + 1)) {
       if (other.box.top >= one.box.bottom) break;
       if (one.owner === other.owner || one.owner.contains(other.owner) || other.owner.contains(one.owner)) continue;
-      // A button may stand inside the frame of a field.
+      // A button may be positioned inside a field.
       if ([one, other].some(({ owner }) => owner.matches('input')) && [one, other].some(({ owner }) => isPlaced(owner)))
         continue;
       const [a, b] = [one.box, other.box];
@@ -135,13 +135,13 @@ function* touchFaults(texts) {
       const gap = Math.max(a.left, b.left) - Math.min(a.right, b.right);
       if (shared < Math.min(a.height, b.height) / 2 || gap >= MIN_GAP_PX) continue;
       const fault = `${gap.toFixed(1)} px between ${nameOf(one.owner)} and ${nameOf(other.owner)}`;
-      if (!said.has(fault)) yield fault;
-      said.add(fault);
+      if (!reported.has(fault)) yield fault;
+      reported.add(fault);
     }
   }
 }
 
-/** Every text in view, by the block that lays it out, with the boxes of its lines. */
+/** All visible texts, grouped by their block element, with the boxes of their lines. */
 function textsOf(root) {
   const blocks = new Map();
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
@@ -152,8 +152,8 @@ function textsOf(root) {
     if (!isSeen(parent)) continue;
     let block = parent;
     while (/^(inline|contents)$/.test(getComputedStyle(block).display)) block = block.parentElement;
-    const of = blocks.get(block) ?? { lines: [], nodes: [] };
-    blocks.set(block, { lines: [...of.lines, ...linesOf(node)], nodes: [...of.nodes, node] });
+    const texts = blocks.get(block) ?? { lines: [], nodes: [] };
+    blocks.set(block, { lines: [...texts.lines, ...linesOf(node)], nodes: [...texts.nodes, node] });
   }
   const isInView = (block) => (line) => {
     const { width, height } = inView(block, line);
@@ -162,7 +162,7 @@ function textsOf(root) {
   return [...blocks].map(([block, { lines, nodes }]) => ({ block, nodes, lines: lines.filter(isInView(block)) }));
 }
 
-/** The boxes of the lines of a text, or of a part of it. */
+/** Line boxes of a text node, or of a range in it. */
 function linesOf(node, from = 0, to = node.length) {
   const range = document.createRange();
   range.setStart(node, from);
@@ -172,7 +172,7 @@ function linesOf(node, from = 0, to = node.length) {
 
 const lineCount = (lines) => new Set(lines.map(({ top }) => Math.round(top))).size;
 
-/** What is left of a box in the areas that cut it off. */
+/** Visible part of a box, after clipping by its ancestors. */
 function inView(element, box) {
   let { left, right, top, bottom } = box;
   for (const one of [element, ...ancestors(element)].filter(isClipping)) {
@@ -195,7 +195,7 @@ const isClipping = (element) => getComputedStyle(element).overflowX !== 'visible
 
 const isPlaced = (element) => getComputedStyle(element).position === 'absolute';
 
-/** Stands above others, which go on below it. */
+/** Overlays other elements. */
 const isFloating = (element) =>
   [element, ...ancestors(element)].some((one) => {
     const { position, zIndex } = getComputedStyle(one);

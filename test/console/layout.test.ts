@@ -11,14 +11,14 @@ import { screenNames, shown, visit } from './pages.ts';
 
 const measure = readFileSync(new URL('layout-faults.js', import.meta.url), 'utf8');
 
-/** A desk, a small laptop, a phone. */
+/** Desktop, small laptop, phone. */
 const WINDOWS = [
   { width: 1440, height: 900 },
   { width: 1024, height: 768 },
   { width: 390, height: 844 },
 ] as const;
 
-/** Every screen, every view of the calendar, and a page of each noun that has one. */
+/** Every screen, every view of the calendar, and one page of each resource. */
 const pathsOf = ({ undated, busy, task }: LargeAccount) => [
   ...screenNames,
   ...['week', 'day', 'list'].map((view) => `calendar?view=${view}`),
@@ -31,7 +31,7 @@ const pathsOf = ({ undated, busy, task }: LargeAccount) => [
   'hooks/new',
 ];
 
-/** Dialogs: on which screen, and the button that opens it. */
+/** Dialogs: the screen, and the button that opens it. */
 const DIALOGS = [
   ['calendar', 'New event'],
   ['keys', 'Issue a key'],
@@ -39,13 +39,13 @@ const DIALOGS = [
   ['projects', 'API call'],
 ] as const;
 
-/** A row of every kind of fault is enough to find its cause. */
-const MAX_SHOWN = 5;
+/** A few faults per page are enough to find the cause. */
+const MAX_FAULTS_PER_PAGE = 5;
 
 async function atEachWidth(page: Page, look: (width: number) => Promise<void>): Promise<void> {
   for (const window of WINDOWS) {
     await page.setViewportSize(window);
-    // The grid of the calendar is drawn again in the frame after the one in which it learns its size.
+    // The calendar grid renders again one frame after its resize event.
     await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
     await look(window.width);
   }
@@ -57,12 +57,12 @@ async function faultsOn(page: Page, where: string): Promise<readonly string[]> {
   const found: string[] = [];
   await atEachWidth(page, async (width) => {
     const faults = (await page.evaluate('layoutFaults()')) as readonly string[];
-    found.push(...faults.slice(0, MAX_SHOWN).map((fault) => `${where} at ${width} px: ${fault}`));
+    found.push(...faults.slice(0, MAX_FAULTS_PER_PAGE).map((fault) => `${where} at ${width} px: ${fault}`));
   });
   return found;
 }
 
-test('a large account has a sound layout at 1440, 1024 and 390 px', async (t) => {
+test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) => {
   const service = await sqlite.testService(t, { ports: { clock: testClock(NOW) } });
   const owner = await service.account('acme.test');
   const account = await fillLargeAccount(service, owner);
@@ -71,7 +71,7 @@ test('a large account has a sound layout at 1440, 1024 and 390 px', async (t) =>
   await page.reload();
   await shown(page);
 
-  await t.test('no screen scrolls as a document, leaves the window, cuts its texts or runs them together', async () => {
+  await t.test('no screen scrolls the document, overflows the window, or clips or overlaps text', async () => {
     const found: string[] = [];
     for (const path of pathsOf(account)) {
       await visit(page, path);
@@ -80,7 +80,7 @@ test('a large account has a sound layout at 1440, 1024 and 390 px', async (t) =>
     assert.deepEqual(found, []);
   });
 
-  await t.test('nor does a dialog', async () => {
+  await t.test('no dialog scrolls the document, overflows the window, or clips or overlaps text', async () => {
     const found: string[] = [];
     for (const [path, button] of DIALOGS) {
       await visit(page, path);
@@ -92,7 +92,7 @@ test('a large account has a sound layout at 1440, 1024 and 390 px', async (t) =>
     assert.deepEqual(found, []);
   });
 
-  await t.test('the start of an event and its end have a row each: day and time beside each other', async () => {
+  await t.test('start and end of an event have one row each, with day and time', async () => {
     await visit(page, 'calendar');
     await page.getByRole('button', { name: 'New event' }).click();
     const dialog = page.getByRole('dialog');
@@ -111,7 +111,7 @@ test('a large account has a sound layout at 1440, 1024 and 390 px', async (t) =>
     await page.keyboard.press('Escape');
   });
 
-  await t.test('a week opens with the working day in view, however many whole days stand above it', async () => {
+  await t.test('a week opens with the working hours visible, despite many all-day events', async () => {
     const day = '2027-03-10';
     const wholeDay = { start_date: '20270310', due_date: '20270310' };
     await Promise.all([

@@ -5,10 +5,10 @@ const table: { readonly screens: readonly { readonly name: string }[] } = await 
   new URL('../../console/src/app/screens.ts', import.meta.url).href
 );
 
-/** The name of every screen in its address, as the console's own table has it. */
+/** Path of every screen, from the console's own table. */
 export const screenNames: readonly string[] = table.screens.map(({ name }) => name);
 
-/** Goes to a screen and waits until it shows what it has asked for. */
+/** Opens a screen and waits until it has loaded. */
 export async function visit(page: Page, path: string): Promise<void> {
   pendingOf(page);
   const here = new URL(page.url());
@@ -17,7 +17,7 @@ export async function visit(page: Page, path: string): Promise<void> {
   await shown(page);
 }
 
-/** What each page has asked for and not yet had; streams, which never end, aside. */
+/** Pending requests of each page, except event streams, which never end. */
 const pending = new WeakMap<Page, Set<Request>>();
 
 function pendingOf(page: Page): Set<Request> {
@@ -33,7 +33,7 @@ function pendingOf(page: Page): Set<Request> {
   return requests;
 }
 
-/** Waits until nothing is on its way any more, and two looks in a row show the same. */
+/** Waits until no request is pending and the page has not changed between two polls. */
 export async function shown(page: Page): Promise<void> {
   const requests = pendingOf(page);
   await page.locator('h1').first().waitFor();

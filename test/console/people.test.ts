@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleOf } from '../kit/browser.ts';
 
-test('a role is changed, and changed back', async (t) => {
+test('a role is changed, and restored by Undo', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'people' });
   const member = await service.user(owner, 'member');
   await page.reload();
@@ -19,7 +19,7 @@ test('a role is changed, and changed back', async (t) => {
   assert.equal((await owner.carillon.users.get(member.userId)).role, 'member');
 });
 
-test('the last owner stays one, and the form says why', async (t) => {
+test('the role of the last owner cannot be changed, and the form explains why', async (t) => {
   const { page } = await consoleOf(t, { path: 'people' });
   await page.getByRole('button', { name: 'What to do with Account Owner' }).click();
   await page.getByRole('menuitem', { name: 'Change…' }).click();
@@ -27,7 +27,7 @@ test('the last owner stays one, and the form says why', async (t) => {
   await page.getByText('The last owner stays one.').waitFor();
 });
 
-test('an admin neither changes an owner nor makes one', async (t) => {
+test('an admin cannot change or create an owner', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const admin = await service.user(owner, 'admin');
   const page = await open({ as: admin, path: 'people' });
@@ -37,7 +37,7 @@ test('an admin neither changes an owner nor makes one', async (t) => {
   assert.deepEqual(await page.getByLabel('Role').locator('option').allTextContents(), ['Member', 'Admin']);
 });
 
-test('deleting somebody says what follows, and it follows', async (t) => {
+test('deleting a user shows the consequences and applies them', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'people' });
   const member = await service.user(owner, 'member');
   const event = await member.carillon.events.create({
@@ -57,7 +57,7 @@ test('deleting somebody says what follows, and it follows', async (t) => {
   assert.equal((await owner.carillon.events.get(event.event_id)).event_name, 'Theirs');
 });
 
-test('an admin ends the session of somebody else', async (t) => {
+test('an admin ends the session of another user', async (t) => {
   const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
   const member = await service.user(owner, 'member');
   const theirs = await open({ as: member, path: 'keys' });
@@ -71,7 +71,7 @@ test('an admin ends the session of somebody else', async (t) => {
   await theirs.getByText('Your session has ended').waitFor();
 });
 
-test('somebody whose address is taken is not added, and the form says so', async (t) => {
+test('a user with a taken email address is not created, and the form shows the error', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'people' });
   await page.getByRole('button', { name: 'Add somebody' }).click();
   await page.getByLabel('Email').fill(`owner@${owner.domain}`);
@@ -80,7 +80,7 @@ test('somebody whose address is taken is not added, and the form says so', async
   assert.equal((await owner.carillon.users.list()).data.length, 1);
 });
 
-test('whoever sits there chooses the colours, and this browser keeps them', async (t) => {
+test('the color theme is chosen by the user and stored in the browser', async (t) => {
   const { page } = await consoleOf(t, { path: 'you' });
   const scheme = () => page.evaluate('getComputedStyle(document.documentElement).colorScheme');
   await page.getByRole('group', { name: 'Colours' }).getByRole('button', { name: 'Dark' }).click();
@@ -92,7 +92,7 @@ test('whoever sits there chooses the colours, and this browser keeps them', asyn
   assert.equal(await scheme(), 'light dark');
 });
 
-test('a member who follows a link to this screen is told whose it is, and offered nothing that is refused', async (t) => {
+test('a member who opens the screen by URL sees an explanation and no actions', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const page = await open({ as: await service.user(owner, 'member'), path: 'people' });
   await page.getByText(/^Who belongs to the account is for its admins/).waitFor();

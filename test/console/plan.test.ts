@@ -8,22 +8,22 @@ import { shown, visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const row = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
-const told = (page: Page, text: string) => page.locator('.toasts').getByText(text, { exact: true }).waitFor();
+const waitForToast = (page: Page, text: string) => page.locator('.toasts').getByText(text, { exact: true }).waitFor();
 const undo = (page: Page) => page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
 
-/** Opens what can be changed where it stands, and gives its field. */
-async function opened(page: Page, what: string) {
+/** Opens an inline editor and returns its field. */
+async function openEditor(page: Page, what: string) {
   await page.getByRole('button', { name: `Change ${what}` }).click();
   return page.getByLabel(what, { exact: true });
 }
 
 const focused = (page: Page) => page.locator(':focus').getAttribute('aria-label');
 
-/** How wide what is shown would be, and how wide it is. */
+/** Scroll width and client width of the main area. */
 const MAIN_WIDTHS = '(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector("main"))';
 
-/** What is sent to change a record, from now on. */
-function changesOf(page: Page): unknown[] {
+/** Records the bodies of all PUT requests from now on. */
+function recordChanges(page: Page): unknown[] {
   const sent: unknown[] = [];
   page.on('request', (request) => {
     if (request.method() === 'PUT') sent.push(request.postDataJSON());
@@ -31,37 +31,37 @@ function changesOf(page: Page): unknown[] {
   return sent;
 }
 
-/** A day so many days from today, as the console is told it, and as it shows it. */
-function day(ahead: number): { readonly given: string; readonly input: string } {
+/** A day relative to today, in API format and in the format of date inputs. */
+function day(ahead: number): { readonly apiDay: string; readonly input: string } {
   const date = new Date(Date.now() + ahead * 86_400_000);
   const input = date.toISOString().slice(0, 10);
-  return { input, given: input.replaceAll('-', '') };
+  return { input, apiDay: input.replaceAll('-', '') };
 }
 
 async function withProject({ owner }: Pick<Console, 'owner'>, project_name = 'Bells') {
   return owner.carillon.projects.create({ project_name });
 }
 
-test('a project is written down in one line, and changed where it stands; only that is sent', async (t) => {
+test('a project is created by quick-add and edited inline; only changed fields are sent', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   await page.getByText('No open projects').waitFor();
   await page.getByLabel('Add a project').fill('Bells');
   await page.keyboard.press('Enter');
   await row(page, 'Bells').waitFor();
-  assert.equal(await page.getByLabel('Add a project').inputValue(), '', 'the line is free for the next');
-  const sent = changesOf(page);
+  assert.equal(await page.getByLabel('Add a project').inputValue(), '', 'the field is cleared');
+  const sent = recordChanges(page);
 
-  await (await opened(page, 'Name of Bells')).fill('Chimes');
+  await (await openEditor(page, 'Name of Bells')).fill('Chimes');
   await page.keyboard.press('Enter');
   await row(page, 'Chimes').waitFor();
   assert.equal(await focused(page), 'Change Name of Chimes');
 
-  await (await opened(page, 'Due of Chimes')).fill('2027-04-20');
+  await (await openEditor(page, 'Due of Chimes')).fill('2027-04-20');
   await page.keyboard.press('Enter');
   await row(page, 'Chimes').getByText('20 Apr 2027').waitFor();
   assert.deepEqual(sent, [{ project_name: 'Chimes' }, { due_date: '20270420' }]);
 
-  await told(page, 'Due changed.');
+  await waitForToast(page, 'Due changed.');
   await undo(page);
   await row(page, 'Chimes').getByText('No date').waitFor();
   const { data } = await owner.carillon.projects.list();
@@ -71,37 +71,37 @@ test('a project is written down in one line, and changed where it stands; only t
   );
 });
 
-test('Escape takes back, also when the focus goes; a bad value says at the field what is wrong', async (t) => {
+test('Escape cancels an edit without saving on blur; an invalid value shows the error at the field', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   await owner.carillon.projects.update(project_id, { start_date: '20270420' });
   await visit(page, 'projects');
-  const sent = changesOf(page);
+  const sent = recordChanges(page);
 
-  const name = await opened(page, 'Name of Bells');
+  const name = await openEditor(page, 'Name of Bells');
   await name.fill('Chimes');
   await page.keyboard.press('Escape');
   await row(page, 'Bells').waitFor();
   assert.deepEqual(sent, []);
 
-  await (await opened(page, 'Name of Bells')).fill(' ');
+  await (await openEditor(page, 'Name of Bells')).fill(' ');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('Name must be a text of 1 to 255 characters.').waitFor();
   assert.equal(await page.getByLabel('Name of Bells', { exact: true }).getAttribute('aria-invalid'), 'true');
   await page.getByLabel('Add a project').click();
   await page.getByLabel('Name of Bells', { exact: true }).press('Escape');
 
-  await (await opened(page, 'Due of Bells')).fill('2027-04-19');
+  await (await openEditor(page, 'Due of Bells')).fill('2027-04-19');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('Due must not be before start date.').waitFor();
   await page.getByLabel('Due of Bells', { exact: true }).fill('2027-04-21');
   await page.keyboard.press('Enter');
   await row(page, 'Bells').getByText('21 Apr 2027').waitFor();
   const wanted = [{ project_name: ' ' }, { due_date: '20270419' }, { due_date: '20270421' }];
-  assert.deepEqual(sent, wanted, 'what is wrong is not sent again by going away from it');
+  assert.deepEqual(sent, wanted, 'blur does not send an invalid value again');
 });
 
-test('whoever clicks elsewhere while a field is open, or is being saved, has clicked what was there', async (t) => {
+test('a click outside an open or saving field hits its target, although the layout moves when the field closes', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   await visit(page, `projects/${project_id}`);
@@ -112,26 +112,26 @@ test('whoever clicks elsewhere while a field is open, or is being saved, has cli
     await page.mouse.down();
   };
 
-  // Five lines high, and above what is pressed: when it closes, that moves up.
-  await opened(page, 'Description of Bells');
+  // The editor is five lines high and above the pressed button: when it closes, the button moves up.
+  await openEditor(page, 'Description of Bells');
   await press('Change Notes of Bells: Add notes');
   await page.mouse.up();
   await field('Notes').waitFor();
   await field('Description').waitFor({ state: 'detached' });
 
   await page.keyboard.press('Escape');
-  await (await opened(page, 'Description of Bells')).fill('Two of bronze');
+  await (await openEditor(page, 'Description of Bells')).fill('Two of bronze');
   const saved = page.waitForResponse((response) => response.request().method() === 'PUT');
   await press('Change Notes of Bells: Add notes');
   await saved;
-  await told(page, 'Description changed.');
-  assert.equal(await field('Description').getAttribute('readonly'), '', 'it waits');
+  await waitForToast(page, 'Description changed.');
+  assert.equal(await field('Description').getAttribute('readonly'), '', 'the editor stays open until the release');
   await page.mouse.up();
   await field('Notes').waitFor();
   await field('Description').waitFor({ state: 'detached' });
 });
 
-test('two people edit one project: what the other has changed stays, and nobody is overwritten unasked', async (t) => {
+test('concurrent edits of different fields are both kept; a conflict on one field is shown before overwriting', async (t) => {
   const { page, owner, service, open } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   const member = await service.user(owner, 'member');
@@ -139,20 +139,20 @@ test('two people edit one project: what the other has changed stays, and nobody 
   await visit(page, `projects/${project_id}`);
   await shown(other);
 
-  // Beside each other: two things of one project.
-  await (await opened(other, 'Tags of Bells')).fill('bronze');
+  // Two fields of one project.
+  await (await openEditor(other, 'Tags of Bells')).fill('bronze');
   await other.keyboard.press('Enter');
-  await told(other, 'Tags changed.');
-  await (await opened(page, 'Start of Bells')).fill('2027-04-20');
+  await waitForToast(other, 'Tags changed.');
+  await (await openEditor(page, 'Start of Bells')).fill('2027-04-20');
   await page.keyboard.press('Enter');
-  await told(page, 'Start changed.');
+  await waitForToast(page, 'Start changed.');
   await button(page, 'Change Tags of Bells: bronze').waitFor();
 
-  // Against each other: the same thing.
-  await (await opened(other, 'Name of Bells')).fill('Theirs');
+  // The same field: conflict.
+  await (await openEditor(other, 'Name of Bells')).fill('Theirs');
   await other.keyboard.press('Enter');
-  await told(other, 'Name changed.');
-  const mine = await opened(page, 'Name of Bells');
+  await waitForToast(other, 'Name changed.');
+  const mine = await openEditor(page, 'Name of Bells');
   await mine.fill('Mine');
   await page.keyboard.press('Enter');
   const conflict = 'Somebody else has set this to “Theirs” meanwhile. Enter keeps yours, Escape theirs.';
@@ -164,7 +164,7 @@ test('two people edit one project: what the other has changed stays, and nobody 
   assert.deepEqual([project_name, tags, start_date], ['Mine', 'bronze', '2027-04-20 00:00:00']);
 });
 
-test('C33 completing a task ticks its subtasks at once, and the hook on completed_subtask is told of each', async (t) => {
+test('C33 completing a task completes its open subtasks, and a hook on completed_subtask is notified of each', async (t) => {
   const { page, owner } = await consoleOf(t);
   const target = await startTarget(t);
   const { project_id } = await withProject({ owner });
@@ -187,9 +187,9 @@ test('C33 completing a task ticks its subtasks at once, and the hook on complete
     false,
   ]);
 
-  const held = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
   await page.route('**/console/api/tasks/*', async (route) => {
-    await held.promise;
+    await gate.promise;
     await route.continue();
   });
   await box('Cast').focus();
@@ -198,9 +198,9 @@ test('C33 completing a task ticks its subtasks at once, and the hook on complete
     () => Promise.all(['Cast', 'Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())),
     (ticks) => ticks.every((isTicked) => isTicked),
   );
-  assert.equal((await owner.carillon.tasks.get(task_id)).completed, '0', 'it shows before the service has it');
-  held.resolve();
-  await told(page, '“Cast” completed, with 2 subtasks.');
+  assert.equal((await owner.carillon.tasks.get(task_id)).completed, '0', 'optimistic update: shown before it is saved');
+  gate.resolve();
+  await waitForToast(page, '“Cast” completed, with 2 subtasks.');
   assert.deepEqual(await Promise.all(['Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())), [
     true,
     true,
@@ -210,12 +210,12 @@ test('C33 completing a task ticks its subtasks at once, and the hook on complete
   assert.deepEqual(
     received.map(({ resourceUrl }) => resourceUrl.split('/').at(-1)).sort(),
     ids.filter((id) => id !== mould),
-    'of those that were open before, and of no other',
+    'only for subtasks that were open before',
   );
 
-  // Undo opens what was open before; what somebody had completed stays so.
+  // Undo reopens only the subtasks that were open before.
   await undo(page);
-  await told(page, '“Cast” is open again, with 2 subtasks.');
+  await waitForToast(page, '“Cast” is open again, with 2 subtasks.');
   await eventually(
     () => Promise.all(['Cast', 'Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())),
     (ticks) => ticks.join() === 'false,true,false,false',
@@ -232,15 +232,15 @@ test('C33 completing a task ticks its subtasks at once, and the hook on complete
   assert.equal((await owner.carillon.tasks.get(task_id)).completed, '0');
 });
 
-test('C41 a task is made to recur, and ticked; the next one and its subtasks stand in the lists', async (t) => {
+test('C41 completing a recurring task shows the next task and its subtasks in the lists', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Oil', due_date: '20990131' });
   await owner.carillon.subtasks.create(task_id, { subtask_name: 'Wipe', recurring: 'D' });
   await visit(page, `tasks/${task_id}`);
-  await (await opened(page, 'Recurring of Oil')).selectOption('Monthly');
+  await (await openEditor(page, 'Recurring of Oil')).selectOption('Monthly');
   await page.keyboard.press('Enter');
-  await told(page, 'Recurring changed.');
+  await waitForToast(page, 'Recurring changed.');
   const boxes = (name: string) => page.getByRole('checkbox', { name: `Complete ${name}`, exact: true });
   await boxes('Wipe').check();
   await eventually(
@@ -250,7 +250,7 @@ test('C41 a task is made to recur, and ticked; the next one and its subtasks sta
 
   await visit(page, 'tasks');
   await boxes('Oil').check();
-  await told(page, '“Oil” completed, with its subtask. The next one is open.');
+  await waitForToast(page, '“Oil” completed, with its subtask. The next one is open.');
   await eventually(
     async () => [await boxes('Oil').count(), await boxes('Oil').first().isChecked()],
     ([count, isChecked]) => count === 1 && isChecked === false,
@@ -262,7 +262,7 @@ test('C41 a task is made to recur, and ticked; the next one and its subtasks sta
   );
 });
 
-test('subtasks stand below their task: added, changed, ticked, deleted and brought back there', async (t) => {
+test('subtasks are added, edited, completed, deleted and restored on the page of their task', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
@@ -274,11 +274,11 @@ test('subtasks stand below their task: added, changed, ticked, deleted and broug
     await button(page, `Change Name of ${name}: ${name}`).waitFor();
   }
   await page.getByRole('checkbox', { name: 'Complete Mould' }).check();
-  await (await opened(page, 'Name of Pour')).fill('Pour slowly');
+  await (await openEditor(page, 'Name of Pour')).fill('Pour slowly');
   await page.keyboard.press('Enter');
   await button(page, 'Change Name of Pour slowly: Pour slowly').waitFor();
   await button(page, 'Delete Pour slowly').click();
-  await told(page, '“Pour slowly” deleted.');
+  await waitForToast(page, '“Pour slowly” deleted.');
   assert.equal(await subtasks.getByRole('listitem').count(), 1);
   await undo(page);
   await button(page, 'Change Name of Pour slowly: Pour slowly').waitFor();
@@ -292,12 +292,12 @@ test('subtasks stand below their task: added, changed, ticked, deleted and broug
   );
 });
 
-test('open, due soon, overdue, completed: the view is in the address, and a completed task is late no more', async (t) => {
+test('views open, due soon, overdue and completed: the view is in the URL, and a completed task is not overdue', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   const tasks = { Late: -2, Soon: 3, Far: 40 };
   for (const [task_name, ahead] of Object.entries(tasks)) {
-    await owner.carillon.tasks.create(project_id, { task_name, due_date: day(ahead).given });
+    await owner.carillon.tasks.create(project_id, { task_name, due_date: day(ahead).apiDay });
   }
   await visit(page, 'tasks');
   const names = () => page.getByRole('row').getByRole('link').allTextContents();
@@ -326,7 +326,7 @@ test('open, due soon, overdue, completed: the view is in the address, and a comp
   await page.getByText('Nothing is late').waitFor();
 });
 
-test('1,200 tasks come a hundred at a time, in the order that was asked for; the total and the page are said', async (t) => {
+test('1,200 tasks are paginated by 100 in the requested order, with range and total', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   const numbers = Array.from({ length: 1_200 }, (_, index) => index + 1);
@@ -356,7 +356,7 @@ test('1,200 tasks come a hundred at a time, in the order that was asked for; the
   await page.getByLabel('Add a task').fill('Task 9999');
   await page.keyboard.press('Enter');
   await page.getByText('1,101 – 1,201 of 1,201 tasks', { exact: true }).waitFor();
-  assert.equal((await names()).at(-1), 'Task 9999', 'what is added stands at the end');
+  assert.equal((await names()).at(-1), 'Task 9999', 'a new record is shown at the end');
 
   await visit(page, 'tasks?order=taskname&page=99');
   await page.getByText('Nothing on this page').waitFor();
@@ -365,9 +365,9 @@ test('1,200 tasks come a hundred at a time, in the order that was asked for; the
   await first('Task 0001');
 });
 
-test('what is not there, or not any more, is said in words that say what to do', async (t) => {
+test('a missing or deleted record shows an explanation and a link to the list', async (t) => {
   const { page } = await consoleOf(t);
-  for (const [path, way] of [
+  for (const [path, linkName] of [
     ['projects/99', 'All projects'],
     ['tasks/99', 'All tasks'],
     ['clients/0', 'All clients'],
@@ -375,11 +375,11 @@ test('what is not there, or not any more, is said in words that say what to do',
   ] as const) {
     await visit(page, path);
     await page.getByRole('alert').getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
-    await page.getByRole('link', { name: way }).waitFor();
+    await page.getByRole('link', { name: linkName }).waitFor();
   }
 });
 
-test('a project with tasks is deleted after a question that says how many; an empty one can be brought back', async (t) => {
+test('deleting a project with tasks asks for confirmation with their number; deleting an empty one offers Undo', async (t) => {
   const { page, owner } = await consoleOf(t);
   const full = await withProject({ owner }, 'Full');
   await owner.carillon.projects.create({ project_name: 'Empty', color: '#16a34a', tags: 'bronze', progress: 30 });
@@ -391,7 +391,7 @@ test('a project with tasks is deleted after a question that says how many; an em
 
   await button(page, 'More for Empty').click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await told(page, '“Empty” deleted.');
+  await waitForToast(page, '“Empty” deleted.');
   await row(page, 'Empty').waitFor({ state: 'detached' });
   await undo(page);
   await row(page, 'Empty').getByText('bronze').waitFor();
@@ -405,7 +405,7 @@ test('a project with tasks is deleted after a question that says how many; an em
   await dialog.getByText('Its 3 tasks and all subtasks, 1 comment go with it.').waitFor();
   await dialog.getByText('Its event on the calendar stays, without a project.').waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  assert.equal((await owner.carillon.tasks.list()).paging.total_records, 3, 'a question deletes nothing');
+  assert.equal((await owner.carillon.tasks.list()).paging.total_records, 3, 'nothing is deleted before confirmation');
   await button(page, 'More for Full').click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await dialog.getByRole('button', { name: 'Delete with 3 tasks and more' }).click();
@@ -414,7 +414,7 @@ test('a project with tasks is deleted after a question that says how many; an em
   assert.equal((await owner.carillon.events.get(event_id)).project_id, '0');
 });
 
-test('a project is as far as its tasks are, until somebody sets it by hand', async (t) => {
+test('the progress of a project is computed from its tasks until it is set by hand', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });
   for (const task_name of ['a', 'b', 'c']) await owner.carillon.tasks.create(project_id, { task_name });
@@ -425,7 +425,7 @@ test('a project is as far as its tasks are, until somebody sets it by hand', asy
   const bar = page.getByRole('progressbar', { name: 'Progress of Bells' });
   assert.equal(await bar.getAttribute('aria-valuenow'), '33');
 
-  await (await opened(page, 'Progress of Bells')).fill('101');
+  await (await openEditor(page, 'Progress of Bells')).fill('101');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').waitFor();
   await page.getByLabel('Progress of Bells', { exact: true }).last().fill('80');
@@ -436,7 +436,7 @@ test('a project is as far as its tasks are, until somebody sets it by hand', asy
   assert.equal(await bar.getAttribute('aria-valuenow'), '80');
 });
 
-test('a project shows its client, its people and what is next on the calendar, in the days that were written', async (t) => {
+test('a project shows its client, people and next events, with the same dates in every time zone', async (t) => {
   const { owner, service, open } = await consoleOf(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
   const member = await service.user(owner, 'member');
@@ -462,7 +462,7 @@ test('a project shows its client, its people and what is next on the calendar, i
   }
 });
 
-test('people are assigned from those that there are, also by a member', async (t) => {
+test('a member assigns people in the picker', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const member = await service.user(owner, 'member');
   const { project_id } = await withProject({ owner });
@@ -475,10 +475,10 @@ test('people are assigned from those that there are, also by a member', async (t
   const { users } = await owner.carillon.tasks.get(task_id);
   assert.deepEqual(users, [{ user_id: member.userId, user_name: 'Test member' }]);
   const focus = page.locator(':focus').getByText('Assigned to Cast: Test member');
-  assert.equal(await focus.count(), 1, 'the focus is back where it was');
+  assert.equal(await focus.count(), 1, 'the focus returns to the opener');
 });
 
-test('clients are found by a part of their name, put on hold, and leave their projects behind', async (t) => {
+test('clients are found by part of their name and put on hold; deleting one keeps its projects', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Bell Foundry' });
   for (const client_name of ['Älmhult Bells', 'Tower Ltd']) await owner.carillon.clients.create({ client_name });
@@ -490,10 +490,10 @@ test('clients are found by a part of their name, put on hold, and leave their pr
   await page.getByText('2 clients', { exact: true }).waitFor();
   assert.match(page.url(), /#\/clients\?name=bell$/);
 
-  await (await opened(page, 'State of Bell Foundry')).selectOption('On hold');
+  await (await openEditor(page, 'State of Bell Foundry')).selectOption('On hold');
   await page.keyboard.press('Enter');
-  await told(page, 'State changed.');
-  await (await opened(page, 'Email of Bell Foundry')).fill('no address');
+  await waitForToast(page, 'State changed.');
+  await (await openEditor(page, 'Email of Bell Foundry')).fill('no address');
   await page.keyboard.press('Enter');
   await page.getByRole('alert').getByText('Email must be an e-mail address of at most 254 characters.').waitFor();
   await page.keyboard.press('Escape');
@@ -508,14 +508,14 @@ test('clients are found by a part of their name, put on hold, and leave their pr
   assert.equal((await owner.carillon.projects.get(project_id)).client_id, '0');
 });
 
-test('on a narrow screen nothing is cut off: tables become cards', async (t) => {
+test('on a narrow screen tables become cards without overflow', async (t) => {
   const { page, owner } = await consoleOf(t, { width: 390, height: 844 });
   const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry', email: 'bells@foundry.test' });
   const project_name = 'A project whose name goes on for longer than the screen is wide';
   const { project_id } = await owner.carillon.projects.create({ project_name, client_id, tags: 'bronze,iron,gold' });
   const { task_id } = await owner.carillon.tasks.create(project_id, {
     task_name: 'averyveryverylongwordthatcannotbebrokenatanyplacewhatsoever',
-    due_date: day(-400).given,
+    due_date: day(-400).apiDay,
   });
   const { contact_id } = await owner.carillon.contacts.create({
     contact_name: 'A desk',
@@ -538,7 +538,7 @@ test('on a narrow screen nothing is cut off: tables become cards', async (t) => 
   }
 });
 
-test('a long name and long tags stay readable on a narrow screen', async (t) => {
+test('a long name and long tags are readable on a narrow screen', async (t) => {
   const { owner, page } = await consoleOf(t, { width: 390, height: 844 });
   const { project_id } = await withProject({ owner });
   const task_name = 'Donaudampfschifffahrt'.repeat(9);
@@ -552,7 +552,7 @@ test('a long name and long tags stay readable on a narrow screen', async (t) => 
   assert.ok((box?.width ?? 0) > 150, `${box?.width} px`);
 });
 
-test('a colour that is none asks for nothing, and names are text', async (t) => {
+test('an invalid color is ignored without a request, and names are rendered as text', async (t) => {
   const { page, owner } = await consoleOf(t);
   const project_name = '<img src=x onerror=alert(1)>';
   await owner.carillon.projects.create({ project_name, color: 'url(http://x.test/a)' });

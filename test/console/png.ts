@@ -3,54 +3,54 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MAX_COLORS = 256;
 
-type Picture = { readonly width: number; readonly height: number; readonly channels: number; readonly bytes: Buffer };
+type Image = { readonly width: number; readonly height: number; readonly channels: number; readonly bytes: Buffer };
 
 /**
- * The same picture with a palette: what is drawn of lines, letters and plain surfaces is a third as large so. Of more
- * than 256 colours the most frequent stay, and the others become the nearest of them.
+ * Converts a PNG to a palette, which makes screenshots about a third as large. With more than 256 colors, the most
+ * frequent ones are kept and the others are replaced by the nearest of them.
  *
- * @param png 8 bits a channel, with or without transparency, which is dropped
+ * @param png 8 bits per channel, RGB or RGBA; transparency is dropped
  */
 export function withPalette(png: Buffer): Buffer {
   const { width, height, channels, bytes } = decode(png);
-  const colourAt = (at: number) => ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+  const colorAt = (at: number) => ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
   const counts = new Map<number, number>();
   for (let at = 0; at < bytes.length; at += channels) {
-    counts.set(colourAt(at), (counts.get(colourAt(at)) ?? 0) + 1);
+    counts.set(colorAt(at), (counts.get(colorAt(at)) ?? 0) + 1);
   }
   const palette = [...counts]
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_COLORS)
-    .map(([colour]) => colour);
-  const places = new Map([...counts.keys()].map((colour) => [colour, nearest(palette, colour)]));
-  // Each line begins with its filter: none.
+    .map(([color]) => color);
+  const paletteIndexes = new Map([...counts.keys()].map((color) => [color, nearest(palette, color)]));
+  // Each scanline begins with its filter type: 0, none.
   const lines = Buffer.alloc(height * (width + 1));
   for (let y = 0; y < height; y += 1) {
     for (let x = 0; x < width; x += 1) {
-      lines[y * (width + 1) + 1 + x] = places.get(colourAt((y * width + x) * channels)) ?? 0;
+      lines[y * (width + 1) + 1 + x] = paletteIndexes.get(colorAt((y * width + x) * channels)) ?? 0;
     }
   }
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
   head.set([8, 3, 0, 0, 0], 8);
-  const colours = Buffer.from(palette.flatMap((colour) => [colour >> 16, (colour >> 8) & 0xff, colour & 0xff]));
+  const colors = Buffer.from(palette.flatMap((color) => [color >> 16, (color >> 8) & 0xff, color & 0xff]));
   const data = deflateSync(lines, { level: 9, memLevel: 9 });
   return Buffer.concat([
     SIGNATURE,
     chunk('IHDR', head),
-    chunk('PLTE', colours),
+    chunk('PLTE', colors),
     chunk('IDAT', data),
     chunk('IEND', Buffer.alloc(0)),
   ]);
 }
 
-function nearest(palette: readonly number[], colour: number): number {
-  const exact = palette.indexOf(colour);
+function nearest(palette: readonly number[], color: number): number {
+  const exact = palette.indexOf(color);
   if (exact >= 0) return exact;
-  const away = (other: number) =>
-    [16, 8, 0].reduce((sum, shift) => sum + (((other >> shift) & 0xff) - ((colour >> shift) & 0xff)) ** 2, 0);
-  return palette.reduce((best, other, at) => (away(other) < away(palette[best] ?? 0) ? at : best), 0);
+  const distance = (other: number) =>
+    [16, 8, 0].reduce((sum, shift) => sum + (((other >> shift) & 0xff) - ((color >> shift) & 0xff)) ** 2, 0);
+  return palette.reduce((best, other, at) => (distance(other) < distance(palette[best] ?? 0) ? at : best), 0);
 }
 
 function chunk(type: string, data: Buffer): Buffer {
@@ -61,7 +61,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([frame.subarray(0, 4), named, frame.subarray(4)]);
 }
 
-function decode(png: Buffer): Picture {
+function decode(png: Buffer): Image {
   const width = png.readUInt32BE(16);
   const height = png.readUInt32BE(20);
   const channels = png[25] === 6 ? 4 : 3;
@@ -74,7 +74,10 @@ function decode(png: Buffer): Picture {
   return { width, height, channels, bytes: unfiltered(inflateSync(Buffer.concat(parts)), width * channels, channels) };
 }
 
-/** Takes the filter of each line back: every byte was written as its difference from those beside and above it. */
+/**
+ * Reverses the PNG filters: each byte is stored as the difference to a prediction from its left and upper
+ * neighbors.
+ */
 function unfiltered(lines: Buffer, stride: number, channels: number): Buffer {
   const height = lines.length / (stride + 1);
   const bytes = Buffer.alloc(height * stride);
@@ -85,16 +88,20 @@ function unfiltered(lines: Buffer, stride: number, channels: number): Buffer {
       const left = x < channels ? 0 : (bytes[at - channels] ?? 0);
       const up = y === 0 ? 0 : (bytes[at - stride] ?? 0);
       const corner = x < channels || y === 0 ? 0 : (bytes[at - stride - channels] ?? 0);
-      const guess = [0, left, up, (left + up) >> 1, paeth(left, up, corner)][filter] ?? 0;
-      bytes[at] = ((lines[y * (stride + 1) + 1 + x] ?? 0) + guess) & 0xff;
+      const prediction = [0, left, up, (left + up) >> 1, paeth(left, up, corner)][filter] ?? 0;
+      bytes[at] = ((lines[y * (stride + 1) + 1 + x] ?? 0) + prediction) & 0xff;
     }
   }
   return bytes;
 }
 
 function paeth(left: number, up: number, corner: number): number {
-  const guess = left + up - corner;
-  const [toLeft, toUp, toCorner] = [left, up, corner].map((one) => Math.abs(guess - one)) as [number, number, number];
+  const prediction = left + up - corner;
+  const [toLeft, toUp, toCorner] = [left, up, corner].map((one) => Math.abs(prediction - one)) as [
+    number,
+    number,
+    number,
+  ];
   if (toLeft <= toUp && toLeft <= toCorner) return left;
   return toUp <= toCorner ? up : corner;
 }

@@ -8,21 +8,21 @@ import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 import { withPalette } from './png.ts';
 
-// Takes a picture of every screen into build/screens/: `npm run screens`, or `SCREENS=keys,people npm run screens` for some.
-// Those that a page shows go to docs/screens/ as well.
+// Takes screenshots of all screens into build/screens/: `npm run screens`, or `SCREENS=keys,people npm run
+// screens` for some. Those used in the documentation are also written to docs/screens/.
 
 const folder = fileURLToPath(new URL('../../build/screens', import.meta.url));
-const documented = fileURLToPath(new URL('../../docs/screens', import.meta.url));
+const docsFolder = fileURLToPath(new URL('../../docs/screens', import.meta.url));
 const DOCUMENTED = ['calendar-light', 'activity-dark'];
 
-/** How a screen is looked at: in which colours, how wide. */
+/** Color schemes and window sizes. */
 const looks = [
   { look: 'light', colorScheme: 'light', width: 1280, height: 860 },
   { look: 'dark', colorScheme: 'dark', width: 1280, height: 860 },
   { look: 'narrow', colorScheme: 'light', width: 390, height: 844 },
 ] as const;
 
-/** What is to be seen beside the screens themselves: how one gets there. */
+/** Additional states, with the steps to reach them. */
 const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   'new-key': async (page) => {
     await visit(page, 'keys');
@@ -50,14 +50,14 @@ const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
 const wanted = process.env.SCREENS?.split(',') ?? [];
 const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
 
-async function take(page: Page, name: string, look: string): Promise<void> {
+async function takeScreenshot(page: Page, name: string, look: string): Promise<void> {
   const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
   const picture = withPalette(png);
   writeFileSync(`${folder}/${name}-${look}.png`, picture);
-  if (DOCUMENTED.includes(`${name}-${look}`)) writeFileSync(`${documented}/${name}-${look}.png`, picture);
+  if (DOCUMENTED.includes(`${name}-${look}`)) writeFileSync(`${docsFolder}/${name}-${look}.png`, picture);
 }
 
-/** Where else the owner is signed in. */
+/** User agents of further sessions of the owner. */
 const AGENTS = [
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Safari/605.1.15',
   'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
@@ -65,25 +65,25 @@ const AGENTS = [
 
 async function signInElsewhere({ service, owner }: Example): Promise<void> {
   for (const agent of AGENTS) {
-    const answer = await fetch(`${service.baseUrl}/console/session`, {
+    const response = await fetch(`${service.baseUrl}/console/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: service.baseUrl, 'user-agent': agent },
       body: JSON.stringify({ domain: owner.domain, email: 'release@acme.example', passphrase: PASSPHRASE }),
     });
-    assert.equal(answer.status, 200, await answer.text());
+    assert.equal(response.status, 200, await response.text());
   }
 }
 
-test('a picture of every screen, in every look', async (t) => {
+test('takes a screenshot of every screen in every look', async (t) => {
   mkdirSync(folder, { recursive: true });
   const example = await startExample(t, { port: '18080' });
   for (const { look, ...window } of looks) {
     const out = await openConsole(t, example.service, { as: null, ...window });
     await shown(out);
-    if (isWanted('sign-in')) await take(out, 'sign-in', look);
+    if (isWanted('sign-in')) await takeScreenshot(out, 'sign-in', look);
     const link = await example.service.link(example.owner);
     await visit(out, new URL(link).hash.slice(2));
-    if (isWanted('welcome')) await take(out, 'welcome', look);
+    if (isWanted('welcome')) await takeScreenshot(out, 'welcome', look);
     const page = await openConsole(t, example.service, { as: example.owner, hasPassphrase: true, ...window });
     await signInElsewhere(example);
     await page.clock.setFixedTime(NOW);
@@ -91,12 +91,12 @@ test('a picture of every screen, in every look', async (t) => {
     await shown(page);
     for (const name of screenNames.filter(isWanted)) {
       await visit(page, name);
-      await take(page, name, look);
+      await takeScreenshot(page, name, look);
     }
     for (const [name, reach] of Object.entries(states)) {
       if (!isWanted(name)) continue;
       await reach(page);
-      await take(page, name, look);
+      await takeScreenshot(page, name, look);
       await page.keyboard.press('Escape');
     }
   }

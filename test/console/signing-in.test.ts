@@ -26,7 +26,7 @@ async function signIn(page: Page, domain: string, email: string, passphrase: str
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-test('the link of a first start sets the passphrase of the owner, signs in, and leads nowhere afterwards', async (t) => {
+test('the link of the first start sets the passphrase of the owner, signs in, and works only once', async (t) => {
   const service = await sqlite.testService(t);
   const { firstAccount } = service.service;
   assert.ok(firstAccount !== undefined);
@@ -37,22 +37,22 @@ test('the link of a first start sets the passphrase of the owner, signs in, and 
   assert.equal(await page.getByLabel('Email').inputValue(), 'owner@carillon.localhost');
   await page.getByLabel('Passphrase', { exact: true }).fill('too short');
   await page.getByRole('button', { name: 'Save and sign in' }).click();
-  assert.equal(await page.locator('input:invalid').count(), 1, 'the browser says what is missing');
+  assert.equal(await page.locator('input:invalid').count(), 1, 'the browser validates the length');
   await setPassphrase(page, link, PASSPHRASE);
-  assert.doesNotMatch(page.url(), /welcome/, 'the link is out of the address');
+  assert.doesNotMatch(page.url(), /welcome/, 'the token is removed from the URL');
 
   const again = await openConsole(t, service, { as: null });
   await again.goto(link);
   await again.getByText('This link leads nowhere any more').waitFor();
   await again.getByRole('link', { name: 'Sign in instead' }).click();
-  // The only account needs no domain.
+  // With a single account, no domain is needed.
   await again.getByLabel('Email').fill('owner@carillon.localhost');
   await again.getByLabel('Passphrase', { exact: true }).fill(PASSPHRASE);
   await again.getByRole('button', { name: 'Sign in' }).click();
   await again.getByRole('link', { name: 'Calendar' }).waitFor();
 });
 
-test('an admin adds somebody, who gets in by the link and sees what members see', async (t) => {
+test('an admin creates a user, who signs in by the link and sees the screens of a member', async (t) => {
   const { page, open } = await consoleOf(t, { path: 'people' });
   await page.getByRole('button', { name: 'Add somebody' }).click();
   await page.getByLabel('Email').fill('priya@acme.test');
@@ -60,7 +60,7 @@ test('an admin adds somebody, who gets in by the link and sees what members see'
   await page.getByRole('button', { name: 'Add, and make a link' }).click();
   const link = (await page.getByRole('figure', { name: 'The link' }).locator('pre').textContent()) ?? '';
   await page.getByRole('button', { name: 'I have copied it' }).click();
-  assert.ok(!(await page.content()).includes(link), 'the link is shown this once');
+  assert.ok(!(await page.content()).includes(link), 'the link is shown once');
   await page.getByText('Link open, ends').waitFor();
 
   const theirs = await open({ as: null });
@@ -69,7 +69,7 @@ test('an admin adds somebody, who gets in by the link and sees what members see'
   assert.equal(await theirs.getByRole('link', { name: 'People' }).count(), 0);
 });
 
-test('a reset by link replaces the passphrase and ends the sessions there were', async (t) => {
+test('a reset link replaces the passphrase and ends existing sessions', async (t) => {
   const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
   const member = await service.user(owner, 'member');
   const theirs = await open({ as: member, path: 'you', hasPassphrase: true });
@@ -89,7 +89,7 @@ test('a reset by link replaces the passphrase and ends the sessions there were',
   await theirs.getByText('Your session has ended').waitFor();
 });
 
-test('an invitation that was withdrawn leads nowhere', async (t) => {
+test('a withdrawn invitation is rejected', async (t) => {
   const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
   const member = await service.user(owner, 'member');
   const link = await service.link(member);
@@ -102,14 +102,14 @@ test('an invitation that was withdrawn leads nowhere', async (t) => {
   await theirs.getByText('This link leads nowhere any more').waitFor();
 });
 
-test('a wrong passphrase says what to do, and who tries too often is told how long to wait', async (t) => {
+test('a wrong passphrase shows an error, and too many attempts show how long to wait', async (t) => {
   const { open, owner } = await consoleOf(t, {}, { ports: { clock: testClock() } });
   const page = await open({ as: null });
   const button = page.getByRole('button', { name: /^(Sign in|Again in)/ });
   await signIn(page, owner.domain, `owner@${owner.domain}`, 'wrong');
   await page.getByRole('alert').filter({ hasText: 'These do not belong together' }).waitFor();
-  assert.equal(await page.getByLabel('Passphrase', { exact: true }).inputValue(), '', 'it is to be typed anew');
-  assert.equal(await page.getByLabel('Email').inputValue(), `owner@${owner.domain}`, 'this is not');
+  assert.equal(await page.getByLabel('Passphrase', { exact: true }).inputValue(), '', 'the passphrase is cleared');
+  assert.equal(await page.getByLabel('Email').inputValue(), `owner@${owner.domain}`, 'the email is kept');
   for (let tries = 1; tries < 7 && (await button.isEnabled()); tries += 1) {
     await page.getByLabel('Passphrase', { exact: true }).fill(`wrong ${tries}`);
     const answered = page.waitForResponse('**/console/session');
@@ -123,7 +123,7 @@ test('a wrong passphrase says what to do, and who tries too often is told how lo
   assert.equal(await button.isDisabled(), true);
 });
 
-test('whoever is signed out from elsewhere is shown the way in at the next click, and goes on where they were', async (t) => {
+test('a revoked session shows the sign-in form at the next request, and sign-in returns to the same screen', async (t) => {
   const { owner, page, open } = await consoleOf(t, { path: 'you', hasPassphrase: true });
   const other = await open({ as: null, path: 'keys' });
   await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
@@ -143,7 +143,7 @@ test('whoever is signed out from elsewhere is shown the way in at the next click
   await other.getByRole('heading', { name: 'You', level: 1 }).waitFor();
 });
 
-test('changing the passphrase asks for the present one, and ends the other sessions', async (t) => {
+test('changing the passphrase requires the current one, and ends the other sessions', async (t) => {
   const { owner, page, open } = await consoleOf(t, { path: 'you', hasPassphrase: true });
   const other = await open({ as: null, path: 'keys' });
   await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
@@ -159,7 +159,7 @@ test('changing the passphrase asks for the present one, and ends the other sessi
   await other.getByText('Your session has ended').waitFor();
 });
 
-test('signing out leaves nothing that opens the console again', async (t) => {
+test('signing out removes the cookie and ends the session', async (t) => {
   const { page } = await consoleOf(t, { path: 'you' });
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
@@ -168,7 +168,7 @@ test('signing out leaves nothing that opens the console again', async (t) => {
   await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
 });
 
-test('over plain http from elsewhere a banner says that others can read along; on this machine none does', async (t) => {
+test('a banner warns about unencrypted HTTP, except on a loopback address', async (t) => {
   const { open, page } = await consoleOf(t, { as: null });
   const banner = 'This page came over plain http';
   await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
@@ -177,7 +177,7 @@ test('over plain http from elsewhere a banner says that others can read along; o
   const baseUrl = 'http://calendar.acme.test';
   const far = await sqlite.testService(t, { options: { baseUrl } });
   const theirs = await open({ as: null, expects: /calendar\.acme\.test|Cross-Origin-Opener-Policy/ });
-  // No name has to be looked up: the browser is answered by the service on this machine.
+  // No DNS needed: requests for this host are routed to the local test service.
   await theirs.context().route(`${baseUrl}/**`, async (route) => {
     const url = route.request().url().replace(baseUrl, far.service.url);
     await route.fulfill({ response: await route.fetch({ url }) });
@@ -186,7 +186,7 @@ test('over plain http from elsewhere a banner says that others can read along; o
   await theirs.getByText(banner).waitFor();
 });
 
-test('a link that is opened while the service cannot be reached is not said to be used, and works afterwards', async (t) => {
+test('a link opened while the service is unreachable shows a connection error, and works afterwards', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const link = await service.link(await service.user(owner, 'member'));
   const page = await open({ as: null });
@@ -199,7 +199,7 @@ test('a link that is opened while the service cannot be reached is not said to b
   await page.getByLabel('Passphrase', { exact: true }).waitFor();
 });
 
-test('whoever came by a link and is signed out goes on in the same account, without being asked which', async (t) => {
+test('after an expired session, sign-in returns to the same account without asking for the domain', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'keys', hasPassphrase: true });
   await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
   const elsewhere = await service.signIn(owner);
@@ -214,7 +214,7 @@ test('whoever came by a link and is signed out goes on in the same account, with
   await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor();
 });
 
-test('a window never shows one person while another one of this browser acts', async (t) => {
+test('a tab reloads when another tab signs in as a different user or signs out', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'you' });
   await page.getByRole('link', { name: 'Account Owner' }).waitFor();
   const member = await service.user(owner, 'member');

@@ -7,15 +7,15 @@ import { screenNames, shown, visit } from './pages.ts';
 
 const KB = 1_000;
 
-/** The app with its calendar: what is loaded before somebody goes elsewhere. */
+/** JavaScript of the start page, the calendar. */
 const MAX_INITIAL_BYTES = 90 * KB;
 
-/** What any other screen adds when somebody goes there. */
+/** JavaScript that any other screen loads in addition. */
 const MAX_SCREEN_BYTES = 15 * KB;
 
 const assets = new URL('../../console/dist/assets/', import.meta.url);
 
-/** What each script of the build is on the wire, by its name. */
+/** Gzipped size of each script, by file name. */
 const sizes = new Map(
   readdirSync(assets)
     .filter((name) => name.endsWith('.js'))
@@ -24,7 +24,7 @@ const sizes = new Map(
 
 const sum = (names: Iterable<string>) => [...names].reduce((total, name) => total + (sizes.get(name) ?? 0), 0);
 
-test('the app with its calendar is at most 90 KB of JavaScript, gzipped; every other screen comes when it is needed', async (t) => {
+test('the start page loads at most 90 KB of gzipped JavaScript; other screens load at most 15 KB more on demand', async (t) => {
   const { service, page } = await consoleOf(t);
   await shown(page);
   const loaded = new Set<string>();

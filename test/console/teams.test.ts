@@ -7,7 +7,7 @@ import { visit } from './pages.ts';
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const undo = (page: Page) => page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
 
-test('teams are assigned beside people, and taken back', async (t) => {
+test('a team is assigned to a task, and removed by Undo', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
@@ -24,7 +24,7 @@ test('teams are assigned beside people, and taken back', async (t) => {
   assert.deepEqual(await teamsOf(), []);
 });
 
-test('a team is written down in one line, named, coloured, filled with people, and deleted after a question', async (t) => {
+test('a team is created by quick-add, renamed, colored, filled with people, and deleted after confirmation', async (t) => {
   const { service, page, owner } = await consoleOf(t);
   const member = await service.user(owner, 'member');
   await visit(page, 'teams');
@@ -38,7 +38,7 @@ test('a team is written down in one line, named, coloured, filled with people, a
   await page.getByRole('button', { name: 'Change Colour of Ringers' }).click();
   await page.getByLabel('Colour of Ringers').selectOption('Green');
   await page.keyboard.press('Enter');
-  // Where a field closes under the pointer, what was beside it has moved.
+  // The layout moves when the field closes: wait before the next click.
   await page.getByLabel('Colour of Ringers').waitFor({ state: 'hidden' });
   await button(page, 'In Ringers: nobody').click();
   assert.equal(
@@ -61,7 +61,7 @@ test('a team is written down in one line, named, coloured, filled with people, a
   assert.equal((await owner.carillon.teams.list()).paging.total_records, 0);
 });
 
-test('a member sees the teams and who is in them, and is offered nothing that is refused', async (t) => {
+test('a member sees the teams and their people, and no actions', async (t) => {
   const { service, owner, open } = await consoleOf(t);
   const member = await service.user(owner, 'member');
   await owner.carillon.teams.create({ team_name: 'Ringers', users: [member.userId] });

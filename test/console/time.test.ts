@@ -16,7 +16,7 @@ import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-/** Spellings, by the seconds that they mean. */
+/** Accepted spellings, by seconds. */
 const SPELLINGS: Readonly<Record<number, readonly string[]>> = {
   45: ['45s', '45 sec', '0:00:45'],
   300: ['0:05', ':05', '5m', '00:05', '5 minutes'],
@@ -46,7 +46,7 @@ const SPELLINGS: Readonly<Record<number, readonly string[]>> = {
   86400: ['24', '24h', '24:00', '1440', '1440m'],
 };
 
-const NO_TIMES = [
+const INVALID_SPELLINGS = [
   '',
   ' ',
   'soon',
@@ -64,17 +64,17 @@ const NO_TIMES = [
   '1h 30 20s',
 ];
 
-test('a time is read as people write it', () => {
+test('readSeconds accepts the common spellings of a duration', () => {
   const spellings = Object.entries(SPELLINGS).flatMap(([seconds, texts]) => texts.map((text) => ({ seconds, text })));
   assert.ok(spellings.length >= 60);
   for (const { seconds, text } of spellings) {
     assert.equal(readSeconds(text), Number(seconds), text);
     assert.equal(timeFault(text), undefined, text);
   }
-  for (const text of NO_TIMES) assert.equal(timeFault(text), HOW_TO_WRITE, text);
+  for (const text of INVALID_SPELLINGS) assert.equal(timeFault(text), HOW_TO_WRITE, text);
 });
 
-test('a whole number is hours up to 24 and minutes above, which is said; more than a day and nothing are refused', () => {
+test('a whole number is hours up to 24 and minutes above, with a hint; zero and more than 24 hours are rejected', () => {
   assert.deepEqual(['8', '24', '25', '90'].map(readSeconds), [8 * 3_600, 24 * 3_600, 25 * 60, 90 * 60]);
   assert.equal(bareHint('15'), '15 hours. For minutes, write 15m.');
   assert.equal(bareHint('90'), '90 minutes (1:30)');
@@ -85,15 +85,15 @@ test('a whole number is hours up to 24 and minutes above, which is said; more th
   for (const none of ['0', '0:00', '0m', '0.0']) assert.equal(timeFault(none), 'Enter a time above zero.', none);
 });
 
-test('a time is shown as hours and minutes, and what is less than a minute is not shown as nothing', () => {
+test('a duration is formatted as hours and minutes, below a minute with seconds', () => {
   const shown = [0, 1, 59, 60, 3_660, 360_000].map(showSeconds);
   for (let seconds = 1; seconds <= 86_400; seconds += seconds < 60 ? 1 : 60) {
-    assert.equal(readSeconds(showSeconds(seconds)), seconds, 'what is shown can be typed');
+    assert.equal(readSeconds(showSeconds(seconds)), seconds, 'a formatted duration can be parsed');
   }
   assert.deepEqual(shown, ['0:00', '0:00:01', '0:00:59', '0:01', '1:01', '100:00']);
 });
 
-test('a week begins on a Monday, in every year', () => {
+test('mondayOf returns the Monday of a week, also across years', () => {
   assert.deepEqual(['2027-03-01', '2027-03-07', '2027-01-01', '2024-02-29'].map(mondayOf), [
     '2027-03-01',
     '2027-03-01',
@@ -102,7 +102,7 @@ test('a week begins on a Monday, in every year', () => {
   ]);
 });
 
-test('time is entered, summed by task and day, changed where it stands, and deleted', async (t) => {
+test('time entries are created, totaled by task and day, edited inline, and deleted', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
@@ -145,7 +145,7 @@ test('time is entered, summed by task and day, changed where it stands, and dele
   await sheet.getByText('1:05').first().waitFor();
 });
 
-/** The time that clocks in the time zone of the tests showed so many seconds ago. */
+/** An API timestamp some seconds ago, in the time zone of the tests (UTC). */
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 
 async function withTask({ carillon }: Person): Promise<string> {
@@ -153,7 +153,7 @@ async function withTask({ carillon }: Person): Promise<string> {
   return (await carillon.tasks.create(project_id, { task_name: 'Cast' })).task_id;
 }
 
-test('90 is logged as 1:30, and no day gets more than 24 hours: not by an entry, a change or another date', async (t) => {
+test('90 is logged as 1:30, and no entry, edit or change of date makes a day exceed 24 hours', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   const task_id = await withTask(owner);
   const monday = mondayOf(today());
@@ -167,13 +167,13 @@ test('90 is logged as 1:30, and no day gets more than 24 hours: not by an entry,
   await form.getByText('90 minutes (1:30)').waitFor();
   await form.getByLabel('Time').press('Enter');
   await page.getByRole('button', { name: 'Change Time of 1:30 on Cast' }).waitFor();
-  for (const [written, said] of [
+  for (const [input, message] of [
     ['96:00', 'A day has 24 hours. Enter at most 24:00.'],
     ['3h', /^That makes 24:30 on .* A day has 24 hours\.$/],
   ] as const) {
-    await form.getByLabel('Time').fill(written);
+    await form.getByLabel('Time').fill(input);
     await form.getByLabel('Time').press('Enter');
-    await form.getByText(said).waitFor();
+    await form.getByText(message).waitFor();
   }
   await page.getByRole('button', { name: 'Change Time of 1:30 on Cast' }).click();
   await page.getByLabel('Time of 1:30 on Cast').fill('4:01');
@@ -189,7 +189,7 @@ test('90 is logged as 1:30, and no day gets more than 24 hours: not by an entry,
   assert.equal((await owner.carillon.timeEntries.get(entry_id)).date, plusDays(monday, 1));
 });
 
-test('a day that a program made too long can be corrected, entry by entry', async (t) => {
+test('a day that an API client made longer than 24 hours can be corrected entry by entry', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   const task_id = await withTask(owner);
   const date = today().replaceAll('-', '');
@@ -201,7 +201,7 @@ test('a day that a program made too long can be corrected, entry by entry', asyn
   await page.getByRole('button', { name: 'Change Time of 8:00 on Cast' }).waitFor();
 });
 
-test('a timer runs until it is stopped, whatever page is looked at meanwhile, and enters what it came to', async (t) => {
+test('a timer keeps running across screens, and stopping it creates a time entry', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   const task_id = await withTask(owner);
   await visit(page, 'time');
@@ -209,7 +209,7 @@ test('a timer runs until it is stopped, whatever page is looked at meanwhile, an
   await page.getByRole('timer').waitFor();
   const [started] = (await owner.carillon.timeEntries.list({ task_id, running: '1' })).data;
   assert.ok(started !== undefined);
-  // As if it had been started earlier.
+  // Backdate the start.
   const date_started = ago(125);
   await owner.carillon.timeEntries.update(started.entry_id, {
     date_started,
@@ -226,7 +226,7 @@ test('a timer runs until it is stopped, whatever page is looked at meanwhile, an
   assert.equal(entry.date, date_started.slice(0, 10));
 });
 
-test('a timer of a few seconds leaves no entry, which is said and can be undone', async (t) => {
+test('a timer stopped within a minute is discarded, with Undo', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   const task_id = await withTask(owner);
   await visit(page, 'time');
@@ -240,7 +240,7 @@ test('a timer of a few seconds leaves no entry, which is said and can be undone'
   assert.equal((await owner.carillon.timeEntries.list({ task_id, running: '1' })).data.length, 1);
 });
 
-test('a timer that was forgotten over the weekend asks for the time that was worked', async (t) => {
+test('a timer that ran over the weekend asks for the time worked', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
   const task_id = await withTask(owner);
   const date_started = ago(60 * 3_600);
@@ -249,7 +249,7 @@ test('a timer that was forgotten over the weekend asks for the time that was wor
   await button(page, 'Stop').click();
   const form = page.getByRole('form', { name: 'Correct the time' });
   await form.getByText(/^That makes 60:00 on .* A day has 24 hours\.$/).waitFor();
-  assert.equal((await owner.carillon.timeEntries.get(entry_id)).seconds, '0', 'nothing is logged before that');
+  assert.equal((await owner.carillon.timeEntries.get(entry_id)).seconds, '0', 'nothing is logged before');
   await form.getByLabel('Time worked').fill('7:30');
   await button(page, 'Save').click();
   await button(page, 'Start').waitFor();

@@ -3,16 +3,16 @@ import { test } from 'node:test';
 import { wholePage } from '../../console/src/app/full-page-navigation.ts';
 import type { Page, Window } from '../../packages/sdk/src/api-types.ts';
 
-/** A list of so many records that ends each page after a few of them, and what it was asked with. */
-function listOf(count: number, mostAtOnce: number) {
-  const asked: Window[] = [];
+/** A list that ends each page after `maxPerPage` records, and records its requests. */
+function listOf(count: number, maxPerPage: number) {
+  const requests: Window[] = [];
   return {
-    asked,
+    requests,
     async list(filters: Window = {}): Promise<Page<number>> {
-      asked.push(filters);
+      requests.push(filters);
       const { offset = 0, after, limit = 1_000 } = filters;
       const first = after === undefined ? offset : Number(after);
-      const end = Math.min(count, first + Math.min(limit, mostAtOnce));
+      const end = Math.min(count, first + Math.min(limit, maxPerPage));
       const data = Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
       const paging = { offset, limit: data.length, total_records: count };
       return end < count ? { paging, data, next: `${end}` } : { paging, data };
@@ -22,7 +22,7 @@ function listOf(count: number, mostAtOnce: number) {
 
 const { signal } = new AbortController();
 
-test('C7 a page of the console is whole, also where the service ends it early', async () => {
+test('C7 wholePage fetches the rest of a page that the server ends early', async () => {
   const list = listOf(250, 40);
   const page = await wholePage(list, { limit: 100, offset: 100 }, signal);
   assert.deepEqual(
@@ -31,7 +31,7 @@ test('C7 a page of the console is whole, also where the service ends it early', 
   );
   assert.deepEqual(page.paging, { offset: 100, limit: 100, total_records: 250 });
   assert.deepEqual(
-    list.asked.map(({ limit, after }) => [limit, after]),
+    list.requests.map(({ limit, after }) => [limit, after]),
     [
       [100, undefined],
       [60, '140'],
@@ -40,10 +40,10 @@ test('C7 a page of the console is whole, also where the service ends it early', 
   );
 });
 
-test('C7 a page of the console ends with the list, or with a thousand records', async () => {
+test('C7 wholePage stops at the end of the list, or at 1,000 records', async () => {
   assert.equal((await wholePage(listOf(250, 40), { limit: 100, offset: 200 }, signal)).data.length, 50);
   assert.equal((await wholePage(listOf(2_000, 300), {}, signal)).data.length, 1_000);
   const whole = listOf(3, 40);
   assert.deepEqual((await wholePage(whole, {}, signal)).data, [0, 1, 2]);
-  assert.equal(whole.asked.length, 1);
+  assert.equal(whole.requests.length, 1);
 });

@@ -1,13 +1,13 @@
-/** A calendar that some program writes wrongly or unusually, what is read of it, and what is said of the rest. */
+/** An invalid or unusual calendar, with the expected events and report. */
 export type OddCalendar = {
   readonly what: string;
-  /** What stands in the calendar; the first line is the second of the file. */
+  /** Content lines inside VCALENDAR; the first one is line 2 of the file. */
   readonly lines: readonly string[];
-  /** The zone of the account; Europe/Zurich where nothing is said. */
+  /** Time zone of the account; default Europe/Zurich. */
   readonly zone?: string | undefined;
-  /** Name, beginning and end of each event, in the order of the file. */
+  /** Name, start and end of each event, in file order. */
   readonly events: readonly (readonly [string, string, string])[];
-  /** Reason, property and where it stands. */
+  /** Expected report: reason, property and position. */
   readonly said: readonly (readonly [string, string, string])[];
 };
 
@@ -345,5 +345,5 @@ const broken: readonly OddCalendar[] = [
   },
 ];
 
-/** One of each class that was found among real files, and of those that follow from them. */
+/** One calendar for each class of defect found in real files, and for related ones. */
 export const oddCalendars: readonly OddCalendar[] = [...zoned, ...repeated, ...broken];

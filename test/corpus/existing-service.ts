@@ -1,7 +1,7 @@
 /**
- * Records as the existing service with this interface documents them: its fields, and how it writes each of them. Values
- * are our own; the forms are its own. An order is a timestamp or null, tracked seconds are a string or null, a user has
- * no role, a comment names a file of its own.
+ * Records with the fields and formats that the existing service documents; the values are ours. Differences
+ * from Carillon: an order is a timestamp or null, tracked seconds are a string or null, users have no role, and
+ * comments have a file name.
  */
 
 const NEVER = '0000-00-00 00:00:00';
@@ -73,12 +73,12 @@ const comment = {
   ...{ filepath: null, filename: null, note: '0', ...stamps },
 };
 
-/** One record of each noun. */
+/** One record of each resource. */
 export const records = {
   ...{ company, user: person('1234', 'John'), client, project, task, subtask, event, time_entry, comment },
 } as const;
 
-/** A whole small account: what its lists and its single records answer. */
+/** A small account: the responses of its lists and single records. */
 export const account = {
   singles: { company, user: person('1234', 'John') },
   lists: {

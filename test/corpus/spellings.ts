@@ -1,4 +1,7 @@
-/** What an address is written as in a URL: the forms of WHATWG's host parser, Unicode's digits, and IPv6 that carries it. */
+/**
+ * Spellings of an IPv4 address in a URL: forms of the WHATWG host parser, Unicode digits, and IPv6 that embeds
+ * it.
+ */
 export function spellings(ipv4: string): readonly string[] {
   const bytes = ipv4.split('.').map(Number);
   const [a = 0, b = 0, c = 0, d = 0] = bytes;
@@ -31,8 +34,8 @@ export function spellings(ipv4: string): readonly string[] {
     ipv4.replaceAll('.', '｡'),
     ipv4.replaceAll('.', '%2E'),
     ipv4.replace(/\d/g, (digit) => `%3${digit}`),
-    ipv4.replace('.', '\u00ad.'), // a soft hyphen, which names lose
-    ipv4.replace('.', '\u200b.'), // a space of no width, too
+    ipv4.replace('.', '\u00ad.'), // soft hyphen, removed from names
+    ipv4.replace('.', '\u200b.'), // zero-width space, removed as well
     `[::ffff:${ipv4}]`,
     `[::FFFF:${words.toUpperCase()}]`,
     `[0000:0000:0000:0000:0000:ffff:${words}]`,
@@ -44,8 +47,8 @@ export function spellings(ipv4: string): readonly string[] {
     `[64:ff9b:1::${ipv4}]`,
     `[2002:${words}::]`,
     `[2002:${words}:1::abcd]`,
-    `[2001:0:${words}::f7f7:f7f7]`, // a Teredo server
-    `[2001:0:808:808:8000:63bf:${flipped.slice(0, 4)}:${flipped.slice(4)}]`, // a Teredo client
+    `[2001:0:${words}::f7f7:f7f7]`, // Teredo server
+    `[2001:0:808:808:8000:63bf:${flipped.slice(0, 4)}:${flipped.slice(4)}]`, // Teredo client
     `[2606:4700::5efe:${ipv4}]`,
     `[2a00:1450:4001:81b:200:5efe:${words}]`,
     `[fe80::5efe:${ipv4}]`,

@@ -1,11 +1,11 @@
 import { spellings } from './spellings.ts';
 
 /**
- * Spellings of addresses that no notification may go to, and of public ones that it may. Tests of the guard and of the
- * routes walk through all of them; `names` says what the names in them resolve to.
+ * Spellings of forbidden and public target addresses, for tests of the SSRF guard and of the routes. `names` is the
+ * simulated DNS.
  */
 
-/** One address of each sort that is worth a disguise: each is a target in every spelling that there is. */
+/** Forbidden addresses that are tested in every spelling. */
 const disguised = [
   '127.0.0.1',
   '10.0.0.1',
@@ -21,8 +21,8 @@ const disguised = [
   '255.255.255.255',
 ];
 
-const written: readonly string[] = [
-  // IPv4 as everybody writes it, each special range at its edges.
+const literals: readonly string[] = [
+  // Dotted IPv4, at the edges of each special range.
   'http://0.0.0.0/',
   'http://0.255.255.255/',
   'http://10.0.0.0/',
@@ -59,7 +59,7 @@ const written: readonly string[] = [
   'http://240.0.0.1/',
   'http://255.255.255.255/',
 
-  // The same in the spellings that URL parsers know: decimal, octal, hexadecimal, short, mixed.
+  // Other spellings that URL parsers accept: decimal, octal, hexadecimal, short, mixed.
   'http://2130706433/',
   'http://0x7f000001/',
   'http://0X7F000001/',
@@ -91,7 +91,7 @@ const written: readonly string[] = [
   'http://2130706433./',
   'http://0x7f000001./',
 
-  // Digits and dots from elsewhere in Unicode, and percent signs.
+  // Unicode digits and dots, and percent-encoding.
   'http://１２７.０.０.１/',
   'http://１２７．０．０．１/',
   'http://①②⑦.⓪.⓪.①/',
@@ -168,10 +168,10 @@ const written: readonly string[] = [
   'http://[2002:a00:1::1]/',
   'http://[2002:a9fe:a9fe::1]/',
   'http://[2002:c0a8:101::]/',
-  'http://[2001:0:7f00:1::f7f7:f7f7]/', // Teredo, its server 127.0.0.1, its client 8.8.8.8
-  'http://[2001:0:808:808::80ff:fffe]/', // Teredo, its server 8.8.8.8, its client 127.0.0.1
-  'http://[2001:0:808:808::f5ff:fffe]/', // … its client 10.0.0.1
-  'http://[2001:0:808:808::5601:5601]/', // … its client 169.254.169.254
+  'http://[2001:0:7f00:1::f7f7:f7f7]/', // Teredo: server 127.0.0.1, client 8.8.8.8
+  'http://[2001:0:808:808::80ff:fffe]/', // Teredo: server 8.8.8.8, client 127.0.0.1
+  'http://[2001:0:808:808::f5ff:fffe]/', // … client 10.0.0.1
+  'http://[2001:0:808:808::5601:5601]/', // … client 169.254.169.254
   'http://[2606:4700::5efe:127.0.0.1]/',
   'http://[2606:4700::5efe:a00:1]/',
   'http://[2606:4700::200:5efe:10.0.0.1]/',
@@ -179,7 +179,7 @@ const written: readonly string[] = [
   'http://[fe80::5efe:8.8.8.8]/',
   'http://[2002:808:808::5efe:10.0.0.1]/',
 
-  // Names that lead there, wholly or in part.
+  // Names that resolve to forbidden addresses, or to some.
   'http://localhost/',
   'http://LOCALHOST/',
   'http://localhost./',
@@ -217,7 +217,7 @@ const written: readonly string[] = [
   'http://metadata.example/latest/meta-data/',
   'http://metadata6.example/latest/meta-data/',
 
-  // Metadata and credentials, cloud by cloud.
+  // Metadata and credential services of clouds.
   'http://169.254.169.254/computeMetadata/v1/instance/service-accounts/default/token',
   'http://169.254.169.254/metadata/instance?api-version=2021-02-01',
   'http://169.254.169.254/openstack/latest/meta_data.json',
@@ -236,7 +236,7 @@ const written: readonly string[] = [
   'http://[fd00:a9fe:a9fe::1]/v1/token', // Linode
   'http://[fe80::a9fe:a9fe]/openstack', // OpenStack
 
-  // What stands around the host does not make it another one.
+  // Other parts of the URL must not confuse the host.
   'http://127.0.0.1#@public.example/',
   'http://127.0.0.1?@public.example/',
   'http://127.0.0.1\\@public.example/',
@@ -249,12 +249,12 @@ const written: readonly string[] = [
   'https://10.0.0.1:8443/',
 ];
 
-/** Targets that are refused, by what they say themselves or by where they lead. */
+/** Targets that are rejected for their literal address or the address their name resolves to. */
 export const forbiddenTargets: readonly string[] = [
-  ...new Set([...written, ...disguised.flatMap((ipv4) => spellings(ipv4).map((host) => `http://${host}/`))]),
+  ...new Set([...literals, ...disguised.flatMap((ipv4) => spellings(ipv4).map((host) => `http://${host}/`))]),
 ];
 
-/** User names and the like, in front of a host that is forbidden: refused at subscribing for that, and by the guard for this. */
+/** Forbidden hosts behind userinfo or odd slashes: rejected as malformed at subscription, and by the SSRF guard. */
 export const smuggledTargets: readonly string[] = [
   'http://public.example@127.0.0.1/',
   'http://public.example:80@10.0.0.1/',
@@ -278,7 +278,7 @@ export const smuggledTargets: readonly string[] = [
   'http://127.0.0.1/ ',
 ];
 
-/** Targets that are refused for what they are, before anybody asks where they lead. */
+/** Malformed targets, rejected before name resolution. */
 export const malformedTargets: readonly string[] = [
   '',
   'target.example',
@@ -325,7 +325,7 @@ export const malformedTargets: readonly string[] = [
   `http://target.example/${'a'.repeat(2_048)}`,
 ];
 
-/** Targets that anybody may have. */
+/** Targets that are allowed. */
 export const publicTargets: readonly string[] = [
   'http://8.8.8.8/',
   'https://1.1.1.1/hooks',
@@ -358,7 +358,7 @@ export const publicTargets: readonly string[] = [
   'http://many.example/',
   'http://alias-of-public.example/',
 
-  // The neighbours of what is special.
+  // Addresses adjacent to special ranges.
   'http://1.0.0.0/',
   'http://169.253.255.255/',
   'http://169.255.0.0/',
@@ -383,7 +383,7 @@ export const publicTargets: readonly string[] = [
   'http://[2620:4f:8001::1]/',
   'http://[3ffd:ffff::1]/',
 
-  // Spellings, and what only looks like something else.
+  // Unusual spellings of public addresses.
   'http://010.010.010.010/',
   'http://8.8.2056/',
   'http://８.８.８.８:8080/',
@@ -393,7 +393,7 @@ export const publicTargets: readonly string[] = [
   'http://public.example\\@127.0.0.1/',
 ];
 
-/** What the names above resolve to. */
+/** Simulated DNS: addresses by name. */
 export const names: Readonly<Record<string, readonly string[]>> = {
   localhost: ['127.0.0.1', '::1'],
   'app.localhost': ['127.0.0.1', '::1'],
@@ -431,7 +431,7 @@ export const names: Readonly<Record<string, readonly string[]>> = {
   'both.example': ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'],
 };
 
-/** Names that are another name's alias, as name servers have them. */
+/** Simulated DNS: CNAME records. */
 export const aliases: Readonly<Record<string, string>> = {
   'alias.example': 'private.example',
   'alias-of-alias.example': 'alias.example',

@@ -3,7 +3,7 @@ import { behaviours, groups } from '../../packages/chaos-receiver/src/behaviours
 import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** The list of behaviours that the package of the chaos receiver contains. */
+/** BEHAVIOURS.md of the chaos receiver. */
 export function behavioursDocument(): string {
   const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.seenAs), outcomeOf(one)];
   return document(

@@ -1,7 +1,7 @@
 export const themes = ['light', 'dark'] as const;
 export type ThemeName = (typeof themes)[number];
 
-/** Carillon is blue and thick; the others are drawn thin. The colours differ in brightness as well as in hue (Okabe and Ito). */
+/** Carillon is blue and thick, the others are thin. Colors differ in brightness and hue, after Okabe and Ito. */
 export type Tone = 'sqlite' | 'postgresql' | 'peer' | 'green' | 'vermilion' | 'purple' | 'ochre';
 
 export type Theme = Readonly<Record<Tone | 'background' | 'text' | 'muted' | 'grid', string>>;

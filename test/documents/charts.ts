@@ -32,14 +32,14 @@ export function bars(
   const gap = 24;
   const width = (WIDTH - left - 70 - gap * (spec.panels.length - 1)) / spec.panels.length;
   const largest = Math.max(...spec.bars.flatMap(({ values }) => values.map((value) => value ?? 0)));
-  const look = colours[theme];
+  const palette = colours[theme];
   const grids = spec.panels.map((_, index) => ({ left: left + index * (width + gap), width, top: 62, bottom: 34 }));
-  return drawn(
+  return renderSvg(
     { theme, title: spec.title, height },
     {
       title: [
-        titleOf(spec.title, look),
-        ...spec.panels.map((text, index) => panelTitle(text, grids[index]?.left ?? 0, look)),
+        titleOf(spec.title, palette),
+        ...spec.panels.map((text, index) => panelTitle(text, grids[index]?.left ?? 0, palette)),
       ],
       grid: grids,
       xAxis: spec.panels.map((_, gridIndex) => ({
@@ -48,11 +48,11 @@ export function bars(
         max: largest * 1.22,
         axisLabel: { show: false },
         splitLine: { show: false },
-        ...nameBelow(spec.axis.name, 10, look),
+        ...nameBelow(spec.axis.name, 10, palette),
       })),
       yAxis: spec.panels.map((_, gridIndex) => ({
         gridIndex,
-        ...namesOf(spec.bars, look),
+        ...namesOf(spec.bars, palette),
         ...(gridIndex > 0 && { axisLabel: { show: false } }),
       })),
       series: spec.panels.map((_, index) => ({
@@ -63,8 +63,8 @@ export function bars(
         barWidth: 20,
         data: spec.bars.map(({ tone, values }) => ({
           value: values[index] ?? 0,
-          itemStyle: { color: look[tone] },
-          label: labelOf(values[index] === undefined ? 'not measured' : formatNumber(values[index]), tone, look),
+          itemStyle: { color: palette[tone] },
+          label: labelOf(values[index] === undefined ? 'not measured' : formatNumber(values[index]), tone, palette),
         })),
       })),
     },
@@ -88,27 +88,27 @@ export function lines(
   },
   theme: ThemeName,
 ): string {
-  const look = colours[theme];
-  return drawn(
+  const palette = colours[theme];
+  return renderSvg(
     { theme, title: spec.title, height: 360 },
     {
-      title: titleOf(spec.title, look),
+      title: titleOf(spec.title, palette),
       grid: { left: 76, right: 226, top: 52, bottom: 58 },
       xAxis: {
         type: 'category',
         boundaryGap: false,
         data: spec.along.at.map((at) => at.toLocaleString('en')),
         axisTick: { show: false },
-        axisLine: { lineStyle: { color: look.muted } },
-        axisLabel: { color: look.muted, fontSize: 12, margin: 10 },
-        ...nameBelow(spec.along.name, 32, look),
+        axisLine: { lineStyle: { color: palette.muted } },
+        axisLabel: { color: palette.muted, fontSize: 12, margin: 10 },
+        ...nameBelow(spec.along.name, 32, palette),
       },
       yAxis: {
-        ...valueAxis(spec.axis, look),
+        ...valueAxis(spec.axis, palette),
         name: spec.axis.name,
         nameLocation: 'middle',
         nameGap: 54,
-        nameTextStyle: { color: look.muted, fontSize: 12 },
+        nameTextStyle: { color: palette.muted, fontSize: 12 },
       },
       series: spec.lines.map(({ name, tone, isDashed, values }) => ({
         type: 'line',
@@ -117,12 +117,12 @@ export function lines(
         symbol: symbols[tone],
         symbolSize: isCarillon(tone) ? 9 : 8,
         z: isCarillon(tone) ? 3 : 2,
-        itemStyle: { color: look[tone] },
-        lineStyle: { color: look[tone], width: isCarillon(tone) ? 3.5 : 1.8, type: isDashed ? 'dashed' : 'solid' },
+        itemStyle: { color: palette[tone] },
+        lineStyle: { color: palette[tone], width: isCarillon(tone) ? 3.5 : 1.8, type: isDashed ? 'dashed' : 'solid' },
         endLabel: {
           show: true,
           distance: 10,
-          color: look[tone],
+          color: palette[tone],
           fontSize: 13,
           lineHeight: 18,
           fontWeight: isCarillon(tone) ? 'bold' : 'normal',
@@ -141,31 +141,34 @@ export function changes(
   spec: { readonly title: string; readonly axis: Axis; readonly changes: readonly Change[] },
   theme: ThemeName,
 ): string {
-  const look = colours[theme];
-  return drawn(
+  const palette = colours[theme];
+  return renderSvg(
     { theme, title: spec.title, height: 108 + spec.changes.length * 40 },
     {
-      title: titleOf(spec.title, look),
+      title: titleOf(spec.title, palette),
       grid: { left: 184, right: 140, top: 44, bottom: 58 },
-      xAxis: { ...valueAxis({ ...spec.axis, isLogarithmic: true }, look), ...nameBelow(spec.axis.name, 32, look) },
-      yAxis: namesOf(spec.changes, look),
+      xAxis: {
+        ...valueAxis({ ...spec.axis, isLogarithmic: true }, palette),
+        ...nameBelow(spec.axis.name, 32, palette),
+      },
+      yAxis: namesOf(spec.changes, palette),
       series: spec.changes.map(({ name, tone, before, after }) => ({
         type: 'line',
         silent: true,
-        lineStyle: { color: look[tone], width: 4 },
+        lineStyle: { color: palette[tone], width: 4 },
         data: [
           {
             value: [before, name],
             symbol: 'circle',
             symbolSize: 14,
-            itemStyle: { color: look.background, borderColor: look[tone], borderWidth: 3 },
+            itemStyle: { color: palette.background, borderColor: palette[tone], borderWidth: 3 },
           },
           {
             value: [after, name],
             symbol: 'circle',
             symbolSize: 10,
-            itemStyle: { color: look[tone] },
-            label: labelOf(`${formatNumber(before)} → ${formatNumber(after)}`, tone, look),
+            itemStyle: { color: palette[tone] },
+            label: labelOf(`${formatNumber(before)} → ${formatNumber(after)}`, tone, palette),
           },
         ],
       })),
@@ -173,51 +176,59 @@ export function changes(
   );
 }
 
-function titleOf(text: string, look: Theme) {
-  return { text, left: 12, top: 10, textStyle: { color: look.text, fontSize: 15, fontWeight: 'bold' as const } };
+function titleOf(text: string, palette: Theme) {
+  return { text, left: 12, top: 10, textStyle: { color: palette.text, fontSize: 15, fontWeight: 'bold' as const } };
 }
 
-function panelTitle(text: string, left: number, look: Theme) {
+function panelTitle(text: string, left: number, palette: Theme) {
   return {
     text,
     left,
     top: 40,
     padding: 0,
-    textStyle: { color: look.muted, fontSize: 13, fontWeight: 'normal' as const },
+    textStyle: { color: palette.muted, fontSize: 13, fontWeight: 'normal' as const },
   };
 }
 
 /** The vertical axis with a name for each bar or line, the first at the top. */
-function namesOf(all: readonly { readonly name: string }[], look: Theme) {
+function namesOf(all: readonly { readonly name: string }[], palette: Theme) {
   return {
     type: 'category' as const,
     inverse: true,
     data: all.map(({ name }) => name),
     axisTick: { show: false },
-    axisLine: { lineStyle: { color: look.muted } },
-    axisLabel: { color: look.text, fontSize: 13 },
+    axisLine: { lineStyle: { color: palette.muted } },
+    axisLabel: { color: palette.text, fontSize: 13 },
   };
 }
 
-function labelOf(formatter: string, tone: Tone, look: Theme) {
+function labelOf(formatter: string, tone: Tone, palette: Theme) {
   const fontWeight = isCarillon(tone) ? ('bold' as const) : ('normal' as const);
-  return { show: true, position: 'right' as const, distance: 8, color: look.text, fontSize: 13, fontWeight, formatter };
+  return {
+    show: true,
+    position: 'right' as const,
+    distance: 8,
+    color: palette.text,
+    fontSize: 13,
+    fontWeight,
+    formatter,
+  };
 }
 
-function nameBelow(name: string, nameGap: number, look: Theme) {
-  return { name, nameLocation: 'middle' as const, nameGap, nameTextStyle: { color: look.muted, fontSize: 12 } };
+function nameBelow(name: string, nameGap: number, palette: Theme) {
+  return { name, nameLocation: 'middle' as const, nameGap, nameTextStyle: { color: palette.muted, fontSize: 12 } };
 }
 
-function valueAxis({ isLogarithmic }: Axis, look: Theme) {
+function valueAxis({ isLogarithmic }: Axis, palette: Theme) {
   return {
     type: isLogarithmic ? ('log' as const) : ('value' as const),
-    axisLabel: { color: look.muted, fontSize: 12, formatter: (value: number) => value.toLocaleString('en') },
-    splitLine: { lineStyle: { color: look.grid } },
+    axisLabel: { color: palette.muted, fontSize: 12, formatter: (value: number) => value.toLocaleString('en') },
+    splitLine: { lineStyle: { color: palette.grid } },
   };
 }
 
 /** Renders without a browser; the same option gives the same bytes. */
-function drawn(
+function renderSvg(
   { theme, title, height }: { readonly theme: ThemeName; readonly title: string; readonly height: number },
   option: EChartsOption,
 ): string {
@@ -229,7 +240,7 @@ function drawn(
   return `${withoutCounters(svg).replace('>\n', `>\n<title>${title}</title>\n`)}\n`;
 }
 
-/** Removes styles of hovering, which an image does not need, and counters of ECharts that run through the whole process. */
+/** Removes hover styles, and ECharts' process-wide counters, which would make the output non-deterministic. */
 function withoutCounters(svg: string): string {
   return svg
     .replaceAll(/<style >.*?<\/style>\n/gs, '')

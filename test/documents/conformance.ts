@@ -3,18 +3,18 @@ import { findProofs, type Proof } from '../conformance/proofs.ts';
 import { type Section, sections } from '../conformance/rows.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** The tests of each clause, by clause. */
+/** Tests by clause. */
 export function proofsByClause(proofs: readonly Proof[]): ReadonlyMap<string, readonly Proof[]> {
   const names = new Set([...Object.keys(clauses), ...proofs.flatMap((proof) => proof.clauses)]);
   return new Map([...names].map((clause) => [clause, proofs.filter((proof) => proof.clauses.includes(clause))]));
 }
 
-/** The page: each clause with the number of its tests. */
+/** docs/conformance.md: each clause with the number of its tests. */
 export function conformanceDocument(): string {
   const proofs = proofsByClause(findProofs());
-  const rows = Object.entries(clauses).map(([clause, says]) => [
+  const rows = Object.entries(clauses).map(([clause, promise]) => [
     clause,
-    says,
+    promise,
     String((proofs.get(clause) ?? []).length),
   ]);
   return document(
@@ -26,7 +26,7 @@ export function conformanceDocument(): string {
   );
 }
 
-/** The whole list, which is not committed: every row with its clauses, and every clause with its tests. */
+/** build/conformance.md, not committed: every row with its clauses, every clause with its tests. */
 export function conformanceReport(): string {
   const proofs = proofsByClause(findProofs());
   return document(
@@ -34,7 +34,7 @@ export function conformanceReport(): string {
     '## From row to clause',
     ...sections.map((section) => sectionPart(section, proofs)),
     '## From clause to tests',
-    ...Object.entries(clauses).map(([clause, says]) => clausePart(clause, says, proofs.get(clause) ?? [])),
+    ...Object.entries(clauses).map(([clause, promise]) => clausePart(clause, promise, proofs.get(clause) ?? [])),
   );
 }
 
@@ -45,18 +45,18 @@ function sectionPart({ title, rows }: Section, proofs: ReadonlyMap<string, reado
     row.clauses.map((clause) => `[${clause}](#${clause.toLowerCase()})`).join(', '),
     String(new Set(row.clauses.flatMap((clause) => proofs.get(clause) ?? [])).size),
   ]);
-  return `### Section ${title}\n\n${table(['Row', 'What it says', 'Clauses', 'Tests'], lines)}`;
+  return `### Section ${title}\n\n${table(['Row', 'Description', 'Clauses', 'Tests'], lines)}`;
 }
 
-function clausePart(clause: string, says: string, proofs: readonly Proof[]): string {
+function clausePart(clause: string, promise: string, proofs: readonly Proof[]): string {
   const byFile = Map.groupBy(proofs, (proof) => proof.file);
   const files = [...byFile].map(
-    ([file, tests]) => `- [${file}](../${file})\n${tests.map(({ name }) => `  - ${shown(name)}`).join('\n')}`,
+    ([file, tests]) => `- [${file}](../${file})\n${tests.map(({ name }) => `  - ${escaped(name)}`).join('\n')}`,
   );
-  return [`### ${clause}`, says, ...(files.length > 0 ? [files.join('\n')] : [])].join('\n\n');
+  return [`### ${clause}`, promise, ...(files.length > 0 ? [files.join('\n')] : [])].join('\n\n');
 }
 
-/** A name as text: nothing in it is taken for Markdown. */
-function shown(name: string): string {
+/** Escapes Markdown. */
+function escaped(name: string): string {
   return name.replace(/[\\*_[\]<>`|]/g, (mark) => `\\${mark}`);
 }

@@ -5,7 +5,7 @@ const folder = new URL('../../docs/decisions/', import.meta.url);
 
 export type Decision = { readonly file: string; readonly title: string; readonly text: string };
 
-/** Every page, in order. */
+/** All decisions in order. */
 export function decisions(): readonly Decision[] {
   const files = readdirSync(folder)
     .filter((file) => /^\d{4}-.+\.md$/.test(file))
@@ -20,7 +20,7 @@ export function decisionsDocument(): string {
   return document(
     derivedFrom('the pages in this folder'),
     '# Decisions',
-    `One page for each decision: context, decision, consequences. The clauses that a page interprets stand below its title; they are listed in [conformance](../conformance.md). Optimisations with their figures are in [performance notes](../performance-notes.md), packages in [dependencies](../reference/dependencies.md). To add a page, take the next number and keep it below 250 words; ${code('npm run docs')} updates this list.`,
+    `One page for each decision: context, decision, consequences. The clauses that a page interprets are below its title; they are listed in [conformance](../conformance.md). Optimizations with their measurements are in [performance notes](../performance-notes.md), packages in [dependencies](../reference/dependencies.md). To add a page, take the next number and keep it below 250 words; ${code('npm run docs')} updates this list.`,
     decisions()
       .map(({ file, title }) => `- [${title}](${file})`)
       .join('\n'),

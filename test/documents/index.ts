@@ -9,7 +9,7 @@ import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from 
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
 
-/** Every derived document but for the files of the SDK, the same for the same source. */
+/** All derived documents except the SDK files; deterministic. */
 export function derivedDocuments(): readonly Derived[] {
   const routes = documentedRoutes();
   return [

@@ -1,20 +1,25 @@
 import { code, derivedFrom, document, table } from './markdown.ts';
 import { type Shipped, shipped } from './shipped.ts';
 
-const says: Readonly<Record<Shipped['part'], string>> = {
+const descriptions: Readonly<Record<Shipped['part'], string>> = {
   service: 'service',
   runtime: 'Node itself, for one platform; left out of container images',
   console: 'built into the pages of the console',
 };
 
-/** What is shipped, by whom it may be used. */
+/** docs/reference/licences.md: shipped packages and their licenses. */
 export function licencesDocument(): string {
   const all = shipped();
-  const rows = all.map(({ name, version, license, part }) => [code(name), version, license ?? 'none said', says[part]]);
+  const rows = all.map(({ name, version, license, part }) => [
+    code(name),
+    version,
+    license ?? 'none said',
+    descriptions[part],
+  ]);
   return document(
     derivedFrom('package-lock.json'),
     '# Packages and their licences',
-    'Everything that runs where the service is installed, or in a browser that opens its console. What only tests and builds need is not shipped. None of it runs anything when it is installed; `npm run sbom` writes the same list for programs, as CycloneDX.',
+    'All packages that run in the service or in the console. Packages for tests and builds are not shipped. None of these runs an install script. `npm run sbom` writes the same list as CycloneDX.',
     table(['Package', 'Version', 'Licence', 'Part'], rows),
   );
 }

@@ -1,7 +1,7 @@
-/** A document that is written by the program from a table: where it stands below the repository, and its text. */
+/** A derived document: path in the repository, and text. */
 export type Derived = { readonly path: string; readonly text: string };
 
-/** A table; a bar within a cell is written so that it does not end it. */
+/** Formats a Markdown table; escapes `|` in cells. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
@@ -13,17 +13,17 @@ function cell(text: string): string {
 
 export const code = (text: string): string => `\`${text}\``;
 
-/** What a reader who wants to change a derived document needs to know. */
+/** Comment in a derived document that names its source. */
 export function derivedFrom(...sources: readonly string[]): string {
   return `<!-- Written by test/docs.ts from ${sources.join(' and ')}. Change that, then: npm run docs -->`;
 }
 
-/** A whole document: its parts, an empty line between them. */
+/** Joins the parts of a document with empty lines. */
 export function document(...parts: readonly string[]): string {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** The anchor that a heading gets where Markdown is shown. */
+/** Anchor of a heading, as on GitHub. */
 export function anchorOf(heading: string): string {
   return heading
     .trim()

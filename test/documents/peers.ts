@@ -7,7 +7,7 @@ const FILE = 'bench/peers/measured-2026-11-24.json';
 /** A value by system: a number, or several (p50 and p99, before and after). */
 type Values = Readonly<Record<string, number | readonly number[]>>;
 
-/** Carillon and the systems that a user would choose instead, measured in turn on one machine. */
+/** Measurements of Carillon and its alternatives, taken in turn on one machine. */
 export type Peers = {
   readonly date: string;
   readonly commit: string;
@@ -33,7 +33,7 @@ export function readPeers(): Peers {
   return JSON.parse(readFileSync(join(root, FILE), 'utf8'));
 }
 
-/** The numbers of one system; undefined where the system was not measured. */
+/** Values of one system; undefined if it was not measured. */
 export function valuesOf(peers: Peers, measurement: string, system: string): readonly number[] | undefined {
   const found = peers.measurements[measurement];
   if (found === undefined) throw new Error(`${FILE} has no measurement ${measurement}`);

@@ -9,7 +9,7 @@ import { bars, changes, lines } from './charts.ts';
 import type { Derived } from './markdown.ts';
 import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 
-/** A chart of the page: `name` is the beginning of its file names, `alt` says what it shows. */
+/** A chart; `name` is the prefix of its file names. */
 export type Chart = {
   readonly name: string;
   readonly alt: string;
@@ -127,7 +127,7 @@ function isolation(peers: Peers): Chart {
 }
 
 function listTime(): Chart {
-  const { series } = kept('P4');
+  const { series } = requireResult('P4');
   const databases = [
     { database: 'SQLite', tone: 'sqlite' },
     { database: 'PostgreSQL', tone: 'postgresql' },
@@ -160,13 +160,13 @@ function listTime(): Chart {
 }
 
 function processes(): Chart {
-  const { series } = kept('P11');
+  const { series } = requireResult('P11');
   const counts = [1, 2, 4];
   const contenders = [
-    { who: 'carillon', name: 'Carillon', tone: 'sqlite' },
-    { who: peerNameOf('pg-boss'), name: 'pg-boss', tone: 'vermilion' },
-    { who: peerNameOf('graphile-worker'), name: 'graphile-worker', tone: 'green' },
-    { who: peerNameOf('bullmq'), name: 'BullMQ', tone: 'purple' },
+    { contender: 'carillon', name: 'Carillon', tone: 'sqlite' },
+    { contender: peerNameOf('pg-boss'), name: 'pg-boss', tone: 'vermilion' },
+    { contender: peerNameOf('graphile-worker'), name: 'graphile-worker', tone: 'green' },
+    { contender: peerNameOf('bullmq'), name: 'BullMQ', tone: 'purple' },
   ] as const;
   return {
     name: 'processes',
@@ -177,11 +177,11 @@ function processes(): Chart {
           title: 'Delivered per second by processes on one PostgreSQL, two cores in all',
           along: { name: 'processes', at: counts },
           axis: { name: 'deliveries per second' },
-          lines: contenders.map(({ who, name, tone }) => ({
+          lines: contenders.map(({ contender, name, tone }) => ({
             name,
             tone,
             values: counts.map((count) =>
-              medianOf(series, seriesOf(crewNameOf(who, { database: 'PostgreSQL', processes: count }), '/s')),
+              medianOf(series, seriesOf(crewNameOf(contender, { database: 'PostgreSQL', processes: count }), '/s')),
             ),
           })),
         },
@@ -190,9 +190,9 @@ function processes(): Chart {
   };
 }
 
-function kept(id: string): Result {
+function requireResult(id: string): Result {
   const result = resultOf({ id });
-  if (result === undefined) throw new Error(`${id} has no result to draw`);
+  if (result === undefined) throw new Error(`${id} has no result`);
   return result;
 }
 
@@ -223,7 +223,7 @@ export function chartFiles(all: readonly Chart[]): Derived[] {
   );
 }
 
-/** The chart in the colours that the reader's browser prefers. */
+/** HTML of a chart in the reader's color scheme. */
 export function picture({ name, alt }: Chart): string {
   return [
     '<picture>',

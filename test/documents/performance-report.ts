@@ -5,7 +5,7 @@ import { formatNumber, quantile } from '../../bench/statistics.ts';
 import { judge } from '../../bench/thresholds.ts';
 import { code, document, table } from './markdown.ts';
 
-/** Every claim and every series of every row. It is not committed. */
+/** build/performance.md, not committed: every claim and series of every row. */
 export function performanceReport(): string {
   return document('# Performance report', ...benches.map(section));
 }

@@ -10,7 +10,7 @@ import { chartFiles, charts, picture } from './performance-charts.ts';
 /** A cell shows this many missed claims; the report has all. */
 const MAX_MISSED_SHOWN = 2;
 
-/** The page about performance, and its charts. */
+/** docs/performance.md and its charts. */
 export function performanceDocuments(): Derived[] {
   const peers = readPeers();
   const all = charts();

@@ -4,31 +4,31 @@ import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 
-/** The nouns that the platforms of integrations/ create and change, in the order they are offered. */
-const offered = ['event', 'client', 'project', 'task', 'subtask'] as const;
+/** Resources that the integrations can create and change, in display order. */
+const resources = ['event', 'client', 'project', 'task', 'subtask'] as const;
 
-type Offered = (typeof offered)[number];
+type Resource = (typeof resources)[number];
 
-/** What is created below another record, by that record's noun. */
-const parents: Partial<Record<Offered, Offered>> = { task: 'project', subtask: 'task' };
+/** Parent resource of nested resources. */
+const parents: Partial<Record<Resource, Resource>> = { task: 'project', subtask: 'task' };
 
 /**
- * What the packages of integrations/ know of the service: its kinds, and of each noun the fields, the filters and how
- * a record looks. Derived from the rows, so that a field that is added here is offered there.
+ * service.json of the integrations: event kinds, and fields, filters and a sample record of each resource.
+ * Derived from the route definitions, so that new fields appear in the integrations.
  */
 export function platformsDocument(routes: readonly Route[]): string {
   const table = {
     kinds: Object.entries(kinds).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
-    resourceTypes: offered.map((resourceType) => resourceTypeOf(routes, resourceType)),
+    resourceTypes: resources.map((resourceType) => resourceTypeOf(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;
 }
 
-function resourceTypeOf(routes: readonly Route[], resourceType: Offered) {
+function resourceTypeOf(routes: readonly Route[], resourceType: Resource) {
   const path = resourceTypes[resourceType].collection;
   const row = (method: Route['method'], at: string) => {
     const found = routes.find((one) => one.method === method && one.path === at);
-    if (found === undefined) throw new Error(`no row ${method} ${at}`);
+    if (found === undefined) throw new Error(`no route ${method} ${at}`);
     return found;
   };
   const parent = parents[resourceType];
@@ -58,11 +58,11 @@ function fieldOf(name: string, schema: JsonSchema, required: boolean) {
   return { name, says: schema.description, ...formOf(schema), ...(required ? { required } : {}) };
 }
 
-/** How a field is asked for; `words` where it is one of a few. */
+/** Input type of a field; `words` are the options of a select. */
 function formOf(schema: JsonSchema): { readonly form: string; readonly words?: readonly string[] } {
   const { type, format = '', enum: words, pattern } = schema;
   if (Array.isArray(words)) {
-    // Forms have no choice without a text: none is chosen as "0".
+    // Select options need a text: "none" is chosen as "0".
     const texts = words.filter((word) => typeof word === 'string' && word !== '');
     return texts.join() === '0,1' ? { form: 'flag' } : { form: 'word', words: texts };
   }
@@ -74,7 +74,7 @@ function formOf(schema: JsonSchema): { readonly form: string; readonly words?: r
   return { form: 'text' };
 }
 
-/** What a platform shows of a record before there is one. */
+/** Sample record for the platform's editor. */
 function sampleOf(properties: Properties): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(name, schema)]));
 }

@@ -17,7 +17,7 @@ import { allRoutes } from '../../src/resources/index.ts';
 import { systemRandom } from '../../src/secrets.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** Every row, for reading: what it needs from outside is never called. */
+/** All route definitions, for documentation only: their dependencies are stubs. */
 export function documentedRoutes(): readonly Route[] {
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
@@ -32,14 +32,14 @@ export function routesDocument(routes: readonly Route[]): string {
   return document(
     derivedFrom('the route rows in src/resources'),
     '# Routes',
-    'Every call carries the headers `key` and `domain`. The same rows make the OpenAPI document that a running service answers at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
-    'Outside `/v2`, and without a key: `GET /`, which says what this is, `GET /docs`, `GET /openapi.json`, `GET /llms.txt`, `GET /healthz`, `GET /readyz`, `GET /problems/{code}`, `GET /calendar/{token}.ics` for whoever has the address (see [calendars.md](../calendars.md)); and `GET /metrics`, for this machine or by a token (see [operating.md](../operating.md#metrics)).',
+    'Every call carries the headers `key` and `domain`. A running service has the same routes as OpenAPI at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
+    'Outside `/v2`, without a key: `GET /` (name and version), `GET /docs`, `GET /openapi.json`, `GET /llms.txt`, `GET /healthz`, `GET /readyz`, `GET /problems/{code}`, `GET /calendar/{token}.ics` (the URL is the credential, see [calendars.md](../calendars.md)), and `GET /metrics` (this machine, or a token, see [operating.md](../operating.md#metrics)).',
     'Every POST takes an `Idempotency-Key`; a single record has an `ETag` and takes `If-Match` and `If-None-Match`: see [feed.md](../feed.md#making-a-call-once).',
     table(
       ['Route', 'What it does', 'Permission', 'Answers'],
       routes.map((row) => [code(titleOf(row)), row.description, permissionOf(row), String(row.status)]),
     ),
-    `Every route can also answer ${listed(common)}. What each [problem](problems.md) means is in its table.`,
+    `Every route can also return ${listed(common)}. See [problems](problems.md) for their meaning.`,
     ...groups,
   );
 }
@@ -80,9 +80,9 @@ function listed(codes: readonly ProblemCode[]): string {
   return codes.map((one) => `${problems[one].status} ${code(one)}`).join(', ');
 }
 
-/** The fields of every noun: how each is answered, and what may be written. */
+/** docs/reference/fields.md: output and input format of every field. */
 export function fieldsDocument(routes: readonly Route[]): string {
-  // The caller is one of the users: nouns with the same record share a table.
+  // Resources with the same record share a table, such as `user` and `users`.
   const groups = Map.groupBy(byResourceType(routes), ([, rows]) => JSON.stringify(recordsOf(rows)));
   const parts = [...groups.values()].map((group) => {
     const resourceTypes = group.map(([resourceType]) => resourceType).join(', ');
@@ -91,7 +91,7 @@ export function fieldsDocument(routes: readonly Route[]): string {
   return document(
     derivedFrom('the route rows in src/resources'),
     '# Fields',
-    'Every value is a string unless the table says otherwise. A field that cannot be written (–) is ignored when it is sent, so a record that was read can be sent back as it is.',
+    'Every value is a string unless the table says otherwise. Read-only fields (–) are ignored in requests, so a record that was read can be sent back unchanged.',
     ...parts,
   );
 }
@@ -99,24 +99,24 @@ export function fieldsDocument(routes: readonly Route[]): string {
 function fieldTable(rows: readonly Route[]): string {
   const created = rows.find((row) => row.method === 'POST' && row.status === 201);
   const changed = rows.find((row) => row.method === 'PUT');
-  const shown = { ...recordOf(created?.answer ?? {}), ...recordsOf(rows) };
-  const written = { ...propertiesOf(created?.body), ...propertiesOf(changed?.body) };
-  const lines = [...new Set([...Object.keys(shown), ...Object.keys(written)])].map((name) => [
+  const output = { ...recordOf(created?.answer ?? {}), ...recordsOf(rows) };
+  const input = { ...propertiesOf(created?.body), ...propertiesOf(changed?.body) };
+  const lines = [...new Set([...Object.keys(output), ...Object.keys(input)])].map((name) => [
     code(name),
-    String((written[name] ?? shown[name])?.description ?? ''),
-    shown[name] === undefined ? '–' : answered(shown[name]),
-    writing(name, created?.body, changed?.body),
+    String((input[name] ?? output[name])?.description ?? ''),
+    output[name] === undefined ? '–' : outputFormat(output[name]),
+    inputFormat(name, created?.body, changed?.body),
   ]);
   return table(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
 }
 
-/** The fields of the records that the reads of a noun answer. */
+/** Fields in the GET responses of a resource. */
 function recordsOf(rows: readonly Route[]): Properties {
   const reads = rows.filter((row) => row.method === 'GET');
   return Object.assign({}, ...reads.map((row) => recordOf(row.answer)));
 }
 
-function writing(name: string, creates: JsonSchema | undefined, changes: JsonSchema | undefined): string {
+function inputFormat(name: string, creates: JsonSchema | undefined, changes: JsonSchema | undefined): string {
   const [first, second] = [propertiesOf(creates)[name], propertiesOf(changes)[name]];
   const schema = first ?? second;
   if (schema === undefined) return '–';
@@ -129,8 +129,8 @@ function writing(name: string, creates: JsonSchema | undefined, changes: JsonSch
   return [formIn(schema['x-must']), ...notes.filter((note) => note !== '')].join('; ');
 }
 
-/** A value as it is answered, in words. */
-function answered(schema: JsonSchema): string {
+/** Describes the output format of a field. */
+function outputFormat(schema: JsonSchema): string {
   const form = formOf(schema);
   if ('words' in form)
     return `${'const' in schema ? 'always ' : ''}${form.words.map((word) => code(word === '' ? '""' : word)).join(', ')}`;

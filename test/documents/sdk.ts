@@ -9,19 +9,20 @@ import { biome } from '../toolbox.ts';
 
 import { type Derived, derivedFrom } from './markdown.ts';
 
-/** A noun of the SDK, whose types and methods follow from its rows. */
+/** A resource of the SDK; its types and methods are derived from the route definitions. */
 type SdkResourceType = {
   readonly resourceType: ResourceType;
-  /** What its type is called; and what the types around it begin with, where that is not the same. */
+  /** Name of the record type. */
   readonly type: string;
+  /** Prefix of related types such as `EventInput`, if it is not `type`. */
   readonly stem?: string;
   readonly clauses: string;
-  /** What else it can do: what makes that, in the file of that name. */
-  readonly beside?: string;
+  /** File with additional methods of the resource. */
+  readonly extension?: string;
 };
 
 const sdkResourceTypes: readonly SdkResourceType[] = [
-  { resourceType: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', beside: 'imports' },
+  { resourceType: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', extension: 'imports' },
   { resourceType: 'client', type: 'Client', clauses: 'C29, C34' },
   { resourceType: 'contact', type: 'Contact', clauses: 'C36' },
   { resourceType: 'project', type: 'Project', clauses: 'C30, C34' },
@@ -32,7 +33,7 @@ const sdkResourceTypes: readonly SdkResourceType[] = [
   { resourceType: 'comment', type: 'Comment', clauses: 'C39' },
 ];
 
-/** Those files of the SDK that are one noun each. */
+/** The SDK files of resources. */
 export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
   return sdkResourceTypes.map((one) => ({
     path: `packages/sdk/src${resourceTypes[one.resourceType].collection.replaceAll('_', '-')}.ts`,
@@ -41,7 +42,7 @@ export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
 }
 
 function fileOf(
-  { resourceType, type, stem = type, clauses, beside }: SdkResourceType,
+  { resourceType, type, stem = type, clauses, extension }: SdkResourceType,
   routes: readonly Route[],
 ): string {
   const { collection, key } = resourceTypes[resourceType];
@@ -49,20 +50,28 @@ function fileOf(
   const single = new RegExp(`^${collection}/\\{${key}\\}$`);
   const [list, one, change] = [row('GET', new RegExp(`^${collection}$`)), row('GET', single), row('PUT', single)];
   const creation = row('POST', new RegExp(`^${collection}(/\\{\\w+\\})?$`));
-  if (list === undefined || one === undefined || creation === undefined) throw new Error(`${resourceType} has no rows`);
+  if (list === undefined || one === undefined || creation === undefined)
+    throw new Error(`${resourceType} has no routes`);
 
   const plural = collection.slice(1);
   const [word, wordsOfAll] = [resourceType.replace('_', ' '), plural.replace('_', ' ')];
   const [methods, make] = [pascal(plural), plural.replace(/_(.)/g, (_, letter) => letter.toUpperCase())];
   const [input, changes, filters] = [`${stem}Input`, `${stem}Changes`, `${stem}Filters`];
-  const [shown, taken, changed] = [recordOf(one.answer), propertiesOf(creation.body), propertiesOf(change?.body)];
-  const listed = without(recordOf(list.answer), shown);
-  const item = isEmpty(listed) ? type : `Listed${type}`;
-  const added = without(changed, taken);
+  const [outputFields, inputFields, changeFields] = [
+    recordOf(one.answer),
+    propertiesOf(creation.body),
+    propertiesOf(change?.body),
+  ];
+  const listFields = without(recordOf(list.answer), outputFields);
+  const item = isEmpty(listFields) ? type : `Listed${type}`;
+  const changeOnlyFields = without(changeFields, inputFields);
   const [parent] = idNames(creation.path);
-  const asked = without(Object.fromEntries(Object.entries(list.parameters).map(parameterField)), pagingParameters);
+  const filterFields = without(
+    Object.fromEntries(Object.entries(list.parameters).map(parameterField)),
+    pagingParameters,
+  );
 
-  const abilities = [
+  const methodGroups = [
     ...(change === undefined
       ? [
           ['lists', `<${item}, ${filters}>`, `'${key}'`],
@@ -71,36 +80,36 @@ function fileOf(
         ]
       : [['editable', `<${type}, ${changes}, ${filters}>`, `'${key}'`]]),
     [parent === undefined ? 'creates' : 'createsUnder', `<${type}, ${input}>`],
-    ...('resume' in added ? [['completes', `<${type}>`]] : []),
-    ...(beside === undefined ? [] : [[beside, '']]),
+    ...('resume' in changeOnlyFields ? [['completes', `<${type}>`]] : []),
+    ...(extension === undefined ? [] : [[extension, '']]),
   ].map(([does = '', of = '', id]) => ({
     type: pascal(does) + of,
     made: `...${does}${does === 'deletes' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
   }));
 
-  const some = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
+  const withArticle = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
   const types = [
-    `/** ${some('A')} as returned by the service. ${clauses}. */
-    export type ${type} = {${fields(shown, answered)}};`,
-    isEmpty(listed)
+    `/** ${withArticle('A')} as returned by the API. ${clauses}. */
+    export type ${type} = {${fields(outputFields, outputType)}};`,
+    isEmpty(listFields)
       ? ''
-      : `/** ${some('A')} as returned in a list. */
-    export type ${item} = ${type} & {${fields(listed, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : answered(schema)))}};`,
-    `/** Input for creating ${some('a')}. ${clauses}. */
-    export type ${input} = ${inputOf(taken, requiredOf(creation.body))};`,
+      : `/** ${withArticle('A')} as returned in lists. */
+    export type ${item} = ${type} & {${fields(listFields, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : outputType(schema)))}};`,
+    `/** Input to create ${withArticle('a')}. ${clauses}. */
+    export type ${input} = ${inputOf(inputFields, requiredOf(creation.body))};`,
     change === undefined
       ? ''
-      : `/** Input for changing ${some('a')}; omitted fields stay unchanged. ${clauses}. */
-    export type ${changes} = Optional<${input}${isEmpty(added) ? '' : ` & {${fields(added, given)}}`}>;`,
-    `/** Filters of the list of ${wordsOfAll}; a record must match all of them. ${clauses}. */
-    export type ${filters} = Window${isEmpty(asked) ? '' : ` & Optional<{${fields(asked, filtered)}}>`};`,
-    `/** ${pascal(wordsOfAll)}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'}. ${clauses}. */
-    export type ${methods} = ${abilities.map((one) => one.type).join(' & ')};`,
-    `/** ${pascal(wordsOfAll)} at \`${collection}\`. */
-    export function ${make}(send: Send): ${methods} { return {${abilities.map((one) => one.made).join('')}}; }`,
+      : `/** Fields of ${withArticle('a')} that can be changed. ${clauses}. */
+    export type ${changes} = Optional<${input}${isEmpty(changeOnlyFields) ? '' : ` & {${fields(changeOnlyFields, inputType)}}`}>;`,
+    `/** Filters of the list of ${wordsOfAll}, combined with AND. ${clauses}. */
+    export type ${filters} = Window${isEmpty(filterFields) ? '' : ` & Optional<{${fields(filterFields, filterType)}}>`};`,
+    `/** Methods for ${wordsOfAll}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'}. ${clauses}. */
+    export type ${methods} = ${methodGroups.map((one) => one.type).join(' & ')};`,
+    `/** Methods for ${wordsOfAll} at \`${collection}\`. */
+    export function ${make}(send: Send): ${methods} { return {${methodGroups.map((one) => one.made).join('')}}; }`,
   ].join('\n\n');
 
-  const imports = [...homes(beside)].map(([file, names]) => {
+  const imports = [...importsByFile(extension)].map(([file, names]) => {
     const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(withoutComments(types)));
     const typed = used.map((name) => (/^[a-z]/.test(name) ? name : `type ${name}`));
     return used.length === 0 ? '' : `import { ${typed.join()} } from './${file}.ts';`;
@@ -111,10 +120,10 @@ function fileOf(
 
 const withoutComments = (code: string) => code.replace(/\/\*\*.*?\*\//gs, '');
 
-/** Where the words stand that a noun is made of. */
-const homes = (beside: string | undefined): ReadonlyMap<string, readonly string[]> =>
+/** Names that resource files import, by file. */
+const importsByFile = (extension: string | undefined): ReadonlyMap<string, readonly string[]> =>
   new Map<string, readonly string[]>([
-    ...(beside === undefined ? [] : [[beside, [pascal(beside), beside]] as const]),
+    ...(extension === undefined ? [] : [[extension, [pascal(extension), extension]] as const]),
     ['pages', ['Lists', 'lists']],
     [
       'resource',
@@ -127,11 +136,11 @@ const homes = (beside: string | undefined): ReadonlyMap<string, readonly string[
     ['api-types', [...WIRE, 'Optional', 'Window']],
   ]);
 
-function inputOf(taken: Properties, required: readonly string[]): string {
-  const entries = Object.entries(taken);
+function inputOf(inputFields: Properties, required: readonly string[]): string {
+  const entries = Object.entries(inputFields);
   const needed = entries.filter(([name]) => required.includes(name));
   const others = entries.filter(([name]) => !required.includes(name));
-  return `{${fields(Object.fromEntries(needed), given)}} & Optional<{${fields(Object.fromEntries(others), given)}}>`;
+  return `{${fields(Object.fromEntries(needed), inputType)}} & Optional<{${fields(Object.fromEntries(others), inputType)}}>`;
 }
 
 function fields(properties: Properties, typeOf: (schema: JsonSchema) => string): string {
@@ -141,7 +150,7 @@ function fields(properties: Properties, typeOf: (schema: JsonSchema) => string):
   return `\n${lines.join('\n')}\n`;
 }
 
-/** The types of `api-types.ts` that fields have. */
+/** Field types from `api-types.ts`. */
 const WIRE = [
   'Active',
   'ActiveInput',
@@ -170,8 +179,8 @@ const FORMATS: Readonly<Record<string, string>> = {
   'id-or-none': 'IdOrNone',
 };
 
-/** The type of what a field takes. */
-function given(schema: JsonSchema): string {
+/** Input type of a field. */
+function inputType(schema: JsonSchema): string {
   const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
     if (!isFlag(schema)) return words.includes(null) ? 'PeriodInput' : union(words);
@@ -182,8 +191,8 @@ function given(schema: JsonSchema): string {
   return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }
 
-/** The type of what is shown of a field. */
-function answered(schema: JsonSchema): string {
+/** Output type of a field. */
+function outputType(schema: JsonSchema): string {
   const { enum: words, pattern = '', type } = schema;
   if (type === 'integer') return Array.isArray(words) ? words.join(' | ') : 'number';
   if (type === 'number') return 'number';
@@ -195,8 +204,8 @@ function answered(schema: JsonSchema): string {
   return 'string';
 }
 
-/** The type of what a list is narrowed by. */
-function filtered({ enum: words, pattern }: JsonSchema): string {
+/** Type of a filter. */
+function filterType({ enum: words, pattern }: JsonSchema): string {
   if (Array.isArray(words)) return union(words);
   return { '^\\d+$': 'Id', '^\\d{8}$': 'Day' }[String(pattern)] ?? 'string';
 }
@@ -210,17 +219,17 @@ const union = (words: readonly unknown[]) => words.map((word) => `'${word}'`).jo
 const parameterField = ([name, { description, schema }]: [string, Parameter<unknown>]) =>
   [name, { ...schema, description }] as const;
 
-/** The fields that the others do not have. */
+/** Removes the properties that `others` has. */
 function without(properties: Properties, others: object): Properties {
   return Object.fromEntries(Object.entries(properties).filter(([name]) => !(name in others)));
 }
 
 const isEmpty = (properties: Properties) => Object.keys(properties).length === 0;
 
-/** `time entries` and `time_entries` as `TimeEntries`. */
+/** Converts `time entries` and `time_entries` to `TimeEntries`. */
 const pascal = (words: string) => words.replace(/(?:^|[ _])(.)/g, (_, letter: string) => letter.toUpperCase());
 
-/** As the project's own sources are. */
+/** Formats code with the project's formatter. */
 function formatted(path: string, text: string): string {
   const { stdout, stderr, status } = spawnSync(biome, ['check', '--write', `--stdin-file-path=${path}`], {
     input: text,

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../laws/source.ts';
 
-/** A package as a lockfile has it. */
+/** A package in a lockfile. */
 export type Locked = {
   readonly version: string;
   readonly resolved?: string;
@@ -14,10 +14,10 @@ export type Locked = {
   readonly dependencies?: Readonly<Record<string, string>>;
 };
 
-/** Where the lockfiles are: the service, its tests, and every package for another platform. */
+/** Folders with lockfiles: service, tests and integrations. */
 export const lockFolders = ['.', 'test', 'integrations/n8n', 'integrations/zapier'] as const;
 
-/** Every package of a lockfile by its place: `node_modules/pg`. Workspaces and the links to them are left out. */
+/** Packages of a lockfile by path: `node_modules/pg`. Workspaces and links are excluded. */
 export function lockedIn(folder: string): ReadonlyMap<string, Locked> {
   const { packages } = JSON.parse(readFileSync(join(root, folder, 'package-lock.json'), 'utf8'));
   const all = Object.entries(packages as Record<string, Locked & { readonly link?: true }>).filter(
@@ -28,14 +28,14 @@ export function lockedIn(folder: string): ReadonlyMap<string, Locked> {
 
 export const nameAt = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 
-/** What a package that somebody installs, or a browser, gets to run. */
+/** A package that runs in an installation or in the browser. */
 export type Shipped = Locked & {
   readonly name: string;
-  /** `service`: whatever serves; `runtime`: Node itself, where it comes out of npm; `console`: built into its pages. */
+  /** `service`: dependency; `runtime`: Node from npm; `console`: bundled into the console. */
   readonly part: 'service' | 'runtime' | 'console';
 };
 
-/** Everything that is shipped, by name. */
+/** All shipped packages, sorted by name. */
 export function shipped(): readonly Shipped[] {
   const locked = lockedIn('.');
   const inConsole = reachedFrom(importedByConsole(), locked);
@@ -44,12 +44,12 @@ export function shipped(): readonly Shipped[] {
     if (one.dev !== true) return [{ ...one, name, part: one.optional === true ? 'runtime' : 'service' }];
     return inConsole.has(path) ? [{ ...one, name, part: 'console' }] : [];
   });
-  // One that is installed in two places is one.
+  // Deduplicate packages that are installed twice.
   const once = new Map(found.map((one) => [`${one.name}@${one.version}`, one]));
   return [...once.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** The packages that the pages of the console import. */
+/** Packages that the console imports. */
 function importedByConsole(): string[] {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const sources = globSync('console/src/**/*.{ts,tsx}', { cwd: root }).map((path) =>
@@ -61,16 +61,16 @@ function importedByConsole(): string[] {
   return Object.keys(devDependencies).filter((name) => imported.some((from) => `${from}/`.startsWith(`${name}/`)));
 }
 
-/** Where these packages are installed, and all that they need. */
+/** Paths of packages and their transitive dependencies. */
 function reachedFrom(names: readonly string[], locked: ReadonlyMap<string, Locked>): ReadonlySet<string> {
   const reached = new Set<string>();
-  const waiting = names.map((name) => `node_modules/${name}`);
-  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+  const queue = names.map((name) => `node_modules/${name}`);
+  for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
     if (reached.has(path)) continue;
     reached.add(path);
-    for (const needed of Object.keys(locked.get(path)?.dependencies ?? {})) {
-      const beside = `${path}/node_modules/${needed}`;
-      waiting.push(locked.has(beside) ? beside : `node_modules/${needed}`);
+    for (const dependency of Object.keys(locked.get(path)?.dependencies ?? {})) {
+      const nested = `${path}/node_modules/${dependency}`;
+      queue.push(locked.has(nested) ? nested : `node_modules/${dependency}`);
     }
   }
   return reached;

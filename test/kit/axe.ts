@@ -4,12 +4,12 @@ import type { Page } from 'playwright-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-type Finding = {
+type Violation = {
   readonly id: string;
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 };
 
-/** What axe finds on a page as it stands, in short. */
+/** The accessibility violations that axe reports for the page, one line each. */
 export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const found = (await page.evaluate(`(async () => {
@@ -17,7 +17,7 @@ export async function axeFindings(page: Page, where: string): Promise<readonly s
     return violations.map(({ id, nodes }) => ({
       id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
     }));
-  })()`)) as readonly Finding[];
+  })()`)) as readonly Violation[];
   return found.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
   );

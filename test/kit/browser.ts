@@ -6,19 +6,19 @@ import { atEnd, type Cleanup } from './cleanup.ts';
 import type { Person, Setup, TestService } from './service.ts';
 import { sqlite } from './stores.ts';
 
-/** How a page is opened: by whom, where, and in what kind of window. */
+/** A console window to open: user, path and browser settings. */
 export type Window = {
-  /** Who is signed in; the owner when left out, nobody when null. */
+  /** The signed-in user; the owner when left out, no session when null. */
   readonly as?: Person | null;
-  /** They have signed in by a link, with PASSPHRASE, which takes a moment; else the window has a session from the start. */
+  /** Signs in with PASSPHRASE, set through a link, which is slow. Without it the window starts with a session. */
   readonly hasPassphrase?: true;
-  /** What follows `#/`. */
+  /** The path after `#/`. */
   readonly path?: string;
   readonly timezoneId?: string;
   readonly colorScheme?: 'light' | 'dark';
   readonly width?: number;
   readonly height?: number;
-  /** Faults of the page that the test is about. */
+  /** Console errors that the test expects. */
   readonly expects?: RegExp;
 };
 
@@ -26,37 +26,40 @@ export type Console = {
   readonly service: TestService;
   readonly owner: Person;
   readonly page: Page;
-  /** One more window, with cookies of its own. */
+  /** Opens another window with its own cookies. */
   open(window?: Window): Promise<Page>;
 };
 
 let started: Promise<Browser> | undefined;
 
-/** One browser for a test file. */
+/** Returns the browser, which all tests of a file share. */
 function browser(): Promise<Browser> {
   started ??= startBrowser();
   return started;
 }
 
-// Here and not where it is started: there it would end with the test that was the first to need it.
+// Registered at file level: inside startBrowser() the hook would belong to the first test that needs a browser.
 after(async () => (await started)?.close());
 
-/** What went wrong in a page without anybody asking: it must be nothing, and is looked at when the test ends. */
+/**
+ * Collects the errors and foreign requests of a page. openConsole() asserts at the end of the test that there
+ * are none.
+ */
 function watch(context: BrowserContext, base: string): string[] {
-  const faults: string[] = [];
-  context.on('weberror', (error) => faults.push(`error: ${error.error().message}`));
+  const errors: string[] = [];
+  context.on('weberror', (error) => errors.push(`error: ${error.error().message}`));
   context.on('console', (message) => {
-    // What is refused is no fault of the page: it shows it.
-    const isRefusal = message.text().startsWith('Failed to load resource');
-    if (message.type() === 'error' && !isRefusal) faults.push(`console: ${message.text()}`);
+    // A rejected request is a valid result that the page displays.
+    const isRejectedRequest = message.text().startsWith('Failed to load resource');
+    if (message.type() === 'error' && !isRejectedRequest) errors.push(`console: ${message.text()}`);
   });
   context.on('request', (request) => {
-    if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) faults.push(`call: ${request.url()}`);
+    if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) errors.push(`call: ${request.url()}`);
   });
-  return faults;
+  return errors;
 }
 
-/** A service with an account, and its console in a real browser, where somebody has signed in. */
+/** Starts a service with one account and opens its console in a browser. */
 export async function consoleOf(t: Cleanup, window: Window = {}, setup: Setup = {}): Promise<Console> {
   const service = await sqlite.testService(t, setup);
   const owner = await service.account('acme.test');
@@ -64,7 +67,7 @@ export async function consoleOf(t: Cleanup, window: Window = {}, setup: Setup = 
   return { service, owner, open, page: await open(window) };
 }
 
-/** Opens the console of a service in a window of its own. */
+/** Opens the console of a service in a new window. */
 export async function openConsole(t: Cleanup, service: TestService, window: Window): Promise<Page> {
   const { path = 'calendar', timezoneId = 'UTC', colorScheme = 'light', width = 1280, height = 860 } = window;
   const context = await (await browser()).newContext({
@@ -76,13 +79,13 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
     reducedMotion: 'reduce',
   });
   context.setDefaultTimeout(10_000);
-  const faults = watch(context, service.baseUrl);
+  const errors = watch(context, service.baseUrl);
   atEnd(t, async () => {
-    // What a page still asks for as it closes is nobody's fault.
+    // Requests that are aborted because the page closes are not errors.
     for (const routed of [context, ...context.pages()]) await routed.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
-    const unasked = faults.filter((fault) => window.expects?.test(fault) !== true);
-    assert.deepEqual(unasked, [], 'nothing goes wrong in the page');
+    const unexpected = errors.filter((error) => window.expects?.test(error) !== true);
+    assert.deepEqual(unexpected, [], 'nothing goes wrong in the page');
   });
   if (window.as !== null && window.as !== undefined) {
     await (window.hasPassphrase ? welcome : enter)(context, service, window.as);
@@ -92,22 +95,22 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
   return page;
 }
 
-/** Gives somebody a session in this window. */
+/** Adds a session cookie to the window. */
 async function enter(context: BrowserContext, service: TestService, person: Person): Promise<void> {
   const { headers } = await service.signIn(person);
   const [name = '', value = ''] = headers.cookie?.split('=') ?? [];
   await context.addCookies([{ name, value, url: service.baseUrl, httpOnly: true, sameSite: 'Strict' }]);
 }
 
-/** Of everybody who has one here. */
+/** The passphrase of every user who has one in these tests. */
 export const PASSPHRASE = 'correct horse battery staple';
 
-/** Gives somebody a passphrase by a one-time link, as an admin would, and a session in this window. */
+/** Sets the passphrase of a user through a one-time link, which also signs in this window. */
 async function welcome(context: BrowserContext, service: TestService, person: Person): Promise<void> {
   const token = new URL(await service.link(person)).hash.replace('#/welcome/', '');
-  const answer = await context.request.post(`${service.baseUrl}/console/welcome`, {
+  const response = await context.request.post(`${service.baseUrl}/console/welcome`, {
     headers: { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
     data: { token, passphrase: PASSPHRASE },
   });
-  assert.equal(answer.status(), 200, await answer.text());
+  assert.equal(response.status(), 200, await response.text());
 }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Where a Chromium usually is; TEST_BROWSER names another. */
-const USUAL = [
+/** Common paths of Chromium. TEST_BROWSER names another one. */
+const COMMON_PATHS = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -17,7 +17,7 @@ const require = createRequire(import.meta.url);
 
 type Unpacked = { readonly executablePath: string; readonly libraries: string };
 
-/** The Chromium that npm brings, unpacked once on a machine; only on Linux. Others find the browser of the machine. */
+/** The Chromium of the npm package, unpacked once per machine. Linux only; other systems use an installed browser. */
 async function unpacked(): Promise<Unpacked> {
   const module = require.resolve('@sparticuz/chromium');
   const { version } = require(join(dirname(module), '../package.json')) as { version: string };
@@ -26,7 +26,7 @@ async function unpacked(): Promise<Unpacked> {
   return { executablePath: join(folder, 'chromium'), libraries: join(folder, 'al2023/lib') };
 }
 
-/** Beside its place first, so that nobody finds half of it. */
+/** Unpacks into a temporary folder and renames it, so that other processes never see a partial one. */
 async function unpack(module: string, folder: string): Promise<void> {
   const own = `${folder}.${process.pid}`;
   mkdirSync(own, { recursive: true });
@@ -43,7 +43,7 @@ async function unpack(module: string, folder: string): Promise<void> {
   try {
     renameSync(own, folder);
   } catch (error) {
-    // Another process was first.
+    // Another process renamed its folder first.
     if (!existsSync(folder)) throw error;
     rmSync(own, { recursive: true, force: true });
   }
@@ -57,21 +57,21 @@ const ARGUMENTS = [
   '--disable-sync',
   '--font-render-hinting=none',
   '--no-first-run',
-  // Tests run as root in containers, too; every page they open is of this repository.
+  // Tests also run as root in containers. All pages are from this repository.
   '--no-sandbox',
 ];
 
-/** A real Chromium: the machine's own, else the one out of npm. */
+/** Starts the installed Chromium, or the one of the npm package. */
 export async function startBrowser(): Promise<Browser> {
-  const named = process.env.TEST_BROWSER ?? USUAL.find((path) => existsSync(path));
-  if (named !== undefined) return chromium.launch({ executablePath: named, args: ARGUMENTS });
-  const { executablePath, libraries } = await unpacked();
+  const executablePath = process.env.TEST_BROWSER ?? COMMON_PATHS.find((path) => existsSync(path));
+  if (executablePath !== undefined) return chromium.launch({ executablePath, args: ARGUMENTS });
+  const { executablePath: unpackedPath, libraries } = await unpacked();
   try {
-    return await chromium.launch({ executablePath, args: ARGUMENTS });
+    return await chromium.launch({ executablePath: unpackedPath, args: ARGUMENTS });
   } catch (error) {
-    // A bare machine lacks some of what a browser is linked to; the package brings that along.
+    // A minimal system lacks shared libraries that the browser links to. The package contains them.
     if (!String(error).includes('shared libraries')) throw error;
     const env = { ...process.env, LD_LIBRARY_PATH: libraries };
-    return chromium.launch({ executablePath, args: ARGUMENTS, env });
+    return chromium.launch({ executablePath: unpackedPath, args: ARGUMENTS, env });
   }
 }

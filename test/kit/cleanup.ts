@@ -1,37 +1,40 @@
-/** What tidies up behind a test, or behind a file of them: `t`, or `{ after }` of node:test. */
+/** Registers a function to run at the end of a test or of a file: `t`, or `{ after }` of node:test. */
 export type Cleanup = { after(close: () => unknown): void };
 
-/** What is opened for some of the work is closed with it, and not at the end of the whole. */
+/** Runs `work` and then its cleanups, before the end of the test. */
 export async function within<T>(work: (context: Cleanup) => Promise<T>): Promise<T> {
-  const endings: Parameters<Cleanup['after']>[0][] = [];
+  const cleanups: Parameters<Cleanup['after']>[0][] = [];
   try {
-    return await work({ after: (close) => void endings.push(close) });
+    return await work({ after: (close) => void cleanups.push(close) });
   } finally {
-    for (const close of endings.reverse()) await close();
+    for (const close of cleanups.reverse()) await close();
   }
 }
 
 const stacks = new WeakMap<Cleanup, (() => unknown)[]>();
 
-/** When the test ends, what was opened last is closed first; the test runner itself would go the other way round. */
+/**
+ * Runs `close` when the test ends. The last registered runs first; node:test runs them in the order of
+ * registration.
+ */
 export function atEnd(context: Cleanup, close: () => unknown): void {
-  const known = stacks.get(context);
-  if (known !== undefined) {
-    known.push(close);
+  const registered = stacks.get(context);
+  if (registered !== undefined) {
+    registered.push(close);
     return;
   }
   const stack = [close];
   stacks.set(context, stack);
   context.after(async () => {
-    const faults: unknown[] = [];
+    const errors: unknown[] = [];
     for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
       try {
         await next();
       } catch (error) {
-        // What was opened before is closed nevertheless, or the process would never end.
-        faults.push(error);
+        // Close the rest nevertheless, or the process would never exit.
+        errors.push(error);
       }
     }
-    if (faults.length > 0) throw faults[0];
+    if (errors.length > 0) throw errors[0];
   });
 }

@@ -2,17 +2,17 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../src/clock.ts';
 import { type Random, systemRandom } from '../../src/secrets.ts';
 
-/** A clock that stands still until it is told to go on; for a service whose waits matter. HTTP runs on as ever. */
+/** A clock that only moves on request, for services whose timers are under test. Sockets are not affected. */
 export type TestClock = Clock & {
-  /** Goes on by so many milliseconds: calls what falls due on the way, in order, each at its own moment. */
+  /** Advances by milliseconds and runs the timers that come due, in order, each at its due time. */
   advance(milliseconds: number): Promise<void>;
-  /** Somebody sets the clock on the wall; the monotonic one, and timers, know nothing of it. */
+  /** Changes the wall clock. The monotonic clock and timers are not affected. */
   jump(milliseconds: number): void;
-  /** How far away the timers are that are set at this moment, in milliseconds, soonest first. */
+  /** The remaining times of the active timers in milliseconds, soonest first. */
   readonly pending: readonly number[];
 };
 
-/** A Thursday in the past, so that whoever asks the machine for the time instead is found out. */
+/** A Thursday in the past, so that a use of the real clock is noticed. */
 export const TEST_EPOCH = Date.UTC(2025, 4, 1, 12);
 
 type Timer = { readonly dueAt: number; readonly run: () => void };
@@ -39,7 +39,7 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
         timers.delete(timer);
         now = Math.max(now, timer.dueAt);
         timer.run();
-        // Whoever was called may set another timer in this same stretch of time.
+        // The callback may have set another timer that is due within the same interval.
         await turn();
       }
       now = end;
@@ -53,19 +53,19 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
   };
 }
 
-/** Chance that lengthens each wait by this fraction of its tenth; what must be secret stays so. */
+/** Makes the jitter of each wait a fixed fraction of its maximum. Secrets stay random. */
 export function steadyRandom(fraction = 0): Random {
   return { ...systemRandom, fraction: () => fraction };
 }
 
-/** The clock of a process that is paused, or of a machine that is suspended, at will; meanwhile it stands still. */
+/** A clock that only moves on request, as the clock of a paused process or a suspended machine. */
 export type PausableClock = Clock & {
   /**
-   * So much time passes at once. Timers that fell due meanwhile fire in order before this returns, so before anything that
-   * has arrived is read: as in a process that continues.
+   * Moves the clock forward. Timers that came due run in order before this returns, so before any socket is
+   * read, as in a process that continues after a pause.
    */
   pause(milliseconds: number): void;
-  /** The same for the clock on the wall alone, since the other one stands still in a suspended machine. */
+  /** Moves the wall clock only, because the monotonic clock stops in a suspended machine. */
   suspend(milliseconds: number): void;
 };
 

@@ -10,42 +10,42 @@ import type { Json } from './service.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-/** What a command has come to. */
+/** The result of a command. */
 export type Ended = {
   readonly code: number | null;
   readonly stdout: string;
-  /** The lines on standard error; a clear fault is exactly one. */
+  /** The lines of standard error. A well-reported error is exactly one line. */
   readonly faults: readonly string[];
 };
 
 export type Surroundings = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** What stands on its standard input; left out, nothing. */
+  /** Standard input; empty when left out. */
   readonly input?: string;
 };
 
-/** Runs `carillon …` in a process of its own, to its end. */
+/** Runs `carillon …` in a child process and waits for its exit. */
 export async function carillon(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
   const child = start(args, surroundings);
   child.stdin?.end(surroundings.input);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-  // One that serves instead of ending must not hold the tests.
-  const cut = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  // A command that serves instead of exiting must not block the tests.
+  const timeout = setTimeout(() => child.kill('SIGKILL'), 15_000);
   const [code] = await once(child, 'close');
-  clearTimeout(cut);
+  clearTimeout(timeout);
   return { code, stdout: stdout.text, faults: linesOf(stderr.text) };
 }
 
-/** A command that one speaks with, line by line. */
+/** A command with a line-based dialogue on standard input and output. */
 export type Spoken = {
-  /** What it says to a line. */
+  /** Writes a line and returns the next line of standard output. */
   ask(line: string): Promise<string>;
-  /** The end of its standard input, and its exit code. */
+  /** Closes standard input and returns the exit code. */
   end(): Promise<number | null>;
 };
 
-/** Runs `carillon …` for a conversation on its standard input and output. */
+/** Starts `carillon …` with a dialogue on its standard input and output. */
 export function speakWith(context: Cleanup, args: readonly string[], surroundings: Surroundings = {}): Spoken {
   const child = start(args, { ...surroundings, input: '' });
   atEnd(context, () => child.kill('SIGKILL'));
@@ -63,31 +63,31 @@ export function speakWith(context: Cleanup, args: readonly string[], surrounding
   };
 }
 
-/** Runs a command that must succeed with `--json`, and reads what it answers. */
+/** Runs a command with `--json` that must succeed, and returns its parsed output. */
 export async function carillonJson(args: readonly string[], surroundings: Surroundings = {}): Promise<Json> {
   const { code, stdout, faults } = await carillon([...args, '--json'], surroundings);
   if (code !== 0) throw new Error(`carillon ${args.join(' ')}: exit ${code}: ${faults.join(' ')}`);
   return JSON.parse(stdout);
 }
 
-/** A service in a process of its own. */
+/** A service in a child process. */
 export type Served = {
   readonly baseUrl: string;
-  /** What it printed at its start. */
+  /** The lines that the service printed at its start. */
   readonly greeting: readonly string[];
-  /** The value of a line of the greeting such as `key: …`. */
+  /** The value of a line of the greeting, such as `key: …`. */
   said(name: string): string | undefined;
-  /** Every line on standard error so far. */
+  /** All lines of standard error up to now. */
   readonly logged: () => readonly string[];
-  /** Its exit code, once it has ended. */
+  /** The exit code, after the exit. */
   readonly exited: Promise<number | null>;
-  /** SIGTERM, and its exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
-  /** SIGKILL, and the end of it. */
+  /** Sends SIGKILL and waits for the exit. */
   kill(): Promise<number | null>;
 };
 
-/** Runs `carillon serve …` until it says where it is; it is stopped when the test ends. */
+/** Runs `carillon serve …` and waits for its greeting. The service is stopped when the test ends. */
 export async function serve(
   context: Cleanup,
   args: readonly string[],
@@ -102,13 +102,13 @@ export async function serve(
   };
   const stop = () => end('SIGTERM');
   atEnd(context, stop);
-  // The greeting is one write.
+  // The greeting is a single write.
   const ended = await Promise.race([stdout.first, exited]);
   if (!stdout.text.startsWith('console: ')) throw new Error(`it did not start (${ended}): ${stderr.text}`);
   const greeting = linesOf(stdout.text);
   const said = (name: string) => greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   return {
-    // At a first start, the owner's link.
+    // At the first start this is the sign-in link of the owner.
     baseUrl: (said('console') ?? '').replace(/\/(#.*)?$/, ''),
     greeting,
     said,

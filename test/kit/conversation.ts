@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** What came back over one connection: the whole text, the status of each answer in it, and whether it was ended. */
+/** Everything received on one connection, the status of each response, and whether the peer closed it. */
 export type Conversation = {
   readonly text: string;
   readonly statuses: readonly number[];
@@ -8,10 +8,10 @@ export type Conversation = {
 };
 
 /**
- * Sends bytes as they are over a connection of their own, and listens until the other side ends it; after `patienceMs`
- * without that, `closed` is false.
+ * Sends bytes unchanged on a new connection and reads until the peer closes it. Without a close within
+ * `timeoutMs`, `closed` is false.
  */
-export function converse(baseUrl: string, bytes: string, patienceMs = 3_000): Promise<Conversation> {
+export function converse(baseUrl: string, bytes: string, timeoutMs = 3_000): Promise<Conversation> {
   const { hostname, port } = new URL(baseUrl);
   const chunks: Buffer[] = [];
   const { promise, resolve } = Promise.withResolvers<Conversation>();
@@ -23,16 +23,16 @@ export function converse(baseUrl: string, bytes: string, patienceMs = 3_000): Pr
     const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
     resolve({ text, statuses, closed });
   };
-  const timer = setTimeout(() => done(false), patienceMs);
+  const timer = setTimeout(() => done(false), timeoutMs);
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('end', () => done(true));
-  // A connection that is cut while we still write is ended all the same.
+  // A reset while this side still writes also counts as closed.
   socket.on('error', () => undefined);
   socket.on('close', () => done(true));
   return promise;
 }
 
-/** A request as text: its lines, and what follows the empty line. */
+/** Formats a request: its header lines, an empty line and the body. */
 export function requestText(lines: readonly string[], body = ''): string {
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import pg from 'pg';
 import { atEnd, type Cleanup } from './cleanup.ts';
 
-/** A copy of a database that nobody has open, as a restore by other means would leave it: what `--database` takes. */
+/** Copies a closed database, as a restore with other tools would. Returns the value for `--database`. */
 export async function copyOf(context: Cleanup, database: string): Promise<string> {
   if (database.startsWith('sqlite:')) {
     const copy = `${database}.copy`;

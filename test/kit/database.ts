@@ -10,7 +10,7 @@ import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 import type { Json } from './service.ts';
 
-/** What a store of a test is opened with, beside its database. */
+/** The options to open a store of a test with. */
 export function openingOf(database: string): OpenOptions {
   const parsed = parseDatabase(database);
   if ('fault' in parsed) throw new Error(parsed.fault);
@@ -24,7 +24,7 @@ export function openingOf(database: string): OpenOptions {
   };
 }
 
-/** A store on a database; closed when the test ends. */
+/** Opens a store on a database and closes it when the test ends. */
 export async function openAt(
   context: Cleanup,
   database: string,
@@ -40,30 +40,36 @@ export async function openAt(
   return { ...store, close };
 }
 
-/** What a query answers, on a connection of its own, beside whatever runs on the database. */
+/** Runs a query on a separate connection, concurrently with the service on the database. */
 export function rowsOf(database: string, query: string): Promise<Json[]> {
-  return reading(database, (ask) => ask(query));
+  return withStore(database, (runQuery) => runQuery(query));
 }
 
-/** Every byte that a database holds, for what must not stand in it: a file with its log, or all rows of all tables. */
+/**
+ * Returns all bytes of a database, to assert that something is not stored: the SQLite file with its WAL, or all
+ * rows of all PostgreSQL tables.
+ */
 export async function bytesOf(database: string): Promise<Buffer> {
   const { value } = parseDatabase(database) as { value: OpenOptions['database'] };
   if (value.scheme === 'sqlite') {
     return Buffer.concat([value.path, `${value.path}-wal`].filter(existsSync).map((file) => readFileSync(file)));
   }
-  const all = await reading(database, async (ask) => {
-    // Their weeks are read with the tables that have such: by itself, one may just be dropped.
-    const tables = await ask(`
+  const all = await withStore(database, async (runQuery) => {
+    // Weekly partitions are read through their parent tables: retention may drop one meanwhile.
+    const tables = await runQuery(`
       select relname as name from pg_class
       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`);
     const rows: Json[][] = [];
-    for (const { name } of tables) rows.push(await ask(`select * from "${name}"`));
+    for (const { name } of tables) rows.push(await runQuery(`select * from "${name}"`));
     return rows;
   });
   return Buffer.from(JSON.stringify(all));
 }
 
-async function reading<T>(database: string, read: (ask: (query: string) => Promise<Json[]>) => Promise<T>): Promise<T> {
+async function withStore<T>(
+  database: string,
+  read: (runQuery: (query: string) => Promise<Json[]>) => Promise<T>,
+): Promise<T> {
   const store = await openStore({ ...openingOf(database), as: 'command' });
   try {
     return await read(async (query) => (await sql.raw<Json>(query).execute(store.read)).rows);

@@ -7,9 +7,9 @@ const run = promisify(execFile);
 
 type Step = { readonly word: string; readonly rest: string };
 
-/** What an image says of the process that it starts. */
+/** The configuration of an image. */
 export type Image = {
-  /** The folder that stands for the root of its file system. */
+  /** The folder that represents the root of the file system. */
   readonly root: string;
   readonly workdir: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export type Image = {
   readonly exposed: string;
 };
 
-/** The instructions of a Dockerfile, continued lines joined. */
+/** Parses the instructions of a Dockerfile. Continued lines are joined. */
 export function stepsOf(text: string): Step[] {
   return text
     .replace(/^#.*\n/gm, '')
@@ -30,18 +30,18 @@ export function stepsOf(text: string): Step[] {
     .map((line) => ({ word: line.split(' ', 1)[0] ?? '', rest: line.slice(line.indexOf(' ') + 1) }));
 }
 
-/** Whether a `.dockerignore` that begins by leaving out everything lets a path through. */
+/** Whether a `.dockerignore` that starts with `*` includes a path. */
 export function isSent(ignore: string, path: string): boolean {
-  const named = ignore.split('\n').filter((line) => line.startsWith('!'));
-  return named.map((line) => line.slice(1)).some((one) => path === one || path.startsWith(`${one}/`));
+  const included = ignore.split('\n').filter((line) => line.startsWith('!'));
+  return included.map((line) => line.slice(1)).some((one) => path === one || path.startsWith(`${one}/`));
 }
 
 /**
- * Follows a Dockerfile without a container, each stage in a folder of its own: what COPY brings, and every `npm` of
- * RUN; `install -d` makes its folder. Answers the last stage. A step that it does not know is an error.
+ * Builds a Dockerfile without a container engine, each stage in a folder. Supports COPY, `RUN npm …` and `RUN
+ * install -d …`; any other step is an error. Returns the last stage.
  *
- * @param context the folder that is built from; what its `.dockerignore` holds back is not there
- * @param owner who is to own the folders that a step makes for the image's user
+ * @param context the build context; paths excluded by its `.dockerignore` cannot be copied
+ * @param owner the numeric id that owns the folders made for the user of the image
  */
 export async function follow(
   text: string,

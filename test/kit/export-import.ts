@@ -11,7 +11,7 @@ import type { Progress } from '../../src/transfer/progress.ts';
 
 export const unseen: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
 
-/** Writes an export into a file. */
+/** Writes an export to a file and returns its end record. */
 export async function exported(store: Store, path: string, domain: string | null = null): Promise<End> {
   let text = '';
   const sink = {
@@ -29,14 +29,14 @@ export async function imported(store: Store, path: string, how: { resume?: boole
   return importFrom({ store, path, clock: systemClock, progress, resume, rowsACommit: 3 });
 }
 
-/** The lines of a file, without their line feeds. */
+/** The lines of a file without line feeds. */
 export function linesIn(path: string): string[] {
   return readFileSync(path, 'utf8').trimEnd().split('\n');
 }
 
 /**
- * Begins an import in a process of its own, or goes on with it, which kills itself with SIGKILL: in a stage, once so many
- * rows of it are through, or in `a write`, the one with that number. Answers the signal that it ended by.
+ * Starts or resumes an import in a child process that kills itself with SIGKILL: after `rows` rows of a stage,
+ * or in the write number `rows` when the stage is `a write`. Returns the signal that ended the process.
  */
 export async function importKilled(
   database: string,

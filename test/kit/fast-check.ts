@@ -1,2 +1,2 @@
-/** For properties that stand outside of `test/`, where the package is not found. */
+/** For property tests outside `test/`, where the package cannot be resolved. */
 export { default as fc } from 'fast-check';

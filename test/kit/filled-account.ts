@@ -3,32 +3,34 @@ import type { Store } from '../../src/store/store.ts';
 import { type Column, columns } from '../../src/store/tables.ts';
 import { columnsOf, contents, type MovedTable, type Row, tables } from '../../src/transfer/exported-tables.ts';
 
-/** What a text may be: nothing, what JSON and SQL write in their own way, and what other alphabets have. */
+/** Text values that are hard to escape or encode: empty, JSON and SQL syntax, other alphabets. */
 const TEXTS = ['', 'plain', 'Überstunden, 予定 ☃ 😀', '"\\/\b\t\n{},"crc":"00000000"}', "'; drop table events; --"];
 const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
-/** A row that its table can have: what is not given is one or another of the values that its column allows. */
-export function rowFor(table: MovedTable, given: Row, turn = 0): Row {
+/** A valid row of a table. Columns that are not given take one of the values that their type allows. */
+export function rowFor(table: MovedTable, given: Row, offset = 0): Row {
   const cells: Readonly<Record<string, Column>> = columns[table];
-  const usual = (column: string, index: number) => {
+  const defaultValue = (column: string, index: number) => {
     const cell = cells[column]?.cell ?? '';
-    const at = turn + index;
+    const at = offset + index;
     if (cell.endsWith('or null') && at % 2 === 0) return null;
     return (cell.startsWith('text') ? TEXTS : NUMBERS)[at % 5] ?? null;
   };
-  return Object.fromEntries(columnsOf(table).map((column, index) => [column, given[column] ?? usual(column, index)]));
+  return Object.fromEntries(
+    columnsOf(table).map((column, index) => [column, given[column] ?? defaultValue(column, index)]),
+  );
 }
 
-/** The ids of all records of an account in `filled`. */
+/** The range of record ids in an account that fillAccount() creates. */
 export type Ids = { readonly accountId: number; readonly first: number; readonly count: number };
 
-/** An account with `count` rows in every table, whose records have the ids from `first` on. */
+/** Creates an account with `count` rows in every table, with record ids from `first`. */
 export async function fillAccount(store: Store, domain: string, { accountId, first, count }: Ids): Promise<void> {
   await store.write(async ({ queries }) => {
     for (const table of tables) {
       const rows = table === 'accounts' || table === 'positions' ? 1 : count;
-      for (let turn = 0; turn < rows; turn += 1) {
-        const row = rowFor(table, tied(table, domain, accountId, first + turn), turn);
+      for (let offset = 0; offset < rows; offset += 1) {
+        const row = rowFor(table, linkedColumns(table, domain, accountId, first + offset), offset);
         await queries
           .insertInto(table)
           .values(row as never)
@@ -38,20 +40,20 @@ export async function fillAccount(store: Store, domain: string, { accountId, fir
   });
 }
 
-/** What ties the rows together, and what must not be there twice. */
-function tied(table: MovedTable, domain: string, accountId: number, id: number): Row {
+/** The columns that reference other rows or must be unique. */
+function linkedColumns(table: MovedTable, domain: string, accountId: number, id: number): Row {
   const own = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
     tables.flatMap((one) => contents[one].key.filter((column) => column.endsWith('_id'))).map((column) => [column, id]),
   );
-  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'noun', 'token_hash', 'entry_hash'];
+  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
   const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
-  // A delivery is pending or settled.
+  // A delivery is either pending or finalized.
   const delivery = table === 'finalized_deliveries' ? { delivery_id: id - 500 } : {};
   return { ...ids, record_id: id, position: id, ...unique, ...delivery, ...own };
 }
 
-/** Every row of every table, in the order of their keys; with the columns that no export has. */
+/** All rows of all exported tables, ordered by key, including columns that are not exported. */
 export async function allRows(store: Store): Promise<Readonly<Record<string, readonly Row[]>>> {
   const found: Record<string, readonly Row[]> = {};
   for (const table of tables) {

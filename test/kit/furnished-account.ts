@@ -1,6 +1,6 @@
 import type { Person, TestService } from './service.ts';
 
-/** The ids of one record of each noun in an account, by the names that paths, bodies and queries know them by. */
+/** The ids of one record of each resource, by the names that paths, bodies and queries use. */
 export type Ids = {
   readonly client_id: string;
   readonly comment_id: string;
@@ -18,10 +18,13 @@ export type Ids = {
   readonly calendar_id: string;
 };
 
-/** Where a hook of a furnished account leads: an address that nobody else has. */
+/** Returns a unique target URL for each hook. */
 export type Targets = () => string;
 
-/** One record of each noun, all of them tied together: the event and the task in the project, the project the client's. */
+/**
+ * Creates one record of each resource, linked to each other: the event and the task in the project, the project
+ * of the client.
+ */
 export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
   const { calendars, clients, comments, contacts, projects, tasks, subtasks, events, hooks, keys, timeEntries } =
     owner.carillon;

@@ -3,10 +3,10 @@ import { loadInOneFile } from './in-one-file.ts';
 import { startPostgres } from './postgres.ts';
 import { dropTemplate, makeTemplate } from './postgres-databases.ts';
 
-/** Before all tests: one PostgreSQL for all of them, unless TEST_DATABASE_URL names another. */
+/** Starts one PostgreSQL for all tests, unless TEST_DATABASE_URL names one. */
 let stop = dropTemplate;
 
-/** What Node has compiled of the source, for the hundreds of processes of one run; half of what each takes to begin. */
+/** The compile cache, shared by hundreds of processes of a run. It halves their start-up time. */
 const compiled = new URL('../node_modules/.compiled/', import.meta.url);
 
 export async function globalSetup(): Promise<void> {

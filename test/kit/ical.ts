@@ -1,2 +1,2 @@
-/** A second reader of iCalendar, which shares nothing with the one of the service; for tests outside of `test/`, too. */
+/** An independent iCalendar parser, to check the output of our own. Exported for tests outside `test/`. */
 export { default as ICAL } from 'ical.js';

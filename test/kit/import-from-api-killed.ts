@@ -1,11 +1,11 @@
 import { move } from './import-from-api.ts';
 
-// A move that kills its own process at a stage, once so many rows of it are through.
+// Runs an import that kills its own process at a stage, after a number of rows.
 const [given = '{}', where, rows] = process.argv.slice(2);
 
 let stage = '';
 let done = 0;
-const dieWhenDue = () => {
+const killWhenDue = () => {
   if (stage === where && done >= Number(rows)) process.kill(process.pid, 'SIGKILL');
 };
 await move({
@@ -14,11 +14,11 @@ await move({
     begin(name) {
       stage = name;
       done = 0;
-      dieWhenDue();
+      killWhenDue();
     },
     advance(more) {
       done += more;
-      dieWhenDue();
+      killWhenDue();
     },
     end: () => undefined,
   },

@@ -10,17 +10,17 @@ import type { Progress } from '../../src/transfer/progress.ts';
 import { openingOf } from './database.ts';
 import { unseen } from './export-import.ts';
 
-/** What is moved: from where, by whose key, into which database; and whatever is not as a newcomer has it. */
+/** The source, credentials and database of an import, and options that differ from the defaults. */
 export type Move = {
   readonly base: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly database: string;
-  /** The work file; the others lie beside it. */
+  /** The work file. The report and the id map are written next to it. */
   readonly work: string;
   readonly progress?: Progress;
 } & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'say'>>;
 
-/** Moves an account in within this process, as the command line does. */
+/** Imports an account through the API in this process, as the command line does. */
 export async function move({ base, headers, database, work: path, progress = unseen, ...given }: Move): Promise<Moved> {
   const opening =
     (as: 'service' | 'command'): Opening =>
@@ -51,7 +51,10 @@ export async function move({ base, headers, database, work: path, progress = uns
   }
 }
 
-/** The same in a process of its own, which kills itself with SIGKILL: in a stage, once so many rows of it are through. */
+/**
+ * Runs the import in a child process that kills itself with SIGKILL after `rows` rows of a stage. Returns the
+ * signal.
+ */
 export async function moveKilled(given: Omit<Move, 'progress' | 'say'>, stage: string, rows: number) {
   const script = fileURLToPath(new URL('./import-from-api-killed.ts', import.meta.url));
   const args = [script, JSON.stringify(given), stage, String(rows)];

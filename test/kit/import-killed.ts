@@ -3,30 +3,30 @@ import type { Progress } from '../../src/transfer/progress.ts';
 import { openAt } from './database.ts';
 import { imported } from './export-import.ts';
 
-// An import that kills its own process: at a stage, once so many rows of it are through; or in the middle of a write,
-// the one with that number, before it is committed.
+// Runs an import that kills its own process: after a number of rows of a stage, or in the write with that
+// number, before it commits.
 const [database = '', path = '', where, rows] = process.argv.slice(2);
 
 let stage = '';
 let done = 0;
-const dieWhenDue = () => {
+const killWhenDue = () => {
   if (stage === where && done >= Number(rows)) process.kill(process.pid, 'SIGKILL');
 };
 const progress: Progress = {
   begin(name) {
     stage = name;
     done = 0;
-    dieWhenDue();
+    killWhenDue();
   },
   advance(more) {
     done += more;
-    dieWhenDue();
+    killWhenDue();
   },
   end: () => undefined,
 };
 const store = await openAt({ after: () => undefined }, database);
 let writes = 0;
-const watched: Store = {
+const intercepted: Store = {
   ...store,
   write: (work) =>
     store.write(async (tx) => {
@@ -36,5 +36,5 @@ const watched: Store = {
       return value;
     }),
 };
-await imported(watched, path, { progress, resume: true });
+await imported(intercepted, path, { progress, resume: true });
 await store.close();

@@ -2,18 +2,18 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
-/** Where a process of the tests finds Kysely, see `preloaded.js`. */
+/** The environment variable with the URL of the bundled Kysely, read by `preloaded.js`. */
 const KYSELY = 'TEST_KYSELY';
 
 /**
- * Has every process that begins from here on load Kysely out of one file: it is 255 of them, a third of all that a process
- * of this service loads, and one run of the tests begins a thousand processes. What is started as a newcomer would start it
- * (`environment.ts`) takes the package as it came.
+ * Makes every process started from here on load Kysely from one bundled file. Kysely has 255 files, a third of
+ * all that a service loads, and one test run starts a thousand processes. Processes with the environment of a
+ * new user (`environment.ts`) load the package unchanged.
  *
- * @param folder where it is put, for later runs as well
+ * @param folder the folder of the bundle, reused by later runs
  */
 export async function loadInOneFile(folder: URL): Promise<void> {
-  // Begun by a run that has done so: a copy of the source, for one.
+  // Already set by the run that started this process, for example from a copy of the source.
   if (process.env[KYSELY] !== undefined) return;
   const entry = import.meta.resolve('kysely');
   const { version } = JSON.parse(readFileSync(new URL('../package.json', entry), 'utf8'));
@@ -31,13 +31,13 @@ async function bundle(entry: string, file: URL, folder: URL): Promise<void> {
     build: { write: false, minify: false, ssr: true, rolldownOptions: { input: entry } },
     ssr: { noExternal: true },
   });
-  // Building says that all of this process is for production, and npm leaves much out then.
+  // Vite sets NODE_ENV to production, and npm then omits development dependencies.
   if (NODE_ENV === undefined) delete process.env.NODE_ENV;
   else process.env.NODE_ENV = NODE_ENV;
   if (!('output' in built)) throw new Error('not built');
   mkdirSync(folder, { recursive: true });
-  // Others may begin at the same time.
-  const own = new URL(`kysely-${process.pid}.js`, folder);
-  writeFileSync(own, built.output[0].code);
-  renameSync(own, file);
+  // Another process may be bundling concurrently: write to a temporary file, then rename.
+  const temporary = new URL(`kysely-${process.pid}.js`, folder);
+  writeFileSync(temporary, built.output[0].code);
+  renameSync(temporary, file);
 }

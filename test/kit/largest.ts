@@ -4,34 +4,34 @@ import type { AccountTable } from '../../src/store/tables.ts';
 import type { Row } from '../../src/transfer/exported-tables.ts';
 import { publicRows } from './rows.ts';
 
-/** A character of one byte that takes six in JSON: no text of so many characters is larger. */
+/** A character of one byte in UTF-8 and six bytes in JSON, the worst case. */
 const ESCAPED = '\u0001';
 
-/** The most text that a field takes. */
+/** The largest text that a field of this length accepts. */
 export const largest = (characters: number) => ESCAPED.repeat(characters);
 
-/** Where the records are: of whom, created by whom, from which moment and from which id on. */
+/** The account, creator and first id of generated records. */
 export type Place = {
   readonly accountId: number;
   readonly userId: number;
   readonly now: number;
-  /** Far from the ids that are issued, and from those of other places. */
+  /** Far from issued ids, and from those of other calls. */
   readonly first: number;
 };
 
-/** Rows that fill a list, table by table. */
+/** Rows that fill a list, by table. */
 type Filling = readonly (readonly [table: AccountTable, rows: readonly Row[]])[];
 
-/** The most records of one page. */
+/** Maximum number of records per page. */
 const PAGE = 1_000;
-/** The most records that a list of ids takes. */
+/** Maximum length of an id list. */
 const MAX_ASSIGNED = 1_000;
 const MAX_REPLIES = 1_000;
 
 const many = (count: number, first: number, row: (id: number) => Row): readonly Row[] =>
   Array.from({ length: count }, (_, turn) => row(first + turn));
 
-/** Records of a noun with every text as long as its creation takes it. */
+/** Rows of a resource, with every text at its maximum length. */
 function records(
   resourceType: RecordResourceType,
   count: number,
@@ -49,10 +49,10 @@ function records(
   return many(count, first, (id) => ({ ...own, [key]: id }));
 }
 
-/** So many of one noun together are several pages of bytes. */
+/** Enough records of one resource for a page that is split by bytes. */
 const SEVERAL = 100;
 
-/** The users and teams that can be assigned to one record, and the assignment of all of them to some records. */
+/** The maximum number of assignees, users and teams, for each of some records. */
 function assigned(
   resourceType: RecordResourceType,
   { accountId: account_id, userId: user_id, first }: Place,
@@ -77,7 +77,7 @@ function assigned(
   ];
 }
 
-/** Of these, two are as large as a page is to be. */
+/** Two of these already reach the byte limit of a page. */
 const FEW = 4;
 
 const project = (place: Place): readonly Row[] => [
@@ -103,7 +103,7 @@ const hook = ({ accountId, userId }: Place, id: number): Row => ({
   target: `https://${'x'.repeat(200)}.test/${'é'.repeat(1_800)}`,
 });
 
-/** What fills each list with records as large as they can be, by the path of its row. */
+/** Fills each list with records of maximum size, by path. */
 export const fillings: Readonly<Record<string, (place: Place) => Filling>> = {
   '/calendars': (place) => [
     [
@@ -198,5 +198,5 @@ export const fillings: Readonly<Record<string, (place: Place) => Filling>> = {
   ],
 };
 
-/** The rows that answer a list of records. */
+/** Whether a route returns a list. */
 export const isList = ({ answer }: Route): boolean => Object.hasOwn((answer.properties ?? {}) as object, 'paging');

@@ -8,17 +8,17 @@ import type { Json } from './service.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-/** `carillon listen --json` in a process of its own. */
+/** `carillon listen --json` in a child process. */
 export type Listening = {
-  /** What it has printed so far, parsed. */
+  /** The parsed lines of standard output up to now. */
   readonly heard: () => readonly Json[];
-  /** What it has said on standard error so far. */
+  /** Standard error up to now. */
   readonly said: () => string;
-  /** Sends it a signal; answers its exit code, null after SIGKILL. */
+  /** Sends a signal and returns the exit code, null after SIGKILL. */
   end(signal: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 };
 
-/** Starts it and waits until it listens; ended when the test ends, if it still lives. */
+/** Starts the command and waits until it listens. It is killed when the test ends. */
 export async function startListening(
   context: Cleanup,
   args: readonly string[],
@@ -54,12 +54,12 @@ export async function startListening(
   };
 }
 
-/** An application under development: it comes and goes, at one address, and answers what it is told to. */
+/** A local application under development. It can be stopped and started on the same port. */
 export type LocalApp = {
   readonly url: string;
-  /** The requests of all its lives: `Webhook-Id` and the address in the body. */
+  /** The requests received since the first start: `Webhook-Id` and `resource_url`. */
   readonly received: { readonly id: string; readonly resourceUrl: string }[];
-  /** What is answered from now on; `hang` answers nothing. */
+  /** The status of further responses; `hang` sends none. */
   answer: number | 'hang';
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -70,7 +70,7 @@ export async function localApp(context: Cleanup): Promise<LocalApp> {
   let server: Server | undefined;
   let port = 0;
   async function start(): Promise<void> {
-    const own = createServer((request, response) => {
+    const instance = createServer((request, response) => {
       let body = '';
       request.on('data', (chunk: Buffer) => {
         body += chunk;
@@ -80,17 +80,17 @@ export async function localApp(context: Cleanup): Promise<LocalApp> {
         if (app.answer !== 'hang') response.writeHead(app.answer, { location: '/elsewhere' }).end();
       });
     });
-    server = own;
-    await new Promise<void>((resolve) => own.listen(port, '127.0.0.1', resolve));
-    const address = own.address();
+    server = instance;
+    await new Promise<void>((resolve) => instance.listen(port, '127.0.0.1', resolve));
+    const address = instance.address();
     port = typeof address === 'object' && address !== null ? address.port : 0;
     app.url = `http://127.0.0.1:${port}/hook`;
   }
   async function stop(): Promise<void> {
-    const own = server;
+    const instance = server;
     server = undefined;
-    own?.closeAllConnections();
-    await new Promise<void>((resolve) => (own === undefined ? resolve() : own.close(() => resolve())));
+    instance?.closeAllConnections();
+    await new Promise<void>((resolve) => (instance === undefined ? resolve() : instance.close(() => resolve())));
   }
   atEnd(context, stop);
   await start();

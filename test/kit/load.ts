@@ -9,42 +9,42 @@ import { atEnd } from './cleanup.ts';
 import { pendingNow } from './nodes.ts';
 import type { Target } from './target.ts';
 
-/** Clients that create one event after the other, and what came of it. */
+/** Concurrent writers that create events, and their results. */
 export type Load = {
-  /** What was asked for. */
+  /** All calls, for the checker. */
   readonly calls: readonly Call[];
-  /** Where the events are that were answered with 201. */
+  /** The paths of events whose creation was acknowledged with 201. */
   readonly acknowledged: ReadonlySet<string>;
-  /** What was not. */
+  /** The errors of the other calls. */
   readonly failures: readonly CarillonError[];
-  /** From now on through these. */
+  /** Sends further calls to these nodes. */
   through(...nodes: readonly Carillon[]): void;
-  /** The next one waits for `resume`; resolves when those under way have their answers. */
+  /** Suspends the writers until `resume`. Resolves when no call is in flight. */
   pause(): Promise<void>;
   resume(): void;
   stop(): Promise<void>;
 };
 
 /**
- * Each writer goes round the nodes, from the first `resume` on; where one does not answer, the next one is asked.
+ * Starts the writers, which use the nodes in turn from the first `resume` on.
  *
- * @param everyMs the rest between two events of one writer
+ * @param everyMs the pause between two events of one writer, in milliseconds
  */
 export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers: number, everyMs = 5): Load {
   const calls: Call[] = [];
   const acknowledged = new Set<string>();
   const failures: CarillonError[] = [];
-  let present = nodes;
+  let current = nodes;
   let stopped = false;
   let open = Promise.withResolvers<void>();
   let busy = 0;
   let idle = Promise.withResolvers<void>();
-  /** Who writes: asked before the first event, while every node is well. */
-  let asked: Promise<string> | undefined;
+  /** The user id, read before the first event, while all nodes are up. */
+  let userIdOnce: Promise<string> | undefined;
 
   async function writeOne(word: string, node: Carillon): Promise<void> {
-    asked ??= node.user.get().then((user) => user.user_id);
-    const userId = await asked;
+    userIdOnce ??= node.user.get().then((user) => user.user_id);
+    const userId = await userIdOnce;
     const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
     try {
       const { event_id } = await node.events.create({ event_name: word, start_date: '20270101', due_date: '20270101' });
@@ -60,7 +60,7 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   async function write(first: number): Promise<void> {
     for (let count = first; !stopped; count += 1) {
       await open.promise;
-      const node = present[count % present.length];
+      const node = current[count % current.length];
       if (stopped || node === undefined) return;
       busy += 1;
       await writeOne(`Tick ${first}.${count}`, node).finally(() => {
@@ -70,11 +70,11 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
       await wait(everyMs);
     }
   }
-  const through = Promise.all(Array.from({ length: writers }, (_, index) => write(index)));
+  const finished = Promise.all(Array.from({ length: writers }, (_, index) => write(index)));
   const stop = async () => {
     stopped = true;
     open.resolve();
-    await through;
+    await finished;
   };
   atEnd(context, stop);
   return {
@@ -82,7 +82,7 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
     acknowledged,
     failures,
     through: (...next) => {
-      present = next;
+      current = next;
     },
     async pause() {
       open = Promise.withResolvers();
@@ -94,7 +94,7 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   };
 }
 
-/** Creates so many by hand, beside what any load does, and answers what a ledger says of it. */
+/** Creates records outside any load and returns their calls for the checker. */
 export async function createNoted(
   { user, events, clients }: Carillon,
   kind: 'new_event' | 'new_client',
@@ -114,24 +114,27 @@ export async function createNoted(
   );
 }
 
-/** The paths of all events that are in the database. */
+/** The paths of all stored events. */
 export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<string>> {
   const rows = await read.selectFrom('events').select('event_id').execute();
   return new Set(rows.map((row) => `/v2/events/${row.event_id}`));
 }
 
-/** The end of a node, for the ledgers: what is pending at this moment may be told once more. */
+/** Records the crash of a node for the checker: deliveries pending at this time may be sent again. */
 export async function crashNow(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
   const pending = await pendingNow(store);
-  // What was on its way when it ended is heard before.
+  // Include the notifications that were in transit when the node ended.
   await target.caughtUp();
   return { at: performance.now(), pending, fates: new Map() };
 }
 
-/** On a busy machine, what was told is written down so late at the latest. */
-const SETTLES_WITHIN_MS = 2_000;
+/** Maximum time until an attempt is stored, on a busy machine. */
+const MAX_COMPLETION_MS = 2_000;
 
-/** What clients, receiver and database disagree about, a line each; every hook of these paths was there from the beginning. */
+/**
+ * Checks calls, arrivals and the database against each other, and returns the faults. Every hook of `paths`
+ * exists from the start.
+ */
 export async function compareLedgers(
   database: string,
   { calls }: Pick<Load, 'calls'>,
@@ -145,16 +148,16 @@ export async function compareLedgers(
   const arrivals = received
     .filter(({ path }) => paths.includes(path))
     .map(({ path, deliveryId, body, at }): Arrival => {
-      const named = body.replace(/"http:\/\/[^/"]+\//, `"${BASE}/`);
-      return { path, deliveryId, body: named, at, answeredAt: at, answer: 200 };
+      const normalized = body.replace(/"http:\/\/[^/"]+\//, `"${BASE}/`);
+      return { path, deliveryId, body: normalized, at, answeredAt: at, answer: 200 };
     });
   const held = await readDatabase(database, BASE);
   const hooks = held.hooks.filter(({ path }) => paths.includes(path));
-  const settlesWithinMs = SETTLES_WITHIN_MS;
+  const settlesWithinMs = MAX_COMPLETION_MS;
   return check({ calls: [...subscribed, ...calls], arrivals, database: { ...held, hooks }, crashes, settlesWithinMs });
 }
 
-/** The deliveries that arrived more than once. */
+/** The ids of deliveries that arrived more than once. */
 export function repeatedIn({ received }: Pick<Target, 'received'>): string[] {
   const times = Map.groupBy(received, (one) => one.deliveryId);
   return [...times].filter(([, all]) => all.length > 1).map(([deliveryId]) => deliveryId);

@@ -4,14 +4,14 @@ import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 import { certificate, privateKey } from './tls.ts';
 
-/** One mail as it came over the wire. */
+/** A mail as received. */
 export type Mail = {
-  /** Whom the envelope names. */
+  /** The recipient of the envelope. */
   readonly to: string;
   readonly from: string;
-  /** As it came, byte for byte. */
+  /** The unchanged bytes. */
   readonly raw: string;
-  /** By name in small letters, each on one line. */
+  /** By lower-case name, unfolded. */
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
   readonly html: string;
@@ -19,32 +19,32 @@ export type Mail = {
   readonly user: string | undefined;
 };
 
-/** What the server says: it takes it, says nothing at all, or refuses with a code. */
+/** The behavior of the server: accept, never reply, or reject with a code. */
 export type Reply = 'take' | 'hang' | number;
 
 export type MailBox = {
   readonly port: number;
-  /** Every mail whose text has come, whatever was said to it. */
+  /** All mails received, accepted or not. */
   readonly seen: readonly Mail[];
-  /** Those that were taken. */
+  /** The accepted mails. */
   readonly taken: readonly Mail[];
-  /** How many connections there were. */
+  /** The number of connections up to now. */
   readonly connections: () => number;
-  /** What is said to a recipient, and to a text. */
+  /** The reply to RCPT TO, and the reply to DATA. */
   toRecipient: (address: string) => Reply;
   toText: (mail: Mail) => Reply;
   close(): Promise<void>;
 };
 
-const SAID: Readonly<Record<string, string>> = {
+const MESSAGES: Readonly<Record<string, string>> = {
   '450': 'Try later',
   '550': 'No such user here',
   '554': '5.7.1 Not wanted',
 };
 
 /**
- * A real mail server that does as it is told and remembers everything. On loopback, with the certificate of the tests and
- * STARTTLS; signing in as `carillon` with `pass:word/#1` is possible.
+ * Starts an SMTP server on loopback with scripted replies. It offers STARTTLS with the test certificate and
+ * accepts the user `carillon` with the password `pass:word/#1`.
  */
 export async function startMailBox(
   context: Cleanup,
@@ -53,9 +53,9 @@ export async function startMailBox(
   const { port = 0, ...more } = options;
   const [seen, taken]: [Mail[], Mail[]] = [[], []];
   let connections = 0;
-  const reply = (said: Reply, callback: (error?: Error) => void) => {
-    if (said === 'take') callback();
-    else if (said !== 'hang') callback(Object.assign(new Error(SAID[said] ?? 'No'), { responseCode: said }));
+  const respond = (reply: Reply, callback: (error?: Error) => void) => {
+    if (reply === 'take') callback();
+    else if (reply !== 'hang') callback(Object.assign(new Error(MESSAGES[reply] ?? 'No'), { responseCode: reply }));
   };
   const server = new SMTPServer({
     key: privateKey,
@@ -73,7 +73,7 @@ export async function startMailBox(
       else callback(new Error('Invalid user name or password'));
     },
     onRcptTo({ address }, _session, callback) {
-      reply(box.toRecipient(address), callback);
+      respond(box.toRecipient(address), callback);
     },
     onData(stream, session, callback) {
       const chunks: Buffer[] = [];
@@ -84,14 +84,14 @@ export async function startMailBox(
         const to = envelope.rcptTo.map(({ address }) => address).join(' and ');
         const mail = { ...readMail(Buffer.concat(chunks).toString('latin1')), from, to, secure, user };
         seen.push(mail);
-        const said = box.toText(mail);
-        if (said === 'take') taken.push(mail);
-        reply(said, callback);
+        const reply = box.toText(mail);
+        if (reply === 'take') taken.push(mail);
+        respond(reply, callback);
       });
     },
     ...more,
   });
-  // Clients that go away in the middle of things.
+  // Clients may disconnect at any time.
   server.on('error', () => undefined);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   let closed: Promise<void> | undefined;

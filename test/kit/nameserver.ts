@@ -10,16 +10,16 @@ export type Family = 'A' | 'AAAA';
 
 export type Question = { readonly name: string; readonly family: Family };
 
-/** What a name server says; `silence` never answers. */
+/** The reply to a DNS query; `silence` sends none. */
 export type Reply =
   | 'silence'
   | {
       readonly rcode: number;
-      /** Those of the other family are left out. */
+      /** Addresses of the other family are omitted from the reply. */
       readonly addresses?: readonly string[];
-      /** Whose addresses these are, where the name is only an alias: one for another, to the last. */
+      /** A chain of CNAME targets, ending with the name of these addresses. */
       readonly aliasOf?: readonly string[];
-      /** Seconds for which this may be remembered; a minute when left out. */
+      /** TTL in seconds; 60 when left out. */
       readonly ttl?: number;
     };
 
@@ -31,13 +31,13 @@ export const REFUSED: Reply = { rcode: 5 };
 
 export type NameServer = {
   readonly port: number;
-  /** Every question, in the order in which they came. */
+  /** All queries, in the order of arrival. */
   readonly asked: readonly Question[];
-  /** The service's own resolver, which asks here and nowhere else. */
+  /** The resolver of the service, which queries only this server. */
   resolver(clock?: Clock): Resolve;
 };
 
-/** A name server on loopback that says what it is told to. */
+/** Starts a DNS server on loopback with scripted replies. */
 export async function startNameServer(
   context: Cleanup,
   replyTo: (question: Question) => Reply | Promise<Reply>,
@@ -47,11 +47,11 @@ export async function startNameServer(
   const socket = createSocket('udp4');
   let open = true;
   socket.on('message', async (query, peer) => {
-    const { question, end } = read(query);
+    const { question, end } = parseQuery(query);
     asked.push(question);
     const reply = await replyTo(question);
     if (reply !== 'silence' && open)
-      socket.send(answer(query.subarray(0, end), question, reply), peer.port, peer.address);
+      socket.send(encodeReply(query.subarray(0, end), question, reply), peer.port, peer.address);
   });
   socket.bind(port, '127.0.0.1');
   await once(socket, 'listening');
@@ -72,7 +72,7 @@ export async function startNameServer(
   };
 }
 
-function read(query: Buffer): { question: Question; end: number } {
+function parseQuery(query: Buffer): { question: Question; end: number } {
   const labels: string[] = [];
   let at = 12;
   for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
@@ -80,14 +80,14 @@ function read(query: Buffer): { question: Question; end: number } {
     at += 1 + length;
   }
   const family = query.readUInt16BE(at + 1) === TYPES.A ? 'A' : 'AAAA';
-  // RFC 1035 and 0x20: a name may be asked for in any case.
+  // RFC 1035 and 0x20 encoding: queries may use any case.
   return { question: { name: labels.join('.').toLowerCase(), family }, end: at + 5 };
 }
 
-function answer(query: Buffer, { name, family }: Question, reply: Exclude<Reply, 'silence'>): Buffer {
+function encodeReply(query: Buffer, { name, family }: Question, reply: Exclude<Reply, 'silence'>): Buffer {
   const names = [name, ...(reply.aliasOf ?? [])];
   const ttl = reply.ttl ?? 60;
-  const aliases = names.slice(1).map((target, at) => record(names[at] ?? '', TYPES.CNAME, ttl, written(target)));
+  const aliases = names.slice(1).map((target, at) => record(names[at] ?? '', TYPES.CNAME, ttl, encodeName(target)));
   const addresses = (reply.addresses ?? [])
     .map((text) => ipaddr.parse(text))
     .filter((address) => (address.kind() === 'ipv4') === (family === 'A'))
@@ -105,11 +105,11 @@ function record(name: string, type: number, ttl: number, data: Buffer): Buffer {
   head.writeUInt16BE(1, 2);
   head.writeUInt32BE(ttl, 4);
   head.writeUInt16BE(data.length, 8);
-  return Buffer.concat([written(name), head, data]);
+  return Buffer.concat([encodeName(name), head, data]);
 }
 
-/** A name as its labels, each behind its length. */
-function written(name: string): Buffer {
+/** Encodes a name as length-prefixed labels. */
+function encodeName(name: string): Buffer {
   const labels = name.split('.').map((label) => Buffer.from(`${String.fromCharCode(label.length)}${label}`, 'latin1'));
   return Buffer.concat([...labels, Buffer.alloc(1)]);
 }

@@ -6,15 +6,15 @@ import type { ServiceProcess } from './process.ts';
 import type { Person, TestService } from './service.ts';
 import { startProcess } from './start-service.ts';
 
-/** The same person, at another node. */
+/** The same user, with a client of another node. */
 export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: Person): Person {
   return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }) };
 }
 
 /**
- * One more process on the database of a first one, and a client of the same account there.
+ * Starts another process on the same database, with a client of the same account.
  *
- * @param start starts it, where it is another version
+ * @param start a function that starts another version
  */
 export async function processBeside(
   context: Cleanup,
@@ -29,19 +29,19 @@ export async function processBeside(
   return { ...started, database, carillon, headers };
 }
 
-/** The node that has each lane, by hook; 0 for none. */
+/** The node that holds the lease of each hook queue, by hook id; 0 for none. */
 export async function ownersOf({ read }: Pick<Store, 'read'>): Promise<ReadonlyMap<string, number>> {
   const rows = await read.selectFrom('hooks').select(['hook_id', 'lease_owner']).execute();
   return new Map(rows.map((row) => [String(row.hook_id), row.lease_owner]));
 }
 
-/** The nodes that are thought to live, oldest first. */
+/** The registered nodes, oldest first. */
 export async function nodesOn({ read }: Pick<Store, 'read'>): Promise<number[]> {
   const rows = await read.selectFrom('nodes').select('node_id').orderBy('node_id').execute();
   return rows.map((row) => row.node_id);
 }
 
-/** The deliveries that are pending for live hooks, by id. */
+/** The ids of pending deliveries of live hooks. */
 export async function pendingNow({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
   const rows = await read
     .selectFrom('pending_deliveries')
@@ -52,7 +52,7 @@ export async function pendingNow({ read }: Pick<Store, 'read'>): Promise<Readonl
   return new Set(rows.map((row) => String(row.delivery_id)));
 }
 
-/** How often something was logged at a node. */
+/** The number of log lines of an event. */
 export function timesLogged({ logged }: Pick<TestService, 'logged'>, event: string): number {
   return logged.filter((line) => line.event === event).length;
 }

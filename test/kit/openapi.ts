@@ -1,15 +1,15 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Json } from './service.ts';
 
-/** One operation of an OpenAPI document: where it stands, and what it is. */
+/** One operation of an OpenAPI document. */
 export type Operation = { readonly method: string; readonly path: string; readonly node: Json };
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-/** A path without the names of its ids: two paths of one shape are one and the same to OpenAPI. */
+/** A path without the names of its ids. OpenAPI treats two paths of one shape as the same. */
 export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
 
-/** Every operation, with what it refers to in place of the references. */
+/** Every operation, with references replaced by their targets. */
 export function operationsOf(document: Json): Operation[] {
   return Object.entries<Json>(inlined(document).paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item)
@@ -18,24 +18,24 @@ export function operationsOf(document: Json): Operation[] {
   );
 }
 
-/** What is wrong with a document by the structure that OpenAPI 3.1 demands; empty when nothing is. */
+/** Violations of the structure that OpenAPI 3.1 requires; empty for a valid document. */
 export function structuralFaults(document: Json): string[] {
-  const lost = refsIn(document).filter((ref) => resolve(document, ref) === undefined);
-  if (lost.length > 0) return lost.map((ref) => `${ref} leads nowhere`);
+  const dangling = refsIn(document).filter((ref) => resolve(document, ref) === undefined);
+  if (dangling.length > 0) return dangling.map((ref) => `${ref} has no target`);
   const faults: string[] = [];
-  const must = (holds: unknown, fault: string) => {
+  const expect = (holds: unknown, fault: string) => {
     if (!holds) faults.push(fault);
   };
-  must(/^3\.1\.\d+$/.test(document.openapi), 'openapi is no version 3.1');
-  must(typeof document.info?.title === 'string' && document.info.title !== '', 'info.title is missing');
-  must(typeof document.info?.version === 'string' && document.info.version !== '', 'info.version is missing');
-  for (const server of document.servers ?? []) must(URL.canParse(server.url), `server ${server.url} is no address`);
-  for (const path of Object.keys(document.paths ?? {})) must(path.startsWith('/'), `${path} does not begin with /`);
-  for (const twin of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
-    faults.push(`${twin} stands twice, with other names`);
+  expect(/^3\.1\.\d+$/.test(document.openapi), 'openapi is not 3.1');
+  expect(typeof document.info?.title === 'string' && document.info.title !== '', 'info.title is missing');
+  expect(typeof document.info?.version === 'string' && document.info.version !== '', 'info.version is missing');
+  for (const server of document.servers ?? []) expect(URL.canParse(server.url), `server ${server.url} is not a URL`);
+  for (const path of Object.keys(document.paths ?? {})) expect(path.startsWith('/'), `${path} does not begin with /`);
+  for (const shape of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
+    faults.push(`${shape} is defined twice, with different names`);
 
   const operations = operationsOf(document);
-  must(operations.length > 0, 'there are no operations');
+  expect(operations.length > 0, 'there are no operations');
   for (const id of repeated(operations.map(({ node }) => node.operationId)))
     faults.push(`operationId ${id} is not unique`);
   const ajv = compiler();
@@ -45,53 +45,53 @@ export function structuralFaults(document: Json): string[] {
 
 function operationFaults(document: Json, { method, path, node }: Operation, ajv: Ajv2020): string[] {
   const faults: string[] = [];
-  const must = (holds: unknown, fault: string) => {
+  const expect = (holds: unknown, fault: string) => {
     if (!holds) faults.push(`${method} ${path}: ${fault}`);
   };
-  must(/^\w+$/.test(node.operationId ?? ''), 'operationId is missing');
+  expect(/^\w+$/.test(node.operationId ?? ''), 'operationId is missing');
   const parameters: Json[] = node.parameters ?? [];
   const inPath = parameters.filter((one) => one.in === 'path');
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-  must(
+  expect(
     sameSet(
       names,
       inPath.map((one) => one.name),
     ),
     'the ids of the path are not its path parameters',
   );
-  must(
+  expect(
     inPath.every((one) => one.required === true),
     'a path parameter is not required',
   );
-  must(
+  expect(
     parameters.every((one) => ['path', 'query', 'header', 'cookie'].includes(one.in)),
-    'a parameter is nowhere',
+    'a parameter has an unknown location',
   );
-  must(
+  expect(
     parameters.every((one) => one.schema !== undefined),
     'a parameter has no schema',
   );
-  must(repeated(parameters.map((one) => `${one.in} ${one.name}`)).length === 0, 'a parameter stands twice');
+  expect(repeated(parameters.map((one) => `${one.in} ${one.name}`)).length === 0, 'a parameter is defined twice');
 
   const responses = Object.entries<Json>(node.responses ?? {});
-  must(
+  expect(
     responses.some(([status]) => /^2\d\d$/.test(status)),
     'there is no success',
   );
   for (const [status, response] of responses) {
-    must(/^[1-5]\d\d$/.test(status), `${status} is no status`);
-    must(typeof response.description === 'string' && response.description !== '', `${status} has no description`);
-    must(status === '304' || Object.keys(response.content ?? {}).length > 0, `${status} has no content`);
+    expect(/^[1-5]\d\d$/.test(status), `${status} is not a status`);
+    expect(typeof response.description === 'string' && response.description !== '', `${status} has no description`);
+    expect(status === '304' || Object.keys(response.content ?? {}).length > 0, `${status} has no content`);
   }
   for (const requirement of node.security ?? document.security ?? []) {
     for (const scheme of Object.keys(requirement))
-      must(document.components?.securitySchemes?.[scheme] !== undefined, `security scheme ${scheme} is unknown`);
+      expect(document.components?.securitySchemes?.[scheme] !== undefined, `security scheme ${scheme} is unknown`);
   }
   for (const schema of schemasOf(node)) {
     try {
       ajv.compile(schema);
     } catch (error) {
-      faults.push(`${method} ${path}: a schema is none: ${error instanceof Error ? error.message : error}`);
+      faults.push(`${method} ${path}: a schema is invalid: ${error instanceof Error ? error.message : error}`);
     }
   }
   return faults;
@@ -106,30 +106,27 @@ function schemasOf(operation: Json): Json[] {
   return [...bodies, ...(operation.parameters ?? []).map((one: Json) => one.schema)];
 }
 
-/** Judges answers by a document: the fault, or undefined when the answer is what the document says. */
+/** Checks a response against a document. Returns the violation, or undefined. */
 export type Judge = (answer: {
   method: string;
-  /** As the route row has it, behind the door's prefix. */
+  /** As in the route, without the prefix of the route group. */
   path: string;
   status: number;
   contentType: string | null;
   body: unknown;
 }) => string | undefined;
 
-/**
- * Holds answers against the document. Stricter than the document itself: an answer must not hold a field that is not
- * documented.
- */
+/** Creates a checker of responses. It is stricter than the document: undocumented fields are violations. */
 export function judgeBy(document: Json): Judge {
   const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
   const ajv = compiler();
   const validators = new Map<unknown, ValidateFunction>();
   return ({ method, path, status, contentType, body }) => {
     const response = operations.get(`${method} ${shapeOf(path)}`)?.responses[status];
-    if (response === undefined) return `the document knows no ${status} of ${method} ${path}`;
+    if (response === undefined) return `the document has no ${status} for ${method} ${path}`;
     const [media = ''] = (contentType ?? '').split(';');
     const content = response.content?.[media];
-    if (content === undefined) return `the document knows no ${media} in the ${status} of ${method} ${path}`;
+    if (content === undefined) return `the document has no ${media} for the ${status} of ${method} ${path}`;
     const validate = validators.get(content.schema) ?? ajv.compile(closed(content.schema));
     validators.set(content.schema, validate);
     return validate(body) ? undefined : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`;
@@ -137,7 +134,7 @@ export function judgeBy(document: Json): Judge {
 }
 
 function compiler(): Ajv2020 {
-  // Words of our own (`x-must`) are annotations to everybody else, and so are formats that only we know.
+  // Register our own formats: Ajv throws on unknown ones. Extensions such as `x-must` pass because `strict` is off.
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uri: URL.canParse } });
   for (const name of [
     'id',
@@ -154,10 +151,10 @@ function compiler(): Ajv2020 {
 
 const inlinedDocuments = new WeakMap<Json, Json>();
 
-/** The document with every reference replaced by what it leads to. None of its schemas holds itself. */
+/** The document with references replaced by their targets. No schema is recursive. */
 function inlined(document: Json): Json {
-  const known = inlinedDocuments.get(document);
-  if (known !== undefined) return known;
+  const cached = inlinedDocuments.get(document);
+  if (cached !== undefined) return cached;
   const replaced = (node: Json): Json => {
     if (Array.isArray(node)) return node.map(replaced);
     if (typeof node !== 'object' || node === null) return node;
@@ -170,7 +167,7 @@ function inlined(document: Json): Json {
   return made;
 }
 
-/** The schema with every object closed to fields that it does not name. */
+/** The schema with `additionalProperties: false` for every object. */
 function closed(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;

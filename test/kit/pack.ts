@@ -4,14 +4,14 @@ import { promisify } from 'node:util';
 import { inherited } from './environment.ts';
 import type { Json } from './service.ts';
 
-/** A packed package: its tarball, and the paths in it. */
+/** An npm tarball and the paths in it. */
 export type Packed = { readonly tarball: string; readonly paths: readonly string[] };
 
 /** Runs `npm pack` in the folder of a package, which builds it first. */
 export async function pack(cwd: string, destination: string): Promise<Packed> {
   const args = ['pack', '--json', '--silent', '--pack-destination', destination];
   const { stdout } = await promisify(execFile)('npm', args, { cwd, env: inherited, maxBuffer: 2 ** 24 });
-  // The build may print lines before.
+  // The build may print lines before the JSON.
   const [{ filename, files }]: Json = JSON.parse(stdout.slice(stdout.indexOf('[\n')));
   return { tarball: join(destination, filename), paths: files.map(({ path }: Json) => path) };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freePort } from './port.ts';
 
-test('nobody is given a port that somebody else was given and does not listen on yet', async () => {
+test('the same port is never returned to two callers before one of them listens', async () => {
   const given = new Set<number>();
   while (given.size < 1_000) {
     const port = await freePort();

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below those that systems give to whoever connects: what is free here stays so until somebody listens. */
+/** Below the ephemeral range, so that no outgoing connection takes a port between the check and its use. */
 const [LOWEST, HIGHEST] = [10_000, 32_000];
 
 let next = randomInt(LOWEST, HIGHEST);
 
 /**
- * A port on which nothing listens at this moment, and which no connection takes meanwhile. Nobody else in this process is
- * given the same one before all others were: whoever it was given to may not listen yet.
+ * Returns a free port. Within this process no port is returned again before all others were: its caller may not
+ * listen yet.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

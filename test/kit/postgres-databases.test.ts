@@ -7,12 +7,12 @@ import { shared } from './stores.ts';
 
 type Rows = Record<string, unknown>[];
 
-/** What statements find in a database that is a test's own for as long as they take. */
-async function asked(...statements: string[]): Promise<{ found: Rows[]; address: string }> {
+/** Runs statements on a test database that is released afterwards. */
+async function runInTestDatabase(...statements: string[]): Promise<{ found: Rows[]; address: string }> {
   return within(async (context) => {
     const address = await newServiceDatabase(context);
     const client = new pg.Client({ connectionString: address });
-    // It is left connected, as a service that was killed.
+    // The connection stays open, as that of a killed service.
     client.on('error', () => undefined);
     await client.connect();
     const found: Rows[] = [];
@@ -25,27 +25,27 @@ const COLUMNS = "select count(*)::int as columns from information_schema.columns
 const MAKE = "insert into accounts (domain, company_name, date_created) values ('one', 'One', 0) returning account_id";
 
 for (const { test } of shared) {
-  test('the database of a test is empty, whatever was in it before, and counts from 1', async () => {
+  test('a test database starts empty with ids from 1, even after another test used it', async () => {
     for (const _ of [1, 2, 3]) {
-      const { found } = await asked('select count(*)::int as accounts from accounts', MAKE);
+      const { found } = await runInTestDatabase('select count(*)::int as accounts from accounts', MAKE);
       assert.deepEqual(found, [[{ accounts: 0 }], [{ account_id: '1' }]]);
     }
   });
 
-  test('the weeks that a test’s own clock has made are gone for the next one, which has those of today and of the clock’s beginning', async () => {
+  test('partitions that a test added are removed from a reused database, those of the template stay', async () => {
     const weeks = "select relname from pg_class where relname ~ '^attempts_w[0-9]+$' order by 1";
     const far = 'create table attempts_w1 partition of attempts for values from (604800000) to (1209600000)';
-    const [before = []] = (await asked(weeks)).found;
+    const [before = []] = (await runInTestDatabase(weeks)).found;
     for (const now of [Date.now(), TEST_EPOCH])
       assert.ok(
         before.some(({ relname }) => relname === `attempts_w${Math.floor(now / 604_800_000)}`),
         String(now),
       );
-    for (const _ of [1, 2, 3]) assert.deepEqual((await asked(weeks, far)).found[0], before);
+    for (const _ of [1, 2, 3]) assert.deepEqual((await runInTestDatabase(weeks, far)).found[0], before);
   });
 
-  test('a database that was changed in more than rows is nobody else’s', async () => {
-    const [before] = (await asked(COLUMNS)).found;
+  test('a database whose schema or settings were changed is not reused', async () => {
+    const [before] = (await runInTestDatabase(COLUMNS)).found;
     for (const change of [
       'alter table accounts add column odd text',
       'create index odd on accounts (phone)',
@@ -53,10 +53,10 @@ for (const { test } of shared) {
       'alter table accounts alter column phone drop not null',
       `do $$ begin execute format('alter database %I set work_mem = ''1MB''', current_database()); end $$`,
     ]) {
-      await asked(change);
+      await runInTestDatabase(change);
     }
     for (const _ of [1, 2, 3, 4, 5, 6]) {
-      const { found } = await asked(
+      const { found } = await runInTestDatabase(
         COLUMNS,
         "select 1 from pg_indexes where indexname = 'odd'",
         'select 1 from migrations where version = 3',
@@ -71,8 +71,8 @@ for (const { test } of shared) {
     }
   });
 
-  test('tests that run at once have databases of their own', async () => {
-    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => asked(MAKE)));
+  test('concurrent tests have separate databases', async () => {
+    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => runInTestDatabase(MAKE)));
     assert.deepEqual(
       all.map(({ found }) => found),
       all.map(() => [[{ account_id: '1' }]]),

@@ -6,21 +6,21 @@ import { testClock } from './clock.ts';
 import { openingOf } from './database.ts';
 import { serverAddress } from './postgres.ts';
 
-/** What databases of services are copied from, and what it is like; said by whoever made it for all tests. */
+/** Environment variables that pass the template database and its properties to the processes of a test run. */
 const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
 const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
 const TEMPLATE_RANGES = 'TEST_DATABASE_RANGES';
 
-/** To empty one that is larger takes as long as to copy another. */
+/** Emptying a larger database takes as long as copying the template. */
 const MAX_TRUNCATED_BYTES = 32 * 1024 * 1024;
 
-/** How long who is connected may take to be sent away. */
+/** Timeout to terminate the remaining connections of a database. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
-/** It has another name by now; somebody is connected to it. */
-const NOT_OURS = new Set(['3D000', '55006']);
+/** Errors when another process took the database first: it is renamed, or in use. */
+const TAKEN_BY_ANOTHER = new Set(['3D000', '55006']);
 
-/** All that a test could have changed beside rows: columns, indexes, triggers, settings, and what was brought up to date. */
+/** A hash of everything but rows that a test could have changed: columns, indexes, triggers, settings, migrations. */
 const SHAPE = `
   select md5(concat(
     (select string_agg(concat_ws(' ', relname, relkind, attname, atttypid, attnotnull, atthasdef), ',' order by relname, attnum)
@@ -35,13 +35,13 @@ const SHAPE = `
     (select string_agg(migrations::text, ',' order by version) from migrations)
   )) as shape, pg_database_size(current_database())::float8 as bytes`;
 
-/** The tables that hold a week each of what grows: today's weeks, and those of a clock of a test's own, that may go far. */
+/** The weekly partitions that exist, of the real time and of test clocks. */
 const RANGES = `
   select relname as name from pg_class join pg_inherits on inhrelid = pg_class.oid
   where relkind = 'r' and relname ~ '_w[0-9]+$'`;
 
-/** Rows are deleted table by table, whatever refers to what: to truncate, or to restart a sequence, makes a new file of it. */
-const EMPTY = `
+/** Deletes all rows, ignoring foreign keys. TRUNCATE and RESTART IDENTITY create new files, which is slower. */
+const DELETE_ALL_ROWS = `
   do $$ declare one record; begin
     set local session_replication_role = replica;
     for one in select tablename from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
@@ -53,7 +53,7 @@ const EMPTY = `
 
 let databases = 0;
 
-/** A new and empty database on the tests' server, gone when the test ends. */
+/** Creates an empty database on the test server and drops it when the test ends. */
 export async function newPostgresDatabase(context: Cleanup): Promise<string> {
   const name = newName();
   await copy('template1', name);
@@ -62,8 +62,9 @@ export async function newPostgresDatabase(context: Cleanup): Promise<string> {
 }
 
 /**
- * The same as a service of this version leaves it behind: brought up to date once for all tests, then copied. When the
- * test ends it is emptied for the next one, of any process: many times cheaper than to drop it and to copy another.
+ * Returns a database with the current schema: a copy of the template, or an emptied one from an earlier test.
+ * When the test ends it is emptied for reuse by any process, which is many times cheaper than to drop it and
+ * copy the template again.
  */
 export async function newServiceDatabase(context: Cleanup): Promise<string> {
   const template = process.env[TEMPLATE];
@@ -71,13 +72,13 @@ export async function newServiceDatabase(context: Cleanup): Promise<string> {
   const name = newName();
   if (!(await takeEmptied(template, name))) await copy(template, name);
   atEnd(context, async () => {
-    const isKept = (await on(name, empty)) && (await rename(name, `${template}_emptied_${name}`));
-    if (!isKept) await drop(name);
+    const isReusable = (await on(name, empty)) && (await rename(name, `${template}_emptied_${name}`));
+    if (!isReusable) await drop(name);
   });
   return addressOf(name);
 }
 
-/** Makes the database that those of services are copied from, with the weeks that most of them will ask for. */
+/** Creates the template of service databases, with the weekly partitions that most tests need. */
 export async function makeTemplate(): Promise<void> {
   const name = `carillon_template_${process.pid}`;
   await onServer(`create database ${name}`);
@@ -90,7 +91,7 @@ export async function makeTemplate(): Promise<void> {
   process.env[TEMPLATE_RANGES] = (await on(name, rangesOf)).join();
 }
 
-/** Drops it again, and what was copied from it: for a server that outlives the tests. */
+/** Drops the template and its copies, for a server that outlives the tests. */
 export async function dropTemplate(): Promise<void> {
   const template = process.env[TEMPLATE];
   if (template === undefined) return;
@@ -103,7 +104,7 @@ function newName(): string {
 }
 
 function copy(template: string, name: string): Promise<void> {
-  // Files are copied as they are: through the log, which is the usual way, creating and dropping takes half as long again.
+  // The default strategy copies through the WAL, which makes creating and dropping 1.5 times as slow.
   return onServer(`create database ${name} template ${template} strategy file_copy`);
 }
 
@@ -126,18 +127,18 @@ async function emptiedOf(template: string): Promise<string[]> {
   });
 }
 
-/** Its new name is whose it is: of several who take the same one, one gets it. */
+/** Takes ownership of a database. When several processes rename the same one, one succeeds. */
 async function rename(name: string, to: string): Promise<boolean> {
   try {
     await onServer(`alter database ${name} rename to ${to}`);
     return true;
   } catch (error) {
-    if (error instanceof pg.DatabaseError && NOT_OURS.has(error.code ?? '')) return false;
+    if (error instanceof pg.DatabaseError && TAKEN_BY_ANOTHER.has(error.code ?? '')) return false;
     throw error;
   }
 }
 
-/** @returns whether it is as a copied one is now; otherwise it is not to be used again */
+/** @returns whether the database now equals a fresh copy; otherwise it must not be reused */
 async function empty(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ gone: boolean }>(`
     select pg_terminate_backend(pid, ${CLOSE_TIMEOUT_MS}) as gone from pg_stat_activity
@@ -148,7 +149,7 @@ async function empty(client: pg.Client): Promise<boolean> {
   if (added.length > 0) await client.query(`drop table ${added.join()}`);
   const { shape, bytes } = await shapeOf(client);
   if (shape !== process.env[TEMPLATE_SHAPE] || bytes > MAX_TRUNCATED_BYTES) return false;
-  await client.query(EMPTY);
+  await client.query(DELETE_ALL_ROWS);
   return true;
 }
 

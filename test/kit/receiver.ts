@@ -9,25 +9,25 @@ import type { Person } from './service.ts';
 const guide = readFileSync(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
 const kit = new URL('../../packages/sdk/src/receiver/index.ts', import.meta.url).href;
 
-/** The receiver of docs/receiving.md, word for word but for where the kit is. */
+/** The receiver of docs/receiving.md, unchanged except for the path of the kit. */
 export function guidedReceiver(): string {
   const program = /^```js receiver\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
-  const placed = program.replace("'@carillon/sdk/receive'", () => `'${kit}'`);
-  if (placed === program) throw new Error('docs/receiving.md has no receiver that imports the kit.');
-  return placed;
+  const adapted = program.replace("'@carillon/sdk/receive'", () => `'${kit}'`);
+  if (adapted === program) throw new Error('docs/receiving.md has no receiver that imports the kit.');
+  return adapted;
 }
 
 export type ReceiverProcess = {
-  /** Starts it; it runs until it is killed. */
+  /** Starts the receiver, which runs until it is killed. */
   start(): void;
   kill(): Promise<void>;
-  /** The names of the events that it has written down. */
+  /** The event names that the receiver has written to its file. */
   written(): string[];
-  /** What it said on standard error. */
+  /** The chunks of standard error. */
   readonly faults: readonly string[];
 };
 
-/** The receiver of the guide in a process and a folder of its own, on a port that is its own. */
+/** Prepares the receiver of the guide in a child process, with its own folder and port. */
 export async function receiverProcess(
   context: Cleanup,
   { folder, baseUrl, who }: { folder: string; baseUrl: string; who: Pick<Person, 'domain' | 'key'> },

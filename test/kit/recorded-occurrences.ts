@@ -1,9 +1,9 @@
 import type { Person, TestService } from './service.ts';
 
-/** An occurrence as it stands in the database, ids as they are answered. */
+/** A stored occurrence, with ids as the API returns them. */
 export type Noted = { readonly kind: string; readonly record_id: string; readonly user_id: string };
 
-/** What happened in an account while `work` ran: its result, and the occurrences that were recorded, in order. */
+/** Runs `work` and returns its result and the occurrences recorded meanwhile, in order. */
 export async function noting<T>(
   carillon: TestService,
   { domain }: Person,
@@ -27,7 +27,7 @@ export async function noting<T>(
   return { result, noted };
 }
 
-/** The account's position: how many occurrences it has had. */
+/** The feed position of an account: the number of its occurrences. */
 export async function positionOf({ store }: TestService, domain: string): Promise<number> {
   const { position } = await store.read
     .selectFrom('positions')
@@ -39,7 +39,7 @@ export async function positionOf({ store }: TestService, domain: string): Promis
 }
 
 /** Every table that a call could write to. */
-const written = [
+const writableTables = [
   'accounts',
   'users',
   'api_keys',
@@ -59,15 +59,15 @@ const written = [
   'pending_deliveries',
 ] as const;
 
-/** Everything that is written down, as one text: equal before and after a call that wrote nothing. */
+/** Serializes these tables, to assert that a call wrote nothing. */
 export async function everythingWritten({ store }: TestService): Promise<string> {
   const tables: unknown[] = [];
-  for (const table of written) {
+  for (const table of writableTables) {
     const rows = await store.read.selectFrom(table).selectAll().execute();
-    // When a key was last used is kept by the service itself, at a time of its own.
-    const lasting = rows.map((row) => JSON.stringify('last_used' in row ? { ...row, last_used: null } : row));
-    // A database may give its rows in any order.
-    tables.push([table, lasting.sort()]);
+    // The service updates `last_used` in the background.
+    const stable = rows.map((row) => JSON.stringify('last_used' in row ? { ...row, last_used: null } : row));
+    // The order of rows is undefined.
+    tables.push([table, stable.sort()]);
   }
   return JSON.stringify(tables);
 }

@@ -7,11 +7,11 @@ import { temporaryFolder } from './service.ts';
 
 const folder = fileURLToPath(new URL('../releases/', import.meta.url));
 
-/** The database that a release has left behind, as SQL. */
+/** The database of a release, as SQL. */
 export type Release = {
   readonly version: string;
   readonly sql: string;
-  /** The keys of its accounts and users, and its hooks, by the names that `test/releases/make.ts` gives them. */
+  /** The API keys and hooks in it, by the names in `test/releases/make.ts`. */
   readonly keys: Readonly<Record<string, string>>;
   readonly hooks: Readonly<Record<string, { readonly id: string }>>;
 };
@@ -25,7 +25,7 @@ export const releases: readonly Release[] = readdirSync(folder)
     return { version: file.slice(0, -'.sql'.length), sql, ...JSON.parse(sql.slice('-- '.length, sql.indexOf('\n'))) };
   });
 
-/** A database as that release has left it; its hooks lead to `target`. Answers its path. */
+/** Creates the database of a release, with `target` as the URL of its hooks. Returns its path. */
 export function load(context: Cleanup, { sql }: Release, target = 'http://target.invalid'): string {
   const path = join(temporaryFolder(context), 'carillon.db');
   const database = new DatabaseSync(path);

@@ -4,7 +4,7 @@ import { allRoutes, type ConsolePorts, consoleRoutes, openRoutes } from '../../s
 import { LoginThrottle } from '../../src/resources/passphrases/login-throttle.ts';
 import { COST, Passphrases, systemRandom } from '../../src/secrets.ts';
 
-/** What the rows need from outside, where they are only looked at. */
+/** Stub dependencies, to build the route tables without a service. */
 const ports: ConsolePorts = {
   guard: { check: async () => ({ failure: 'no_such_name' }) },
   random: systemRandom,
@@ -16,9 +16,9 @@ const ports: ConsolePorts = {
   isTaken: async () => false,
 };
 
-/** The rows behind both doors, and those behind the second one alone. */
+/** The routes of both groups, and those of the console group only. */
 export const publicRows = allRoutes(ports);
 export const consoleRows = consoleRoutes(ports);
 
-/** Those that nobody needs to be known for. */
+/** The public routes, which need no authentication. */
 export const openRows = openRoutes(ports);

@@ -2,17 +2,17 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { atEnd, type Cleanup } from './cleanup.ts';
 
-/** What a scripted service answers: lists by noun, single records by noun; any of them may change while it is read. */
+/** The data of a scripted service: lists and single records by resource. A test may change them while they are read. */
 export type Script = {
   readonly lists: Record<string, unknown[]>;
   readonly singles: Record<string, unknown>;
-  /** The largest page that it gives. */
+  /** The maximum page size. */
   readonly most?: number;
-  /** Nouns that it answers with this status. */
+  /** Resources that are answered with this status. */
   readonly refuses?: Readonly<Record<string, number>>;
-  /** What a list says of its length, where that is not how long it is. */
+  /** The reported length of a list, when it is not the real one. */
   totalOf?(resourceType: string, length: number): unknown;
-  /** Hears each request before it is answered; true when it has answered it itself. */
+  /** Called before each response; returns true when it has sent one itself. */
   before?(url: URL, answer: ServerResponse, request: IncomingMessage): boolean | undefined;
 };
 
@@ -21,7 +21,7 @@ export type ScriptedSource = {
   readonly requests: readonly { readonly address: string; readonly headers: IncomingMessage['headers'] }[];
 };
 
-/** A service that speaks the interface in its own way, on a real socket. */
+/** Starts an HTTP server that imitates another implementation of the API. */
 export async function scriptedSource(context: Cleanup, script: Script): Promise<ScriptedSource> {
   const requests: { address: string; headers: IncomingMessage['headers'] }[] = [];
   const server = createServer((request, answer) => {
@@ -46,8 +46,8 @@ function reply(script: Script, url: URL, answer: ServerResponse): void {
 function replyOf(script: Script, url: URL): [status: number, body: unknown] {
   const [, , resourceType = '', id] = url.pathname.split('/');
   const list = script.lists[resourceType];
-  const refused = script.refuses?.[resourceType];
-  if (refused !== undefined) return [refused, { message: 'no' }];
+  const refusedStatus = script.refuses?.[resourceType];
+  if (refusedStatus !== undefined) return [refusedStatus, { message: 'no' }];
   if (resourceType in script.singles) return [200, { data: script.singles[resourceType] }];
   if (list === undefined) return [404, { message: 'no such thing' }];
   if (id !== undefined) {

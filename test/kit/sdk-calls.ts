@@ -1,20 +1,20 @@
 import { CarillonConsole } from '../../packages/sdk/src/console.ts';
 import { shapeOf } from './openapi.ts';
 
-/** What a method of the SDK asks the service for. */
+/** The request that an SDK method sends. */
 export type SdkCall = {
-  /** `events.create`. */
+  /** For example `events.create`. */
   readonly method: string;
-  /** `POST /events`; ids are `{}`. */
+  /** For example `POST /events`; ids are `{}`. */
   readonly asks: string;
-  /** Which argument is sent as the body, and which as the query. */
+  /** The index of the argument that becomes the body, and of the one that becomes the query. */
   readonly body: number | undefined;
   readonly query: number | undefined;
   readonly headers: Headers;
   readonly signal: AbortSignal | null | undefined;
 };
 
-/** How the methods are called that take something else than an id, by their name; where need be with their noun. */
+/** Arguments of methods that take more or less than one id, by method name or by resource and method. */
 const given: Readonly<Record<string, readonly unknown[]>> = {
   list: [{}],
   each: [{}],
@@ -37,12 +37,12 @@ function argumentsOf(method: string): readonly unknown[] {
   return given[method] ?? given[method.split('.').at(-1) ?? ''] ?? ['1'];
 }
 
-/** The tag, the word and the signal that every method is given with its options. */
+/** The options that every method is called with, in addition to the signal. */
 export const OPTIONS = { ifMatch: '"tag"', idempotencyKey: 'word' };
 
 type Method = (...given: unknown[]) => unknown;
 
-/** Calls every method of the nouns of the SDK, those for the console among them, and says what each asked for. */
+/** Calls every method of every resource of the SDK, including the console's, and returns the requests. */
 export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
   const calls: SdkCall[] = [];
   for (const [resourceType, own] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
@@ -55,14 +55,14 @@ export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
 async function callOf(resourceType: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
   const method = name === '' ? resourceType : `${resourceType}.${name}`;
   const given = argumentsOf(method);
-  const asked: SdkCall[] = [];
+  const requests: SdkCall[] = [];
   const client = new CarillonConsole({
     baseUrl: 'http://127.0.0.1',
     async fetch(address, { method: verb, body, headers, signal }) {
       const { pathname } = new URL(address);
       const path = pathname.replace('/console/api', '').replace(/\/1(?=\/|$)/g, '/{}');
       const input = given.findIndex((one) => typeof one === 'object');
-      asked.push({
+      requests.push({
         method,
         asks: `${verb} ${path}`,
         body: input >= 0 && body === JSON.stringify(given[input]) ? input : undefined,
@@ -75,11 +75,11 @@ async function callOf(resourceType: string, name: string, signal: AbortSignal | 
   });
   const own: unknown = Reflect.get(client, resourceType);
   const call = (name === '' ? own : Reflect.get(Object(own), name)) as Method;
-  const answer = call(...given, { ...OPTIONS, signal });
-  // What the answer is like is another matter: a list stands for everything here.
-  await Promise.resolve(isGenerator(answer) ? answer.next() : answer).catch(() => undefined);
-  const [one] = asked;
-  if (one === undefined) throw new Error(`${method} asked for nothing: say how it is called`);
+  const result = call(...given, { ...OPTIONS, signal });
+  // The same response serves all methods; errors about its shape do not matter here.
+  await Promise.resolve(isGenerator(result) ? result.next() : result).catch(() => undefined);
+  const [one] = requests;
+  if (one === undefined) throw new Error(`${method} sent no request: add its arguments above`);
   return one;
 }
 
@@ -87,5 +87,5 @@ function isGenerator(value: unknown): value is AsyncGenerator {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** A row as a method asks for it. */
+/** The method and path of a route, in the form of `SdkCall.asks`. */
 export const asksOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;

@@ -21,15 +21,15 @@ import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { atEnd, type Cleanup } from './cleanup.ts';
 
-/** What a test starts a service with; everything else is as a newcomer has it, but for short waits. */
+/** Differences from the default service of a test, which has the default configuration with short waits. */
 export type Setup = {
   readonly options?: Partial<Record<OptionName, string>>;
   readonly ports?: Partial<Ports>;
-  /** The database; a new one of its own when left out. */
+  /** The database; a new one when left out. */
   readonly database?: string;
 };
 
-/** Someone who calls: their client, and what they call with. */
+/** An API user: a client and its credentials. */
 export type Person = {
   readonly carillon: Carillon;
   readonly domain: string;
@@ -38,7 +38,7 @@ export type Person = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Someone who is signed in to the console: their client there, and what their browser sends along. */
+/** A console user: a client and the headers that the browser sends. */
 export type SignedIn = Omit<Person, 'carillon' | 'key'> & {
   readonly console: CarillonConsole;
   readonly token: string;
@@ -47,26 +47,26 @@ export type SignedIn = Omit<Person, 'carillon' | 'key'> & {
 export type TestService = {
   readonly service: Service;
   readonly baseUrl: string;
-  /** What `--database` takes. */
+  /** The value for `--database`. */
   readonly database: string;
-  /** A second connection to the database, for looking at what is really there. */
+  /** A second connection to the database, to look at the stored state. */
   readonly store: Store;
-  /** Every line that was logged. */
+  /** All log lines. */
   readonly logged: readonly Record<string, unknown>[];
-  /** A new account with its owner. */
+  /** Creates an account with its owner. */
   account(domain: string): Promise<Person>;
-  /** One more user of an account, with a key; by default one that may do all that the user may. */
+  /** Creates a user with a key, by default with all permissions of the role. */
   user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
-  /** One more key of a user. */
+  /** Creates another key of a user. */
   key(
     person: Pick<Person, 'domain' | 'userId'>,
     options: { permissions?: readonly Permission[]; expiresAt?: number },
   ): Promise<Person>;
-  /** A link by which somebody sets a passphrase. */
+  /** Creates a link to set a passphrase. */
   link(person: Pick<Person, 'domain' | 'userId'>): Promise<string>;
-  /** A session of somebody, opened without a passphrase. */
+  /** Opens a console session without a passphrase. */
   signIn(person: Pick<Person, 'domain' | 'userId'>): Promise<SignedIn>;
-  /** A raw request as somebody. */
+  /** Sends a raw request with the credentials of a person. */
   call(
     person: Pick<Person, 'headers'> | undefined,
     method: string,
@@ -79,13 +79,13 @@ export type TestService = {
 
 export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: Json };
 
-/** Parsed JSON that a test looks into. */
+/** Parsed JSON of any shape. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
 export type Json = any;
 
 let folders = 0;
 
-/** A folder of the test's own, gone when it ends. */
+/** Creates a temporary folder and deletes it when the test ends. */
 export function temporaryFolder(context: Cleanup): string {
   folders += 1;
   const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
@@ -94,31 +94,31 @@ export function temporaryFolder(context: Cleanup): string {
 }
 
 /**
- * Where a story's clock stands still, so do the waits of its engine; a slow machine must not look like a silent node to
- * it then.
+ * A slow clock for heartbeats. With a test clock the service's timers stand still, and on a slow machine the
+ * node must not be taken for dead.
  */
-const patientBeats: Clock = {
+const slowHeartbeatClock: Clock = {
   now: () => systemClock.now() / 20,
   monotonic: () => systemClock.monotonic() / 20,
   after: systemClock.after,
 };
 
-/** Many passphrases are made and tried; what guessing one costs is for few tests to see, with {@link asShipped}. */
+/** Cheap passphrase hashing, because most tests do not depend on its cost. {@link asShipped} restores the real one. */
 const passphraseCost: Cost = { logN: 5, r: 8, p: 1 };
 
-/** A service whose passphrases cost what they cost everywhere. */
+/** Setup with the production cost of passphrase hashing. */
 export const asShipped: Setup = { ports: { passphraseCost: undefined } };
 
-/** Nobody comes to a service that a test has done with. */
-const hasty = { ...patience, drainMs: 0 };
+/** No drain delay at shutdown: no load balancer sends requests to a test service. */
+const testTimeouts = { ...patience, drainMs: 0 };
 
-/** Starts a whole service in this process, on a real database and a real socket; stopped when the test ends. */
+/** Starts a service in this process, on a database and a socket. It is stopped when the test ends. */
 export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {
   const flags = {
     port: '0',
     retryWaits: '50ms,100ms',
     attemptTimeout: '2s',
-    // All callers of a test come from one address, wrong keys and all.
+    // All callers of a test share one address, so wrong keys must not throttle the others.
     wrongKeys: 'off',
     ...setup.options,
     database,
@@ -127,8 +127,14 @@ export async function startTestService(context: Cleanup, database: string, setup
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
-  const beats = setup.ports?.clock === undefined ? {} : { beats: patientBeats };
-  const service = await startService(loaded.config, { log, ...beats, timeouts: hasty, passphraseCost, ...setup.ports });
+  const heartbeatClock = setup.ports?.clock === undefined ? {} : { beats: slowHeartbeatClock };
+  const service = await startService(loaded.config, {
+    log,
+    ...heartbeatClock,
+    timeouts: testTimeouts,
+    passphraseCost,
+    ...setup.ports,
+  });
   const store = await openStore({
     database: loaded.config.database,
     as: 'command',
@@ -215,14 +221,14 @@ export async function startTestService(context: Cleanup, database: string, setup
   };
 }
 
-/** What a browser that has the cookie of a session sends from the pages of the console. */
+/** The headers that a browser with this session cookie sends. */
 export function browserHeaders(baseUrl: string, token: string): Record<string, string> {
   const { protocol, port } = new URL(baseUrl);
   const name = protocol === 'https:' ? '__Host-carillon' : `carillon_${port}`;
   return { cookie: `${name}=${token}`, 'sec-fetch-site': 'same-origin' };
 }
 
-/** Somebody who is signed in by this token, at this service or another node of it. */
+/** A console user with this session token, at this or another node. */
 export function signedIn(baseUrl: string, who: Pick<Person, 'domain' | 'userId'>, token: string): SignedIn {
   const headers = browserHeaders(baseUrl, token);
   const asBrowser = new CarillonConsole({

@@ -2,12 +2,12 @@ import { mock } from 'node:test';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import type { Notification } from './target.ts';
 
-/** What of a notification is signed. */
+/** The signed parts of a notification. */
 export type Signed = Pick<Notification, 'headers' | 'body'>;
 
 /**
- * Whether a receiver with this secret takes a notification at a moment, as the library of Standard Webhooks says; it
- * looks at the clock.
+ * Whether the Standard Webhooks library accepts a notification with this secret. The library reads the system
+ * clock, which is mocked.
  *
  * @param now milliseconds since the epoch
  */

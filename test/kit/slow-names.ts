@@ -1,12 +1,12 @@
 import type { Resolve } from '../../src/delivery/transport/dns-resolver.ts';
 import type { Answer, Person, TestService } from './service.ts';
 
-/** Names that resolve when a test lets them. A subscription waits for its name, and keeps its place until then. */
+/** Host names that resolve when `release` is called. A subscription that waits for its name occupies a slot. */
 export type SlowNames = {
   readonly resolve: Resolve;
-  /** How many subscriptions wait. */
+  /** The number of waiting subscriptions. */
   readonly waiting: () => number;
-  /** Begins a subscription; what it is answered comes after `release`. */
+  /** Starts a subscription. Its response arrives after `release`. */
   subscribe(service: TestService, owner: Person): Promise<Answer>;
   release(): void;
 };

@@ -2,31 +2,31 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** What is started: this source, as it is. */
+/** The entry point in this source tree. */
 const fromSource = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-/** Whatever takes longer than this will never be over: it is ended. */
+/** A process that exceeds these timeouts is killed. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
-/** A service in a process of its own, started as a newcomer starts it. */
+/** A service in a child process with the default options. */
 export type Started = {
   readonly process: ChildProcess;
   readonly baseUrl: string;
-  /** Printed at the first start of a database alone. */
+  /** Printed only at the first start of a database. */
   readonly domain: string | undefined;
   readonly key: string | undefined;
-  /** Ends it and waits for that; answers its exit code, null after SIGKILL, and where it did not end by itself. */
+  /** Sends a signal, waits for the exit and returns the exit code; null when the process was killed. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 };
 
 /**
- * Starts `carillon serve` with these options, given as environment variables, and resolves when it has said where it
- * is. Rejects with what it printed if it ends before.
+ * Starts `carillon serve` with these environment variables and waits for its greeting. Rejects with the output
+ * if the process exits first.
  *
- * @param logTo an open file that its log lines go to; left out, they are read and dropped
- * @param runBy what stands before its command: a program that runs it as its own process, and watches
- * @param main what is started in place of this source
+ * @param logTo a file descriptor for standard error; when left out, it is read and dropped
+ * @param runBy a command that runs the service, such as a tracer
+ * @param main another entry point than that of this source tree
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,
@@ -37,32 +37,32 @@ export async function startProcess(
   const child = spawnService(environment, logTo, runBy, main);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await greetingOf(child, exited);
-  const said = new Map(
+  const fields = new Map(
     greeting.split('\n').map((line) => [line.split(': ', 1)[0] ?? '', line.slice(line.indexOf(': ') + 2)]),
   );
   return {
     process: child,
-    // At a first start, the owner's link.
-    baseUrl: (said.get('console') ?? '').replace(/\/(#.*)?$/, ''),
-    domain: said.get('domain'),
-    key: said.get('key'),
+    // At the first start this is the sign-in link of the owner.
+    baseUrl: (fields.get('console') ?? '').replace(/\/(#.*)?$/, ''),
+    domain: fields.get('domain'),
+    key: fields.get('key'),
     async stop(signal) {
       child.kill(signal);
-      const giveUp = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      const timeout = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
       const [code] = await exited;
-      clearTimeout(giveUp);
+      clearTimeout(timeout);
       return code;
     },
   };
 }
 
-/** They end with this process, however it ends, if it can still say so. */
+/** Kill the children on exit. This does not run when this process is killed itself. */
 const living = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL');
 });
 
-/** Begins to start one, without waiting for anything. */
+/** Spawns the service without waiting for it. */
 export function spawnService(
   environment: Readonly<Record<string, string>>,
   logTo?: number,
@@ -79,19 +79,19 @@ export function spawnService(
   return child;
 }
 
-/** The greeting is one short write, so it arrives whole. */
+/** The greeting is one short write, so it arrives in one chunk. */
 async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
   let errors = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
   });
   child.stdout?.setEncoding('utf8');
-  const giveUp = setTimeout(() => {
-    errors += `It did not say where it is within ${START_TIMEOUT_MS} ms. `;
+  const timeout = setTimeout(() => {
+    errors += `No greeting within ${START_TIMEOUT_MS} ms. `;
     child.kill('SIGKILL');
   }, START_TIMEOUT_MS);
   const first = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
-  clearTimeout(giveUp);
+  clearTimeout(timeout);
   const greeting = Array.isArray(first) ? String(first[0]) : '';
   if (!greeting.includes('console: ')) throw new Error(`The service did not start. ${errors.trim()}`);
   return greeting;

@@ -5,34 +5,39 @@ import { newPostgresDatabase, newServiceDatabase } from './postgres-databases.ts
 import { type ServiceProcess, startServiceProcess } from './process.ts';
 import { type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
 
-/** A database under test: a suite is a function of it, and every promise holds on each. */
+/** A database under test. Suites loop over all of them: every promise holds on each. */
 export type TestStore = {
   readonly name: 'SQLite' | 'PostgreSQL';
   readonly test: typeof nodeTest;
-  /** A new database: what `--database` takes. */
+  /** Creates a database and returns the value for `--database`. */
   database(context: Cleanup): Promise<string>;
-  /** A whole service in this process, on a database of its own unless one is named. */
+  /** Starts a service in this process, on a new database unless `setup` names one. */
   testService(context: Cleanup, setup?: Setup): Promise<TestService>;
-  /** A whole service in a process of its own. */
+  /** Starts a service in a child process. */
   serviceProcess(context: Cleanup, options?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
 };
 
 type Database = TestStore['database'];
 
-/** @param served what a service is started on that names none */
-function testStore(name: TestStore['name'], test: typeof nodeTest, database: Database, served = database): TestStore {
+/** @param serviceDatabase creates the database of a service; it may already have the schema */
+function testStore(
+  name: TestStore['name'],
+  test: typeof nodeTest,
+  database: Database,
+  serviceDatabase = database,
+): TestStore {
   return {
     name,
     test,
     database,
     testService: async (context, setup = {}) =>
-      startTestService(context, setup.database ?? (await served(context)), setup),
+      startTestService(context, setup.database ?? (await serviceDatabase(context)), setup),
     serviceProcess: async (context, options = {}) =>
-      startServiceProcess(context, options.CARILLON_DATABASE ?? (await served(context)), options),
+      startServiceProcess(context, options.CARILLON_DATABASE ?? (await serviceDatabase(context)), options),
   };
 }
 
-/** For what is the same on every database. */
+/** For behavior that does not depend on the database. */
 export const sqlite = testStore(
   'SQLite',
   nodeTest,
@@ -44,27 +49,27 @@ const onPostgres = (name: string, ...rest: unknown[]) =>
 
 const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase, newServiceDatabase);
 
-/** All of them, or those that TEST_STORES names; for what is no file of suites. */
+/** All databases, or those that TEST_STORES names. For code outside test files. */
 export const chosen: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
   (process.env.TEST_STORES ?? name).split(',').includes(name),
 );
 
 /**
- * The databases that every suite runs on: all of them, or those that TEST_STORES names, for a quick look. No test of a
- * file begins before the file has gone through all of them: the runner would end the file, and close what it has
- * opened, when the tests on the first are through and the service on the next is still starting.
+ * The databases that every suite runs on: all, or those that TEST_STORES names. Tests start only after the file
+ * has looped over all databases. Otherwise the runner could end the file when the tests of the first are done
+ * while the next is still starting.
  */
 export const stores: Iterable<TestStore> = {
   *[Symbol.iterator]() {
-    const through = Promise.withResolvers<void>();
-    before(() => through.promise);
+    const allDefined = Promise.withResolvers<void>();
+    before(() => allDefined.promise);
     try {
       yield* chosen;
     } finally {
-      through.resolve();
+      allDefined.resolve();
     }
   },
 };
 
-/** Those that several nodes may share. */
+/** The databases that several nodes can share. */
 export const shared: readonly TestStore[] = chosen.filter(({ name }) => name === 'PostgreSQL');

@@ -3,7 +3,7 @@ import { atEnd } from './cleanup.ts';
 import { eventually } from './eventually.ts';
 import type { Person, TestService } from './service.ts';
 
-/** One server-sent event, or a comment, as it arrived. */
+/** A server-sent event or a comment. */
 export type Message = {
   readonly id?: string;
   readonly event?: string;
@@ -12,21 +12,21 @@ export type Message = {
   readonly comment?: string;
 };
 
-/** A stream that is being read. */
+/** An open stream. */
 export type Stream = {
   readonly status: number;
   readonly headers: Headers;
   readonly messages: readonly Message[];
-  /** Those that are events: with data. */
+  /** The messages with data. */
   readonly events: readonly Message[];
-  /** Resolves when there are so many events. */
+  /** Waits until at least `count` events have arrived. */
   arrived(count: number): Promise<readonly Message[]>;
-  /** Resolves when the service has ended it: true when it was ended cleanly, false when it broke off. */
+  /** Resolves at the end of the stream: true after a clean end, false after a broken connection. */
   readonly ended: Promise<boolean>;
   close(): void;
 };
 
-/** Reads a path as a stream of server-sent events. */
+/** Opens a path as a stream of server-sent events. */
 export async function openStream(
   context: Cleanup,
   { baseUrl }: TestService,
@@ -34,11 +34,11 @@ export async function openStream(
   path: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Stream> {
-  const leaving = new AbortController();
-  atEnd(context, () => leaving.abort());
+  const abort = new AbortController();
+  atEnd(context, () => abort.abort());
   const response = await fetch(`${baseUrl}${path}`, {
     headers: { accept: 'text/event-stream', ...who.headers, ...headers },
-    signal: leaving.signal,
+    signal: abort.signal,
   });
   const messages: Message[] = [];
   const eventsIn = () => messages.filter(({ data }) => data !== undefined);
@@ -51,7 +51,7 @@ export async function openStream(
     },
     arrived: (count) => eventually(eventsIn, (events) => events.length >= count),
     ended: readAll(response, messages),
-    close: () => leaving.abort(),
+    close: () => abort.abort(),
   };
 }
 
@@ -61,9 +61,9 @@ async function readAll(response: Response, messages: Message[]): Promise<boolean
   try {
     for await (const chunk of response.body ?? []) {
       text += decoder.decode(chunk, { stream: true });
-      const whole = text.split('\n\n');
-      text = whole.pop() ?? '';
-      messages.push(...whole.map(messageOf));
+      const complete = text.split('\n\n');
+      text = complete.pop() ?? '';
+      messages.push(...complete.map(messageOf));
     }
     return text === '';
   } catch {

@@ -4,16 +4,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What a figure was measured on. */
+/** The environment of a measurement. */
 export type Surroundings = {
-  /** The day, `2026-11-20`. */
+  /** The day, as `2026-11-20`. */
   readonly date: string;
   readonly commit: string;
   readonly node: string;
   readonly machine: string;
 };
 
-/** The commit that the source is of; undefined where it is not as committed, or nothing is known of commits. */
+/** The commit of the source; undefined when the source has uncommitted changes or is not in Git. */
 export function sourceNow(): string | undefined {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   try {

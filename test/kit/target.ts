@@ -4,13 +4,13 @@ import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 import { heardAll } from './wait-for-arrivals.ts';
 
-/** What has not arrived by then does not come any more. */
+/** Maximum time to wait for notifications. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
 
-/** What is asked for here is no notification. */
+/** The path that caughtUp() requests; not a notification. */
 const CAUGHT_UP = '/-/caught-up';
 
-/** One notification as it arrived. */
+/** A received notification. */
 export type Notification = {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
@@ -21,7 +21,7 @@ export type Notification = {
   readonly at: number;
 };
 
-/** What a target answers: a status, with headers, or whatever it does with the response itself. */
+/** A response: a status, with headers, or a function that writes it. */
 export type Reply =
   | number
   | { readonly status: number; readonly headers?: Record<string, string> }
@@ -29,19 +29,19 @@ export type Reply =
 
 export type Target = {
   readonly url: string;
-  /** An address of this target with a path of its own. */
+  /** The URL of a path of this target. */
   at(path: string): string;
   readonly received: readonly Notification[];
-  /** What is answered next, in order; the last one goes on. */
+  /** Sets the next responses, in order. The last one repeats. */
   answers(...replies: Reply[]): void;
-  /** Resolves when so many notifications have arrived in all. */
+  /** Waits until at least `count` notifications have arrived. */
   arrived(count: number): Promise<readonly Notification[]>;
-  /** Resolves when everything that had been sent by now has arrived. */
+  /** Waits until everything that was sent before has arrived. */
   caughtUp(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** A receiver on loopback that does as it is told and remembers everything. */
+/** Starts a webhook receiver on loopback with scripted responses. */
 export async function startTarget(context: Cleanup, ...replies: Reply[]): Promise<Target> {
   const received: Notification[] = [];
   let script: Reply[] = replies.length > 0 ? replies : [200];
@@ -64,7 +64,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
       };
       received.push(notification);
       const reply = (script.length > 1 ? script.shift() : script[0]) ?? 200;
-      answer(response, reply, notification);
+      respond(response, reply, notification);
       for (const one of waiting) if (received.length >= one.count) one.resolve(received);
       waiting = waiting.filter((one) => received.length < one.count);
     });
@@ -87,7 +87,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
     arrived: (count) => {
       if (received.length >= count) return Promise.resolve(received);
       return new Promise((resolve, reject) => {
-        const giveUp = setTimeout(
+        const timeout = setTimeout(
           () =>
             reject(new Error(`${received.length} of ${count} notifications arrived within ${ARRIVAL_TIMEOUT_MS} ms`)),
           ARRIVAL_TIMEOUT_MS,
@@ -95,7 +95,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
         waiting.push({
           count,
           resolve(all) {
-            clearTimeout(giveUp);
+            clearTimeout(timeout);
             resolve(all);
           },
         });
@@ -108,7 +108,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
   };
 }
 
-function answer(response: ServerResponse, reply: Reply, notification: Notification): void {
+function respond(response: ServerResponse, reply: Reply, notification: Notification): void {
   if (typeof reply === 'function') {
     reply(response, notification);
     return;

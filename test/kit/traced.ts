@@ -2,10 +2,10 @@ import { systemClock } from '../../src/clock.ts';
 import { type Attempt, createAttempt } from '../../src/delivery/transport/attempt.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 
-/** What is known of the attempts at one path of a target: when each was begun, and when it was connected. */
+/** The times of attempts at one path: when each began, and when it connected. */
 export type Trace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
 
-/** The real way out, to loopback, and a record of everything that took it, in monotonic milliseconds. */
+/** The real HTTP attempt, restricted to loopback, with a record of all attempts in monotonic milliseconds. */
 export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: string): Trace } {
   const traces = new Map<string, { begun: number[]; dialled: number[] }>();
   const traceOf = (path: string) => {

@@ -1,6 +1,9 @@
 import type { Store } from '../../src/store/store.ts';
 
-/** As if services had run all the time up to a moment: old rows are dropped by that (decision 34). */
+/**
+ * Sets the retention clock as if services had run until this time: old rows are dropped by that clock (decision
+ * 34).
+ */
 export async function trustUntil(store: Pick<Store, 'write'>, at: number): Promise<void> {
   const known = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
   await store.write(({ queries }) =>

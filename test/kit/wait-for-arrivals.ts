@@ -2,23 +2,23 @@ import { get } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Resolves when everything has been heard that was sent by now to a server of this process, over new connections and over
- * those that were left open; answers that moment, monotonic milliseconds.
+ * Waits until everything sent before to a server of this process has been received, on new and on open
+ * connections. Returns the time in monotonic milliseconds.
  *
- * @param url answers a GET at once
+ * @param url a path that responds to GET immediately
  */
 export async function heardAll(url: string): Promise<number> {
-  // Connections are taken in the order in which they were made.
+  // Connections are accepted in order, so all earlier ones have been accepted as well.
   await new Promise<void>((resolve, reject) => {
-    const asking = get(url, { agent: false }, (response) => response.resume().on('end', resolve));
-    asking.on('error', reject);
+    const request = get(url, { agent: false }, (response) => response.resume().on('end', resolve));
+    request.on('error', reject);
   });
-  // Whatever else has come by now is read in this turn of the event loop, or in the next one.
-  for (let turn = 0; turn < 2; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  // Data that has arrived is read in this event-loop iteration or in the next one.
+  for (let iteration = 0; iteration < 2; iteration += 1) await new Promise<void>((resolve) => setImmediate(resolve));
   return performance.now();
 }
 
-/** When the notifications of a server began: the first of a connection with the connection itself. */
+/** Records when notifications began. The first one of a connection begins with the connection. */
 export class Beginnings {
   readonly #connectedAt = new WeakMap<Socket, number>();
 
@@ -26,12 +26,12 @@ export class Beginnings {
     this.#connectedAt.set(socket, performance.now());
   }
 
-  /** Whether nothing was heard on it before. */
+  /** Whether no request was received on the connection before. */
   isFresh(socket: Socket): boolean {
     return this.#connectedAt.has(socket);
   }
 
-  /** When the notification began that is heard on a socket at this moment, monotonic milliseconds. */
+  /** The start of the notification that is being received on a socket, in monotonic milliseconds. */
   of(socket: Socket): number {
     const at = this.#connectedAt.get(socket) ?? performance.now();
     this.#connectedAt.delete(socket);

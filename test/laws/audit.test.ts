@@ -5,7 +5,7 @@ import { product } from './source.ts';
 
 const files = product();
 
-test('the audit log is only ever added to: nothing in the source updates or deletes a row of it', () => {
+test('the audit log is append-only: no source file updates or deletes its rows', () => {
   const wrong = files.flatMap(({ path, spoken }) =>
     [
       /(?:updateTable|deleteFrom|replaceInto|mergeInto)\(\s*['"`]audit\b/g,
@@ -15,12 +15,12 @@ test('the audit log is only ever added to: nothing in the source updates or dele
   assert.deepEqual(wrong, []);
 });
 
-test('every action of the audit log is written somewhere', () => {
+test('every audit action is used in the source', () => {
   const used = new Set(
     files
       .filter(({ path }) => path !== 'src/audit/actions.ts')
       .flatMap(({ spoken }) => [...spoken.matchAll(/action: '([\w.]+)'/g)].map(([, action]) => action)),
   );
-  const idle = Object.keys(auditActions).filter((action) => !used.has(action));
-  assert.deepEqual(idle, []);
+  const unused = Object.keys(auditActions).filter((action) => !used.has(action));
+  assert.deepEqual(unused, []);
 });

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { closingOf, packageSources, root, type Source, sourcesBelow } from './source.ts';
 
-/** The clauses of the contract that every test run has to prove. */
+/** The clauses of the contract that need a test. */
 const CLAUSES = [...Array.from({ length: 39 }, (_, index) => `C${index + 1}`), 'C41', 'C42'];
 
-/** A test that names clauses, and how often it asserts something. */
+/** A test whose name begins with clauses, and its number of assertions. */
 type Proof = {
   readonly path: string;
   readonly name: string;
@@ -34,7 +34,7 @@ function nameAt({ text, code }: Source, begin: number): string {
   return text.slice(begin + 1, code.indexOf(quote, begin + 1));
 }
 
-/** The numbers that a name begins with: `C17 C18 a target …` names two. */
+/** Leading clause numbers of a name: `C17 C18 a target …` has two. */
 function clausesOf(name: string): string[] {
   const [numbers = ''] = /^(?:[CX]\d+\s+)*/.exec(name) ?? [];
   return numbers.split(/\s+/).filter((number) => number !== '');
@@ -46,7 +46,7 @@ function assertsIn(code: string, helpers: ReadonlySet<string>): number {
   return own + called;
 }
 
-/** The functions of a file that assert something themselves. */
+/** Names of functions in a file that contain assertions. */
 function assertingFunctions({ code }: Source): Set<string> {
   const found = new Set<string>();
   for (const match of code.matchAll(FUNCTION)) {
@@ -66,8 +66,8 @@ function proofs(): Proof[] {
   return files.flatMap(proofsIn);
 }
 
-/** Shown with the result: assertions in tests, by clause. */
-test('every clause C1 to C39 has a test that begins with its number and asserts something', (t) => {
+/** Prints the number of assertions and tests by clause. */
+test('every clause has a test that begins with its number and asserts something', (t) => {
   const counted = new Map(CLAUSES.map((clause) => [clause, { tests: 0, asserts: 0 }]));
   for (const { clauses, asserts } of proofs()) {
     for (const clause of clauses) {
@@ -82,7 +82,7 @@ test('every clause C1 to C39 has a test that begins with its number and asserts 
   assert.deepEqual(missing, [], `no test with an assertion proves ${missing.join(', ')}`);
 });
 
-test('no test that names a clause is without an assertion', () => {
+test('every test that names a clause has an assertion', () => {
   const empty = proofs().filter(({ clauses, asserts }) => clauses.length > 0 && asserts === 0);
   assert.deepEqual(
     empty.map(({ path, name }) => `${path}: ${name}`),
@@ -90,7 +90,7 @@ test('no test that names a clause is without an assertion', () => {
   );
 });
 
-test('no test names a clause that the contract does not have', () => {
+test('no test names an unknown clause', () => {
   const known = new Set([...CLAUSES, ...Array.from({ length: 10 }, (_, index) => `X${index + 1}`)]);
   const wrong = proofs().filter(({ clauses }) => clauses.some((clause) => !known.has(clause)));
   assert.deepEqual(
@@ -99,15 +99,15 @@ test('no test names a clause that the contract does not have', () => {
   );
 });
 
-test('no test is skipped, left for later, or run alone', () => {
+test('no test is marked skip, todo or only', () => {
   const files = ['src', ...packageSources, 'test']
     .flatMap(sourcesBelow)
     .filter(({ path }) => path.endsWith('.test.ts'));
-  const idle = files.filter(({ code }) =>
+  const marked = files.filter(({ code }) =>
     /\b(?:test|it|describe|suite|t)\s*\.\s*(?:skip|todo|only)\b|\b(?:skip|todo|only)\s*:/.test(code),
   );
   assert.deepEqual(
-    idle.map(({ path }) => path),
+    marked.map(({ path }) => path),
     [],
   );
 });

@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { root } from './source.ts';
 
-/** The files of the console with a certain ending; what a test reads is no file of the console. */
+/** The files of the console that match a pattern, without tests. */
 function filesOf(ending: RegExp): { path: string; text: string }[] {
   return readdirSync(join(root, 'console/src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && ending.test(entry.name) && !entry.name.includes('.test.'))
@@ -14,7 +14,7 @@ function filesOf(ending: RegExp): { path: string; text: string }[] {
 
 const sources = filesOf(/\.tsx?$/);
 
-/** What a file imports: a path within the repository, or the name of a package. */
+/** Imports of a file: repository paths or package names. */
 function importsOf({ path, text }: { path: string; text: string }): string[] {
   const found = [
     ...text.matchAll(/^(?:import|export)\b[^'";()]*?\bfrom\s*'([^']+)'/gm),
@@ -29,7 +29,7 @@ function importsOf({ path, text }: { path: string; text: string }): string[] {
 
 const PACKAGES = /^(preact(\/hooks)?|@preact\/signals|@event-calendar\/build(\/.*)?)$/;
 
-test('the console knows the service through the SDK alone, and few packages', () => {
+test('the console imports only its own files, the SDK and a few packages', () => {
   assert.ok(sources.length > 20);
   const wrong = sources.flatMap((source) =>
     importsOf(source)
@@ -41,7 +41,7 @@ test('the console knows the service through the SDK alone, and few packages', ()
   assert.deepEqual(wrong, []);
 });
 
-test('no screen knows another one, and what screens are made of knows no screen', () => {
+test('no screen imports another screen, and no shared file imports a screen', () => {
   const screenOf = (path: string) => /^console\/src\/screens\/([\w-]+)\//.exec(path)?.[1];
   const wrong = sources.flatMap((source) =>
     importsOf(source)
@@ -52,7 +52,7 @@ test('no screen knows another one, and what screens are made of knows no screen'
   assert.deepEqual(wrong, []);
 });
 
-test('in the console nothing becomes HTML or code, and nothing is called but through the SDK', () => {
+test('the console does not insert HTML, evaluate code or send requests outside the SDK', () => {
   const forbidden =
     /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|eval|new Function|fetch|XMLHttpRequest|EventSource|WebSocket|sendBeacon)\b/;
   const wrong = sources.filter(({ text }) => forbidden.test(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')));
@@ -62,18 +62,16 @@ test('in the console nothing becomes HTML or code, and nothing is called but thr
   );
 });
 
-test('tokens.css alone names colours', () => {
+test('only tokens.css contains colors', () => {
   const styles = filesOf(/\.css$/).filter(({ path }) => !path.endsWith('components/tokens.css'));
   assert.ok(styles.length >= 3);
   const wrong = styles.flatMap(({ path, text }) =>
-    [...text.matchAll(/#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark)\(/gi)].map(
-      ([colour]) => `${path}: ${colour}`,
-    ),
+    [...text.matchAll(/#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark)\(/gi)].map(([color]) => `${path}: ${color}`),
   );
   assert.deepEqual(wrong, []);
 });
 
-test('a class is styled by one file, since the styles of every screen that was seen stay on the page', () => {
+test('a class is styled by one file only, because the styles of visited screens stay loaded', () => {
   const styles = filesOf(/\.css$/).map(({ path, text }) => ({ path, classes: firstClassesOf(text) }));
   const isShared = ({ path }: { path: string }) => !/^console\/src\/(screens|plan|telling)\//.test(path);
   const shared = new Set(styles.filter(isShared).flatMap(({ classes }) => classes.map(({ name }) => name)));
@@ -96,7 +94,7 @@ test('a class is styled by one file, since the styles of every screen that was s
   assert.deepEqual(wrong, []);
 });
 
-/** The class that each selector begins with, and whether that is all of it. */
+/** First class of each selector, and whether the selector is only that class. */
 function firstClassesOf(text: string): { name: string; isAlone: boolean }[] {
   const rules = text.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{};]+)\{/g);
   const selectors = [...rules].flatMap(([, list = '']) => list.split(',').map((one) => one.trim()));
@@ -106,16 +104,16 @@ function firstClassesOf(text: string): { name: string; isAlone: boolean }[] {
   });
 }
 
-test('what the console shows of lists whose pages can end early is read as whole pages', () => {
+test('the console lists resources whose pages can end early only by wholePage, except for counts', () => {
   const resourceTypes = 'projects|tasks|subtasks|clients|teams|comments|timeEntries';
   const listing = new RegExp(`client\\.(?:${resourceTypes})\\.list\\(([^()]*)\\)`, 'g');
   const found = sources.flatMap(({ path, text }) =>
     [...text.matchAll(listing)].map(([call, given = '']) => ({ path, call, given, text })),
   );
   assert.ok(found.length > 5);
-  // Of a page of one record, what counts is how many there are.
+  // A page of one record is requested only for its `total_records`.
   const isOne = (given: string, text: string) =>
-    given.includes('limit: 1 ') || (given === 'of' && /const of = \{[^}]*limit: 1 \}/.test(text));
+    given.includes('limit: 1 ') || (given === 'countOnly' && /const countOnly = \{[^}]*limit: 1 \}/.test(text));
   const wrong = found.filter(({ given, text }) => !isOne(given, text)).map(({ path, call }) => `${path}: ${call}`);
   assert.deepEqual(wrong, []);
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closingOf, product } from './source.ts';
 
-/** What gives up on something that may have been answered. */
+/** Functions that abandon a request whose response may have arrived. */
 const GIVES_UP = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
 
-test('what waits for somebody else gives up through startDeadline alone, which reads what has arrived first', () => {
+test('network timeouts use only startDeadline, which reads already received data before it gives up', () => {
   const found: string[] = [];
   for (const { path, code, text } of product()) {
     if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/transport/deadline.ts') continue;

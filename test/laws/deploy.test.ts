@@ -17,7 +17,7 @@ const read = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8');
 
 const variables = new Set(Object.values(options).map(({ flag }) => environmentName(flag)));
 
-test('every variable of ours in deploy/ is an option, and what it is set to there is taken', () => {
+test('every CARILLON_ variable in deploy/ is an option, and its value is valid', () => {
   const used = files.flatMap(({ text }) => [...text.matchAll(/\bCARILLON_[A-Z]\w*/g)].map(([name]) => name));
   assert.ok(used.length > 10);
   assert.deepEqual(
@@ -25,8 +25,8 @@ test('every variable of ours in deploy/ is an option, and what it is set to ther
     [],
   );
   for (const { path, text } of files) {
-    // What stands for a value that is given outside has its default, or an example.
-    const said = [...text.matchAll(/^(?: +|Environment=|ENV )(CARILLON_\w+)[=:] ?(.*)$/gm)].map(
+    // Placeholders are replaced by their default or an example.
+    const documented = [...text.matchAll(/^(?: +|Environment=|ENV )(CARILLON_\w+)[=:] ?(.*)$/gm)].map(
       ([, name, value = '']) => [
         name,
         value
@@ -37,13 +37,13 @@ test('every variable of ours in deploy/ is an option, and what it is set to ther
     );
     const loaded = loadConfig({
       flags: {},
-      environment: { CARILLON_BASE_URL: 'http://a.test', ...Object.fromEntries(said) },
+      environment: { CARILLON_BASE_URL: 'http://a.test', ...Object.fromEntries(documented) },
     });
     assert.ok('config' in loaded, `${path}: ${'faults' in loaded ? loaded.faults.join(' ') : ''}`);
   }
 });
 
-test('every file that a compose file mounts or builds from is there, and every volume is declared', () => {
+test('every file that a compose file mounts or builds from exists, and every volume is declared', () => {
   for (const name of ['compose.yaml', 'compose.postgres.yaml']) {
     const text = read(name);
     const [, declared = ''] = /^volumes:\n((?: {2}\w+:\n?)+)/m.exec(text) ?? [];
@@ -54,7 +54,7 @@ test('every file that a compose file mounts or builds from is there, and every v
       else assert.ok(declared.includes(`  ${from}:`), `${name}: ${from}`);
     }
     assert.match(text, /^ +dockerfile: deploy\/Dockerfile$/m);
-    // Longer than a stop takes.
+    // Longer than a graceful shutdown.
     assert.match(text, /^ +stop_grace_period: 15s$/m);
     const port = /^ENV CARILLON_PORT=(\d+)$/m.exec(read('Dockerfile'))?.[1];
     assert.ok(
@@ -63,14 +63,14 @@ test('every file that a compose file mounts or builds from is there, and every v
   }
 });
 
-test('the Caddyfile takes what the compose file gives it', () => {
+test('the compose file sets every placeholder of the Caddyfile', () => {
   const placeholders = [...read('Caddyfile').matchAll(/\{\$(\w+):/g)].map(([, name = '']) => name);
   assert.deepEqual(placeholders, ['ADDRESS', 'NODES']);
   const [, caddy = ''] = /^ {2}caddy:\n((?: {4}.*\n)+)/m.exec(read('compose.postgres.yaml')) ?? [];
   for (const name of placeholders) assert.match(caddy, new RegExp(`^ {6}${name}: `, 'm'));
 });
 
-test('the units stop later than the service does, start it from one place, and give it nothing that it does not need', () => {
+test('the systemd units have a long enough stop timeout, the installed start command and a sandbox', () => {
   for (const name of ['carillon.service', 'carillon@.service']) {
     const lines = read(name).split('\n');
     const settingOf = (key: string) =>
@@ -98,14 +98,14 @@ test('the units stop later than the service does, start it from one place, and g
   assert.doesNotMatch(read('carillon@.service'), /^Environment=CARILLON_DATABASE/m);
 });
 
-test('every alert asks for a metric that there is, says what to do, and leads to where more is said', () => {
+test('every alert uses an existing metric, describes what to do, and links to a section of operating.md', () => {
   const source = readFileSync(join(root, 'src/metrics.ts'), 'utf8');
   const metrics = [...source.matchAll(/new (\w+)\(\{\s*name: '(carillon_\w+)'/g)].map(([, type = '', name = '']) => ({
     type,
     name,
   }));
   assert.ok(metrics.length > 10);
-  // A histogram is three series, anything else is one.
+  // A histogram has three series, other metrics one.
   const series = metrics.flatMap(({ type, name }) =>
     type === 'Histogram' ? ['bucket', 'count', 'sum'].map((part) => `${name}_${part}`) : [name],
   );
@@ -119,17 +119,17 @@ test('every alert asks for a metric that there is, says what to do, and leads to
   for (const alert of alerts) {
     const name = alert.split('\n', 1)[0] ?? '';
     const [, expression = ''] = /^ {8}expr: (.*?)^ {8}\w+:/ms.exec(alert) ?? [];
-    const asked = [...expression.matchAll(/\b(?:carillon|node)_\w+|\bup\b/g)].map(([one]) => one);
-    assert.ok(asked.length > 0, name);
-    for (const one of asked) assert.ok([...series, ...others].includes(one), `${name} asks for ${one}`);
-    assert.match(alert, /^ {10}summary: ".+\. .+\."$/m, `${name} says what it is and what to do`);
+    const used = [...expression.matchAll(/\b(?:carillon|node)_\w+|\bup\b/g)].map(([one]) => one);
+    assert.ok(used.length > 0, name);
+    for (const one of used) assert.ok([...series, ...others].includes(one), `${name} uses ${one}`);
+    assert.match(alert, /^ {10}summary: ".+\. .+\."$/m, `${name} describes the problem and what to do`);
     const [, anchor = ''] = /^ {10}runbook_url: docs\/operating\.md#(.+)$/m.exec(alert) ?? [];
     assert.ok(anchors.includes(anchor), `${name}: ${anchor}`);
-    assert.ok(page.includes(`\`${name}\``) || anchor === 'a-full-disk', `operating.md speaks of ${name}`);
+    assert.ok(page.includes(`\`${name}\``) || anchor === 'a-full-disk', `operating.md mentions ${name}`);
   }
 });
 
-test('the workflow for n8n is whole, is what is published, and its address is opened to notifications and nothing else is', async () => {
+test('the n8n workflow is complete and published, and only its URL is an allowed target', async () => {
   const workflow = JSON.parse(read('n8n/workflow.json'));
   type WorkflowNode = {
     id: string;
@@ -147,9 +147,9 @@ test('the workflow for n8n is whole, is what is published, and its address is op
     assert.equal(typeof parameters, 'object');
   }
   assert.equal(new Set(nodes.map(({ name }) => name)).size, nodes.length);
-  type Ways = { main: { node: string; type: string; index: number }[][] };
-  const ways = Object.entries<Ways>(workflow.connections);
-  const ends = ways.flatMap(([from, { main }]) => [from, ...main.flat().map(({ node }) => node)]);
+  type Connections = { main: { node: string; type: string; index: number }[][] };
+  const connections = Object.entries<Connections>(workflow.connections);
+  const ends = connections.flatMap(([from, { main }]) => [from, ...main.flat().map(({ node }) => node)]);
   assert.deepEqual([...new Set(ends)], ['Bell', 'Fetch the record', 'Answer']);
   for (const end of ends)
     assert.ok(
@@ -181,7 +181,7 @@ test('the workflow for n8n is whole, is what is published, and its address is op
   }
 });
 
-test('the figures of the leases in scaling.md are those of the source', () => {
+test('the lease times in scaling.md match the source', () => {
   const source = readFileSync(join(root, 'src/delivery/cluster/cluster-node.ts'), 'utf8');
   const constants = new Map(
     [...source.matchAll(/^const (\w+)_MS = (?:LEASE_TTL_MS \+ )?([\d_]+);$/gm)].map(([, name = '', text = '']) => [
@@ -189,20 +189,20 @@ test('the figures of the leases in scaling.md are those of the source', () => {
       Number(text.replaceAll('_', '')),
     ]),
   );
-  const of = (name: string) => constants.get(name) ?? Number.NaN;
+  const msOf = (name: string) => constants.get(name) ?? Number.NaN;
   const wanted = {
-    heartbeat: of('HEARTBEAT_INTERVAL'),
-    lease: of('LEASE_TTL'),
-    dead: of('LEASE_TTL') + of('DEAD_AFTER'),
-    unresponsive: of('UNRESPONSIVE_AFTER'),
-    poll: of('POLL'),
+    heartbeat: msOf('HEARTBEAT_INTERVAL'),
+    lease: msOf('LEASE_TTL'),
+    dead: msOf('LEASE_TTL') + msOf('DEAD_AFTER'),
+    unresponsive: msOf('UNRESPONSIVE_AFTER'),
+    poll: msOf('POLL'),
   };
   const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8');
-  const said = Object.fromEntries(
+  const documented = Object.fromEntries(
     [...page.matchAll(/^\| (\w+) \| ([\d,]+) ms \|/gm)].map(([, name = '', ms = '']) => [
       name,
       Number(ms.replaceAll(',', '')),
     ]),
   );
-  assert.deepEqual(said, wanted);
+  assert.deepEqual(documented, wanted);
 });

@@ -17,22 +17,22 @@ import { documentedRoutes } from '../documents/routes.ts';
 import { sdkFiles } from '../documents/sdk.ts';
 import { root } from './source.ts';
 
-const NOT_OURS = ['node_modules', 'build', 'dist', 'data'];
+const IGNORED = ['node_modules', 'build', 'dist', 'data'];
 
-/** Every file of the repository below a folder, from its root. */
+/** Files below a folder; paths are relative to the repository. */
 function filesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    // Editors and git keep folders of their own beside ours.
+    // Skip hidden folders of editors and git.
     const isHidden = entry.name.startsWith('.') && entry.name !== '.ci';
-    if (isHidden || NOT_OURS.includes(entry.name)) return [];
+    if (isHidden || IGNORED.includes(entry.name)) return [];
     return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }
 
 type Page = { readonly path: string; readonly text: string; readonly prose: string };
 
-/** Every document; `prose` is without fenced code. */
+/** All Markdown documents; `prose` excludes fenced code. */
 const pages: readonly Page[] = filesBelow('.')
   .filter((path) => path.endsWith('.md'))
   .map((path) => {
@@ -40,12 +40,12 @@ const pages: readonly Page[] = filesBelow('.')
     return { path, text, prose: text.replace(/^```.*?^```$/gms, '') };
   });
 
-/** What `find` finds in any document, as `path: found`. */
+/** Matches of `find` in all documents, as `path: match`. */
 function found(find: (page: Page) => readonly string[]): string[] {
   return pages.flatMap((page) => find(page).map((what) => `${page.path}: ${what}`));
 }
 
-test('every row of the specification stands once, and every row has a clause', () => {
+test('every row of the specification is listed once and has a clause', () => {
   const rows = sections.flatMap((section) => section.rows);
   assert.ok(rows.length > 100);
   assert.deepEqual([...new Set(rows.map((row) => row.id))].length, rows.length);
@@ -61,7 +61,7 @@ test('every clause has a test whose name begins with it', () => {
   assert.deepEqual(unproved, []);
 });
 
-test('every derived document is up to date: npm run docs writes them', () => {
+test('every derived document is up to date (npm run docs)', () => {
   const outdated = [...derivedDocuments(), ...sdkFiles(documentedRoutes())].filter(
     ({ path, text }) => !existsSync(join(root, path)) || readFileSync(join(root, path), 'utf8') !== text,
   );
@@ -71,7 +71,7 @@ test('every derived document is up to date: npm run docs writes them', () => {
   );
 });
 
-test('docs/performance has six charts, light and dark, and performance.md shows each of them', () => {
+test('docs/performance has six charts, light and dark, and performance.md shows all of them', () => {
   const files = filesBelow('docs/performance').map((path) => relative('docs', path));
   const page = readFileSync(join(root, 'docs/performance.md'), 'utf8');
   const shown = [...page.matchAll(/ (?:src|srcset)="([^"]+)"/g)].map((match) => match[1] ?? '');
@@ -79,9 +79,9 @@ test('docs/performance has six charts, light and dark, and performance.md shows 
   assert.deepEqual(shown.sort(), files.sort());
 });
 
-test('a chart is drawn with the same bytes each time', () => {
-  const drawn = () => chartFiles(Object.values(charts()));
-  assert.deepEqual(drawn(), drawn());
+test('charts are deterministic', () => {
+  const render = () => chartFiles(Object.values(charts()));
+  assert.deepEqual(render(), render());
 });
 
 test('performance.md has at most 900 words', () => {
@@ -90,7 +90,7 @@ test('performance.md has at most 900 words', () => {
   assert.ok(words <= 900, `${words} words`);
 });
 
-test('every relative link leads to a file, and to a heading in it', () => {
+test('every relative link leads to an existing file and heading', () => {
   const wrong = found(({ path, prose, text }) =>
     [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
       .map((match) => match[1] ?? '')
@@ -129,11 +129,11 @@ test('every npm command in a document is a script of package.json', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('every command of carillon in a document is one of the command line', async () => {
+test('every carillon command in a document exists', async () => {
   const program = await programOf(() => true);
   const isCommand = (name = '', inner = '') => {
     const command = program.commands.find((one) => one.name() === name);
-    // What follows a command that has none below it is an argument.
+    // A word after a command without subcommands is an argument.
     return command?.commands.length === 0 || command?.commands.some((one) => inner === '' || one.name() === inner);
   };
   const wrong = found(({ text }) =>
@@ -145,7 +145,7 @@ test('every command of carillon in a document is one of the command line', async
   assert.deepEqual(wrong, []);
 });
 
-test('every variable and every metric in a document is one of Carillon, and operating.md has all metrics', () => {
+test('every variable in a document exists, and operating.md lists exactly the existing metrics', () => {
   const ofServe = Object.values(options).map(({ flag }) => environmentName(flag));
   const variables = new Set([...ofServe, ...connectionVariables]);
   const unknown = found(({ text }) =>
@@ -159,7 +159,7 @@ test('every variable and every metric in a document is one of Carillon, and oper
   assert.deepEqual([...listed].sort(), metrics.sort());
 });
 
-test('every line of the log that operating.md explains is written, and every one that is written is explained', () => {
+test('operating.md explains exactly the log events that the source writes', () => {
   const files = filesBelow('src').filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'));
   const written = files.flatMap((path) =>
     [...readFileSync(join(root, path), 'utf8').matchAll(/log\.\w+\(\{\s*event: '([\w.]+)'/g)].map((match) => match[1]),
@@ -170,7 +170,7 @@ test('every line of the log that operating.md explains is written, and every one
   assert.deepEqual(explained.filter((name) => name !== 'event').sort(), [...new Set(written)].sort());
 });
 
-test('every decision is numbered in order, has all its parts and at most 250 words', () => {
+test('every decision is numbered in order, has all sections and at most 250 words', () => {
   const all = decisions();
   assert.ok(all.length > 30 && all.length <= 35);
   for (const [index, { file, title, text }] of all.entries()) {
@@ -209,8 +209,8 @@ test('every dependency has its reason in docs/reference/dependencies.md', () => 
   }
 });
 
-/** Folders whose rows describe what is below them. */
-const DESCRIBED_WHOLE = [
+/** Folders whose row in the folder map covers their subfolders. */
+const COVERED_WITH_SUBFOLDERS = [
   'src/resources',
   'src/store/migrations',
   'packages/sdk',
@@ -223,11 +223,11 @@ const DESCRIBED_WHOLE = [
   'integrations/zapier',
 ];
 
-test('the folder map of ARCHITECTURE.md has every folder that holds files', () => {
+test('the folder map of ARCHITECTURE.md has every folder that contains files', () => {
   const [map = ''] = /^## Folders$.*?^## /ms.exec(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')) ?? [];
   const folders = new Set(filesBelow('.').map((path) => relative('.', dirname(path))));
   const missing = [...folders].filter((folder) => {
-    if (DESCRIBED_WHOLE.some((whole) => folder.startsWith(`${whole}/`) || folder === 'src/store/migrations'))
+    if (COVERED_WITH_SUBFOLDERS.some((whole) => folder.startsWith(`${whole}/`) || folder === 'src/store/migrations'))
       return false;
     const isListed = map.includes(`\`${folder}/\``) || map.includes(`\`${folder.split('/').at(-1)}/\``);
     return folder !== '' && statSync(join(root, folder)).isDirectory() && !isListed;

@@ -6,17 +6,17 @@ import { judge } from '../../bench/thresholds.ts';
 import { proofs } from '../reliability/index.ts';
 import { resultOf as proved } from '../reliability/results.ts';
 
-/** The rows that miss a limit without a reason. */
-function silent(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {
+/** Ids of rows that miss a limit without a stated reason. */
+function withoutReason(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {
   return rows.filter(({ isMissed, heldBack }) => isMissed && heldBack === undefined).map(({ id }) => id);
 }
 
-test('a proof that does not hold says what holds it back', () => {
+test('a failing reliability test states the reason', () => {
   const rows = proofs.map((proof) => ({ ...proof, isMissed: (proved(proof)?.broken.length ?? 0) > 0 }));
-  assert.deepEqual(silent(rows), []);
+  assert.deepEqual(withoutReason(rows), []);
 });
 
-test('a performance row that misses a limit gives the reason in one or two sentences', () => {
+test('a performance row that misses a limit states the reason', () => {
   const rows = benches.map((bench) => {
     const result = measured(bench);
     return {
@@ -24,10 +24,12 @@ test('a performance row that misses a limit gives the reason in one or two sente
       isMissed: result !== undefined && judge(result).some(({ holds }) => !holds),
     };
   });
-  assert.deepEqual(silent(rows), []);
+  assert.deepEqual(withoutReason(rows), []);
 });
 
-test('a row that misses a limit without a reason is found', () => {
+test('the check detects a row that misses a limit without a reason', () => {
   const missed = { id: 'R0', isMissed: true };
-  assert.deepEqual(silent([missed, { ...missed, heldBack: 'the disk' }, { id: 'R00', isMissed: false }]), ['R0']);
+  assert.deepEqual(withoutReason([missed, { ...missed, heldBack: 'the disk' }, { id: 'R00', isMissed: false }]), [
+    'R0',
+  ]);
 });

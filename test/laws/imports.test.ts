@@ -5,9 +5,8 @@ import { test } from 'node:test';
 import { isNoTest, packageSources, product, root, sourcesBelow } from './source.ts';
 
 /**
- * Who may know whom: for each part of src, the parts that it may import. A part is a folder, or a file that stands
- * alone; the parts below `BASE` know nothing but each other and are known by all but the SDK,
- * which is `packages/sdk`.
+ * Import directions: for each part of src, the parts that it may import. A part is a folder or a top-level file. The
+ * parts in `BASE` may import only each other, and every part except the SDK (`packages/sdk`) may import them.
  */
 const BASE = [
   'async',
@@ -73,18 +72,18 @@ const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
 
 const files = product();
 const partOf = (path: string) => path.split('/')[1] ?? '';
-const within = (path: string) => /^(src|packages)\//.test(path);
+const isOwnCode = (path: string) => /^(src|packages)\//.test(path);
 
-test('every file of src and of the SDK imports in the directions of the house alone', () => {
+test('every file of src and of the SDK imports only in the allowed directions', () => {
   const wrong: string[] = [];
   for (const { path, imports } of files) {
     const part = partOf(path);
-    const mayKnow = DIRECTIONS[part];
-    assert.ok(mayKnow !== undefined, `${part} is new in src: say in DIRECTIONS whom it may know`);
-    for (const { from } of imports.filter((one) => within(one.from))) {
-      const known = partOf(from);
-      const base = BASE.includes(known) && part !== 'sdk';
-      if (known !== part && !base && !mayKnow.includes(known)) wrong.push(`${path} imports ${from}`);
+    const mayImport = DIRECTIONS[part];
+    assert.ok(mayImport !== undefined, `${part} is new in src: list in DIRECTIONS what it may import`);
+    for (const { from } of imports.filter((one) => isOwnCode(one.from))) {
+      const imported = partOf(from);
+      const base = BASE.includes(imported) && part !== 'sdk';
+      if (imported !== part && !base && !mayImport.includes(imported)) wrong.push(`${path} imports ${from}`);
     }
   }
   assert.deepEqual(wrong, []);
@@ -92,14 +91,16 @@ test('every file of src and of the SDK imports in the directions of the house al
   assert.deepEqual(Object.keys(DIRECTIONS).sort(), parts.sort());
 });
 
-test('every import within src leads to a file', () => {
+test('every import within src resolves to a file', () => {
   const wrong = files.flatMap(({ path, imports }) =>
-    imports.filter(({ from }) => within(from) && !existsSync(join(root, from))).map(({ from }) => `${path}: ${from}`),
+    imports
+      .filter(({ from }) => isOwnCode(from) && !existsSync(join(root, from)))
+      .map(({ from }) => `${path}: ${from}`),
   );
   assert.deepEqual(wrong, []);
 });
 
-/** Imports of a package that lead out of its folder, but for those that are allowed. */
+/** Imports of a package from outside its folder, without the allowed ones. */
 function importsOutOf(folder: string, isAllowed: (from: string) => boolean): readonly string[] {
   const sources = sourcesBelow(`${folder}/src`).filter(isNoTest);
   assert.ok(sources.length > 10);
@@ -110,19 +111,19 @@ function importsOutOf(folder: string, isAllowed: (from: string) => boolean): rea
   );
 }
 
-test('the SDK imports nothing from outside its folder, no package and nothing of Node', () => {
+test('the SDK imports only its own files, no packages and no Node modules', () => {
   assert.deepEqual(
     importsOutOf('packages/sdk', () => false),
     [],
   );
 });
 
-test('the chaos receiver imports nothing from outside its folder but Node and commander', () => {
+test('the chaos receiver imports only its own files, Node modules and commander', () => {
   const isAllowed = (from: string) => from.startsWith('node:') || from === 'commander';
   assert.deepEqual(importsOutOf('packages/chaos-receiver', isAllowed), []);
 });
 
-test('only the composition root knows the dispatcher and what it works with; carillon listen makes attempts', () => {
+test('only server.ts and background.ts import the dispatcher; carillon listen imports only the attempt', () => {
   const roots = ['src/server.ts', 'src/background.ts'];
   const machinery = [
     'dispatcher/dispatcher',
@@ -136,11 +137,11 @@ test('only the composition root knows the dispatcher and what it works with; car
     .flatMap(({ path, imports }) =>
       imports.filter(({ from }) => machinery.includes(from)).map(({ from }) => `${path}: ${from}`),
     );
-  // What it forwards is sent as the service would send it, and nothing else of the product reaches out.
+  // `carillon listen` forwards with the same code that the dispatcher sends with.
   assert.deepEqual(wrong, ['src/cli/listen/forward.ts: src/delivery/transport/attempt.ts']);
 });
 
-test('a noun reaches another only through its actions and its schema, never through its routes', () => {
+test('no resource imports the routes of another resource', () => {
   const wrong = files
     .filter(({ path }) => path !== 'src/resources/index.ts')
     .flatMap(({ path, imports }) =>
@@ -151,12 +152,12 @@ test('a noun reaches another only through its actions and its schema, never thro
   assert.deepEqual(wrong, []);
 });
 
-test('there is no circle of imports, in what runs and in what tries it', () => {
+test('there are no import cycles in source, console, tests and benchmarks', () => {
   const all = ['src', ...packageSources, 'console/src', 'test', 'bench', 'demo'].flatMap(sourcesBelow);
   const graph = new Map(all.map(({ path, imports }) => [path, imports.map(({ from }) => from)]));
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
-    assert.ok(!trail.includes(path), `a circle: ${[...trail.slice(trail.indexOf(path)), path].join(' → ')}`);
+    assert.ok(!trail.includes(path), `a cycle: ${[...trail.slice(trail.indexOf(path)), path].join(' → ')}`);
     if (done.has(path)) return;
     for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
     done.add(path);
@@ -169,7 +170,7 @@ test('every package that src imports is a dependency, and every dependency is im
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const named = files
     .flatMap(({ imports }) => imports.map(({ from }) => from))
-    .filter((from) => !within(from) && !from.startsWith('node:'))
+    .filter((from) => !isOwnCode(from) && !from.startsWith('node:'))
     .map((from) =>
       from
         .split('/')
@@ -179,7 +180,7 @@ test('every package that src imports is a dependency, and every dependency is im
   assert.deepEqual([...new Set(named)].sort(), Object.keys(dependencies).sort());
 });
 
-test('node:http is imported for its types alone: whatever else names it loads a second HTTP client (decision 14)', () => {
+test('node:http is imported only for types, because importing it loads a second HTTP client (decision 14)', () => {
   const all = files.flatMap(({ path, imports }) =>
     imports.filter(({ from }) => ['node:http', 'http'].includes(from)).map(({ typeOnly }) => ({ path, typeOnly })),
   );
@@ -190,7 +191,7 @@ test('node:http is imported for its types alone: whatever else names it loads a 
   );
 });
 
-test('no file has a name that refuses nothing', () => {
+test('no file or folder has a generic name such as utils', () => {
   const everywhere = ['src', ...packageSources, 'test', 'demo', 'bench'].filter((folder) =>
     existsSync(join(root, folder)),
   );
@@ -201,7 +202,7 @@ test('no file has a name that refuses nothing', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the folder map of ARCHITECTURE.md names every folder and every lone file of src, and every package', () => {
+test('the folder map of ARCHITECTURE.md names every folder and top-level file of src, and every package', () => {
   const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
   const missing = ['src', 'packages']
     .flatMap((folder) => readdirSync(join(root, folder), { withFileTypes: true }))

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { root, sourcesBelow } from './source.ts';
 
-/** The packages for other platforms, and the one package of its platform that each may import. */
+/** Integrations, and the platform package that each may import. */
 const packages = { n8n: 'n8n-workflow', zapier: 'zapier-platform-core' };
 
 const manifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
@@ -13,7 +13,7 @@ for (const [name, platform] of Object.entries(packages)) {
   const folder = `integrations/${name}`;
   const files = sourcesBelow(folder).filter(({ path }) => !path.startsWith(`${folder}/test/`));
 
-  test(`${folder} stands alone: it imports its platform and itself`, () => {
+  test(`${folder} imports only its platform package and its own files`, () => {
     assert.ok(files.length > 5);
     const outside = files.flatMap(({ path, imports }) =>
       imports
@@ -23,7 +23,7 @@ for (const [name, platform] of Object.entries(packages)) {
     assert.deepEqual(outside, []);
   });
 
-  test(`${folder} reaches out through its platform, writes to no console and silences nothing`, () => {
+  test(`${folder} sends requests only through its platform, does not use console, and suppresses no checks`, () => {
     const wrong = files.filter(
       ({ code, text }) =>
         /\bfetch\s*\(|\bconsole\s*[.[]/.test(code) ||
@@ -35,7 +35,7 @@ for (const [name, platform] of Object.entries(packages)) {
     );
   });
 
-  test(`${folder} has the version of the service, exact tools, and runs nothing when it is installed`, () => {
+  test(`${folder} has the version of the service, pinned dependencies and no install scripts`, () => {
     const { version, dependencies = {}, devDependencies = {}, scripts } = manifest(folder);
     assert.equal(version, manifest('.').version);
     const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { mutations } from '../reliability/mutations.ts';
 import { root } from './source.ts';
 
-test('every mutation fits the source in one place: `npm run prove -- mutations` applies them', () => {
+test('every mutation matches its source file exactly once (npm run prove -- mutations applies them)', () => {
   assert.ok(mutations.length > 20);
   const wrong = mutations.flatMap(({ says, file, changes, caughtBy }) => {
     const text = readFileSync(join(root, file), 'utf8');

@@ -2,13 +2,13 @@ import { pathToFileURL } from 'node:url';
 import { check } from 'recheck';
 import { parseSync } from 'vite';
 
-/** One regular expression, and the place that writes it: `src/http/fields/ids.ts:4`. */
+/** A regular expression and its position: `src/http/fields/ids.ts:4`. */
 export type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
 
-/** The regular expressions that a file writes as literals, and the lines on which it builds others with `RegExp`. */
+/** Regular expression literals of a file, and line numbers of `RegExp` calls. */
 export type Written = { readonly literals: readonly Pattern[]; readonly builtOn: readonly number[] };
 
-/** Reads a file by a parser of the language: in JSX, what looks like a regular expression may be a closing tag. */
+/** Finds regular expressions with a parser: in JSX, `/…/` may be a closing tag. */
 export function patternsIn(path: string, text: string): Written {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
@@ -33,7 +33,7 @@ function isRegExp(callee: unknown): boolean {
   return name === 'RegExp' || property?.name === 'RegExp';
 }
 
-/** Imports a file, and answers the regular expressions that its own lines built with `RegExp` meanwhile. */
+/** Imports a file and returns the regular expressions that it builds with `RegExp` while loading. */
 export async function builtWhileLoading(root: string, path: string): Promise<readonly Pattern[]> {
   const url = pathToFileURL(`${root}/${path}`).href;
   const Native = RegExp;
@@ -41,7 +41,7 @@ export async function builtWhileLoading(root: string, path: string): Promise<rea
   const recording = (pattern: string | RegExp, flags?: string) => {
     const made = new Native(pattern, flags);
     const calls = (new Error().stack ?? '').split('\n');
-    // Every line of the file in the stack: one may be a function that the others call.
+    // Record every line of the file in the stack: the call may be inside a helper function.
     for (const call of calls.filter((one) => one.includes(`${url}:`) || one.includes(`${url}?`))) {
       built.push({ source: made.source, flags: made.flags, place: `${path}:${call.split(':').at(-2)}` });
     }
@@ -52,7 +52,7 @@ export async function builtWhileLoading(root: string, path: string): Promise<rea
     apply: (_, _this, [pattern, flags]) => recording(pattern, flags),
   });
   try {
-    // A query makes it another module: it may have been imported before.
+    // The query bypasses the module cache.
     await import(`${url}?patterns`);
   } finally {
     globalThis.RegExp = Native;
@@ -60,12 +60,12 @@ export async function builtWhileLoading(root: string, path: string): Promise<rea
   return built;
 }
 
-/** Longest that one regular expression is looked at; one that takes longer fails. */
+/** Timeout for the analysis of one regular expression; a timeout fails. */
 const CHECK_TIMEOUT_MS = 30_000;
 
-/** What is wrong with a regular expression, undefined when its matching takes time linear in the length of the text. */
+/** Describes why a regular expression is not linear in the length of the text; undefined if it is. */
 export async function faultOf({ source, flags }: Omit<Pattern, 'place'>): Promise<string | undefined> {
-  // Without a repetition it looks at no more of the text than it is long itself.
+  // Without repetition, matching is bounded by the length of the pattern.
   if (!/[*+{]/.test(source)) return undefined;
   const found = await check(source, flags, { timeout: CHECK_TIMEOUT_MS });
   if (found.status === 'safe') return undefined;

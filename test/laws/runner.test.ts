@@ -6,24 +6,24 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../kit/service.ts';
 import { root } from './source.ts';
 
-/** What `npm test` calls Node with, up to the files: what is preloaded, what is set up for all, and the limits. */
+/** Node arguments of `npm test` before the files: preloads, global setup, limits. */
 function flags(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const [, words = ''] = /^node test\/tools\.ts && node (.*?) "src/.exec(scripts.test) ?? [];
   return words.split(' ');
 }
 
-/** Runs files of tests as `npm test` would: how it exits, and what it says. */
+/** Runs a test file with the arguments of `npm test`. */
 function run(folder: string, source: string) {
   const file = join(folder, 'some.test.mjs');
   writeFileSync(file, `import { test } from 'node:test';\n${source}`);
-  // Within a test the runner would take itself for a part of this one.
+  // Without this, the nested runner would report to the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const limits = flags().map((word) => word.replace(/^--test-timeout=\d+$/, '--test-timeout=1000'));
   return spawnSync(process.execPath, [...limits, file], { cwd: root, env, encoding: 'utf8', timeout: 30_000 });
 }
 
-test('npm test fails when a test fails, also when one waits for what never comes and nothing else is under way', (t) => {
+test('npm test fails when a test fails or never finishes', (t) => {
   const folder = temporaryFolder(t);
   assert.ok(flags().includes('--test') && flags().includes('--import'), flags().join(' '));
 

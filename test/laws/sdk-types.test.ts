@@ -13,7 +13,7 @@ import { root } from './source.ts';
 
 const rows = [...publicRows, ...consoleRows];
 
-/** What the compiler refuses of these promises, in words; each list is a file of one program. */
+/** Descriptions of the type assertions that do not compile; each list is a file of one program. */
 function broken(folder: string, ...lists: readonly (readonly Promised[])[]): string[][] {
   const head = `import type { CarillonConsole } from '${join(root, 'packages/sdk/src/console.ts')}';${PRELUDE}`;
   const first = head.split('\n').length;
@@ -44,7 +44,7 @@ function broken(folder: string, ...lists: readonly (readonly Promised[])[]): str
   });
 }
 
-/** The rows, with the schemas of one of them changed. */
+/** The route definitions with the schemas of one of them changed. */
 function changed(asks: string, change: (row: Json) => void): Route[] {
   return rows.map((row) => {
     if (asksOf(row) !== asks) return row;
@@ -55,9 +55,9 @@ function changed(asks: string, change: (row: Json) => void): Route[] {
   });
 }
 
-test('the types of the SDK are those of the schemas of the service, in every argument and every answer', async (t) => {
+test('the types of the SDK match the schemas of the service, for every argument and result', async (t) => {
   const calls = await sdkCalls();
-  // Each is a way in which the two could drift apart, and what the compiler must say of it.
+  // Simulated schema changes, with the type assertions that must fail for each.
   const drifts: [Route[], string[]][] = [
     [
       changed('GET /events/{}', ({ answer }) => delete answer.properties.data.properties.user_id),

@@ -15,35 +15,35 @@ import { temporaryFolder } from '../kit/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 
-const leaving = new AbortController();
-const calls = await sdkCalls(leaving.signal);
+const controller = new AbortController();
+const calls = await sdkCalls(controller.signal);
 const published = Object.keys(new sdk.Carillon({ baseUrl: 'http://127.0.0.1', auth: () => ({}) }));
 const isPublished = ({ method }: SdkCall) => published.some((resourceType) => method.startsWith(`${resourceType}.`));
-const asked = (some: readonly SdkCall[]) => [...new Set(some.map(({ asks }) => asks))].sort();
+const routesOf = (some: readonly SdkCall[]) => [...new Set(some.map(({ asks }) => asks))].sort();
 
-test('C6 the codes of the SDK are those of the table of problems', () => {
+test('C6 the SDK has the error codes of the problem table', () => {
   assert.deepEqual([...sdk.serviceCodes].sort(), Object.keys(problems).sort());
   const both = sdk.clientCodes.filter((code) => Object.hasOwn(problems, code));
   assert.deepEqual(both, []);
 });
 
-test('C11 the kinds of the SDK are those that a hook can name: the seven', () => {
+test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
   assert.deepEqual([...sdk.kinds].sort(), [...hookKinds].sort());
   assert.equal(sdk.kinds.length, 7);
 });
 
-test('X2 a receiver knows the end of the feed by what one answer can hold: where that is changed, it has to know', () => {
+test('X2 the receiver has the same page limits of the feed as the server', () => {
   assert.deepEqual([ENTRIES, LOOKED_AT], [MAX_RECORDS, MAX_PER_CALL]);
 });
 
-test('the methods of the SDK reach every route, and nothing that is none; those for the console what is behind its door', () => {
+test('the methods of the SDK cover exactly the API routes, and those of the console client the console routes', () => {
   const wanted = publicRows.filter(({ aliasOf }) => aliasOf === undefined);
-  assert.deepEqual(asked(calls.filter(isPublished)), wanted.map(asksOf).sort());
-  assert.deepEqual(asked(calls.filter((call) => !isPublished(call))), consoleRows.map(asksOf).sort());
+  assert.deepEqual(routesOf(calls.filter(isPublished)), wanted.map(asksOf).sort());
+  assert.deepEqual(routesOf(calls.filter((call) => !isPublished(call))), consoleRows.map(asksOf).sort());
 });
 
-test('X4 X5 every method takes a signal, every POST a word of its own, and every change of one record a condition', () => {
-  leaving.abort();
+test('X4 X5 every method accepts a signal, every POST an idempotency key, every update of a record If-Match', () => {
+  controller.abort();
   for (const { method, asks, headers, signal } of calls) {
     assert.ok(signal?.aborted, `${method} is aborted`);
     const row = [...publicRows, ...consoleRows].find((one) => asksOf(one) === asks);
@@ -53,21 +53,21 @@ test('X4 X5 every method takes a signal, every POST a word of its own, and every
   }
 });
 
-test('every field and method of the published types says what it is, where a reader points at it', () => {
-  const silent = sourcesBelow('packages/sdk/src').flatMap(({ path, text }) =>
-    silentIn(text).map((name) => `${path}: ${name}`),
+test('every field and method of the published types has a doc comment', () => {
+  const undocumented = sourcesBelow('packages/sdk/src').flatMap(({ path, text }) =>
+    undocumentedIn(text).map((name) => `${path}: ${name}`),
   );
   const [{ text: index } = { text: '' }] = sourcesBelow('packages/sdk/src').filter(
     ({ path }) => path === 'packages/sdk/src/index.ts',
   );
   const isExported = (name: string) => new RegExp(`\\b${/: (\w+)\./.exec(name)?.[1]}\\b`).test(index);
-  assert.deepEqual(silent.filter(isExported), []);
+  assert.deepEqual(undocumented.filter(isExported), []);
   const sample = 'export type A = {\n  /** One. */\n  readonly a: string;\n  readonly b?: string;\n};\n';
-  assert.deepEqual(silentIn(sample), ['A.b']);
+  assert.deepEqual(undocumentedIn(sample), ['A.b']);
 });
 
-/** The fields and methods of exported types that no comment stands above, as `Type.field`. */
-function silentIn(text: string): string[] {
+/** Fields and methods of exported types without a comment, as `Type.field`. */
+function undocumentedIn(text: string): string[] {
   const types = text.matchAll(/^export (type|interface|class) (\w+).*[^;\n]\n[\s\S]*?^ *\}.*;?$/gm);
   return [...types].flatMap(([body, sort, type]) => {
     const field =
@@ -81,7 +81,7 @@ function silentIn(text: string): string[] {
   });
 }
 
-test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it is compiled without either', (t) => {
+test('the SDK compiles without the types of Node and of features newer than Node 20', (t) => {
   const compiled = (...files: string[]) => {
     const folder = temporaryFolder(t);
     const project = {
@@ -93,8 +93,8 @@ test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it 
     return spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' }).stdout;
   };
   const folder = temporaryFolder(t);
-  const strange = ['process.exit()', 'Buffer.alloc(1)', 'setImmediate(() => {})', 'Promise.withResolvers()'];
-  writeFileSync(join(folder, 'strange.mts'), `${strange.join(';\n')};\nexport {};\n`);
+  const unsupported = ['process.exit()', 'Buffer.alloc(1)', 'setImmediate(() => {})', 'Promise.withResolvers()'];
+  writeFileSync(join(folder, 'strange.mts'), `${unsupported.join(';\n')};\nexport {};\n`);
   assert.equal(compiled(join(root, 'packages/sdk/src/index.ts'), join(root, 'packages/sdk/src/receiver/index.ts')), '');
   const refused = [...compiled(join(folder, 'strange.mts')).matchAll(/strange\.mts\((\d),/g)].map(([, line]) =>
     Number(line),
@@ -102,7 +102,7 @@ test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it 
   assert.deepEqual(refused, [1, 2, 3, 4]);
 });
 
-test('each package has the version and licence of the service, and runs nothing when it is installed', () => {
+test('each package has the version and license of the service, and no install scripts', () => {
   const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'));
   const [service, sdkManifest, chaosReceiver] = ['.', 'packages/sdk', 'packages/chaos-receiver'].map((folder) =>
     read(`${folder}/package.json`),
@@ -114,7 +114,7 @@ test('each package has the version and licence of the service, and runs nothing 
   }
   for (const needed of ['dependencies', 'peerDependencies', 'optionalDependencies'])
     assert.equal(sdkManifest[needed], undefined, needed);
-  // One version of it is installed at the root.
+  // The same version as at the root, so that npm installs it once.
   assert.deepEqual(chaosReceiver.dependencies, { commander: service.dependencies.commander });
   assert.equal(chaosReceiver.engines.node, service.engines.node);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { closingOf, packageSources, read, sourcesBelow } from './source.ts';
 
-test('the laws read code and not what stands in comments and literals', () => {
+test('the source reader separates code from comments and literals', () => {
   const text = [
     "import { a, type B, c as d } from './other.ts'; // import './not.ts'",
     "import type { E } from 'pack'; /* console.log() */",
@@ -24,7 +24,7 @@ test('the laws read code and not what stands in comments and literals', () => {
   assert.equal(text.slice(call, closingOf(source.code, call) + 1), '(name, () => { assert.ok(/\\)/); })');
 });
 
-test('the laws read every file to its end: all brackets are closed', () => {
+test('the source reader parses every file completely: all brackets are balanced', () => {
   for (const { path, code } of ['src', ...packageSources, 'test'].flatMap(sourcesBelow)) {
     let depth = 0;
     for (const char of code) {

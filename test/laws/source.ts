@@ -4,27 +4,27 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** One import of a file: from where, what, and whether it is gone when the program runs. */
+/** An import statement. `typeOnly` imports are erased at run time. */
 export type Import = {
-  /** The file within the repository, or the name of a package or of a part of Node. */
+  /** Repository path, package name or Node module. */
   readonly from: string;
   readonly names: readonly string[];
   readonly typeOnly: boolean;
 };
 
-/** A source file as the laws read it. All texts have the same length, so that places in one are places in the others. */
+/** A source file for the laws. All texts have the same length, so that offsets are interchangeable. */
 export type Source = {
-  /** From the root of the repository: `src/store/store.ts`. */
+  /** Relative to the repository: `src/store/store.ts`. */
   readonly path: string;
   readonly text: string;
   /** Without comments. */
   readonly spoken: string;
-  /** Without comments, and with every literal empty. */
+  /** Without comments and the content of literals. */
   readonly code: string;
   readonly imports: readonly Import[];
 };
 
-/** Every TypeScript file below a folder of the repository. */
+/** All TypeScript files below a folder. */
 export function sourcesBelow(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !/node_modules|\bdist\b/.test(entry.parentPath))
@@ -33,17 +33,17 @@ export function sourcesBelow(folder: string): Source[] {
     .map((path) => read(path, readFileSync(join(root, path), 'utf8')));
 }
 
-/** The sources of the packages, without what their builds write beside them. */
+/** Source folders of the packages, without their build output. */
 export const packageSources = ['packages/sdk/src', 'packages/chaos-receiver/src'] as const;
 
-/** The sources of the service and of the SDK, without tests and files that only tests use. */
+/** Sources of the service and the SDK, without tests and files that only tests use. */
 export function product(): Source[] {
   return ['src', 'packages/sdk/src'].flatMap(sourcesBelow).filter(isNoTest);
 }
 
 export const isNoTest = ({ path }: Pick<Source, 'path'>): boolean => !/\.(test|corpus)\.ts$/.test(path);
 
-/** Reads a file's text; `path` is from the root of the repository. */
+/** Parses a source text; `path` is relative to the repository. */
 export function read(path: string, text: string): Source {
   const { spoken, code } = strip(text);
   return { path, text, spoken, code, imports: importsOf(path, spoken) };
@@ -72,15 +72,15 @@ function importsOf(path: string, spoken: string): Import[] {
   return [...found, ...whole];
 }
 
-/** Where one of the literals of the language may begin instead of a division. */
+/** Code before a `/` that starts a regular expression literal instead of a division. */
 const PATTERN_PREFIX =
   /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|delete|throw|await|yield))\s*$/;
 
-/** Blanks comments, and in `code` the content of texts, templates and patterns too. Code within `${}` stays. */
+/** Blanks comments, and in `code` also the content of strings, templates and regular expressions, but not `${}`. */
 function strip(text: string): { spoken: string; code: string } {
   const spoken: string[] = [];
   const code: string[] = [];
-  /** How many braces are open in each template that is open. */
+  /** Number of open braces in each open template. */
   const templates: number[] = [];
   let at = 0;
 
@@ -96,7 +96,10 @@ function strip(text: string): { spoken: string; code: string } {
     put(end - 1, 'literal');
     put(end, 'code');
   };
-  /** From a backtick, or from the brace that ends an insertion: up to the next insertion or the closing backtick. */
+  /**
+   * Consumes from a backtick or closing brace of a substitution to the next substitution or the closing
+   * backtick.
+   */
   const putTemplate = () => {
     put(at + 1, 'code');
     let end = at;
@@ -152,7 +155,7 @@ function patternEnd(text: string, from: number): number {
   return at + 1;
 }
 
-/** Where the bracket that opens at `from` closes again. `code` holds no literals, so that counting is enough. */
+/** Offset of the bracket that closes the one at `from`. `code` has no literals, so counting brackets is enough. */
 export function closingOf(code: string, from: number): number {
   let depth = 0;
   for (let at = from; at < code.length; at += 1) {

@@ -6,15 +6,15 @@ import { lockedIn, lockFolders, nameAt, shipped } from '../documents/shipped.ts'
 import { billOfMaterials } from '../sbom.ts';
 import { root } from './source.ts';
 
-/** Licences under which anybody may use, change and pass on what they were given, also inside something else. */
-const FREE = ['MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0', 'BlueOak-1.0.0'];
+/** Permissive licenses. */
+const PERMISSIVE = ['MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0', 'BlueOak-1.0.0'];
 
-/** What is shipped as it came may be under this one, too: whoever changes one of its files passes that file on. */
-const FREE_UNCHANGED = [...FREE, 'MPL-2.0'];
+/** Unmodified dependencies may also have weak copyleft, which applies only to changed files. */
+const SHIPPED_LICENSES = [...PERMISSIVE, 'MPL-2.0'];
 
-/** Those of tools as well: they run here and go nowhere. */
-const FREE_FOR_TOOLS = [
-  ...FREE_UNCHANGED,
+/** Licenses accepted for tools, which are not distributed. */
+const TOOL_LICENSES = [
+  ...SHIPPED_LICENSES,
   'Python-2.0',
   'Unlicense',
   'Public Domain',
@@ -23,21 +23,21 @@ const FREE_FOR_TOOLS = [
   '(MIT AND BSD-3-Clause)',
 ];
 
-/** Packages of platforms that an integration is made for and tried against, under terms of their own. */
+/** Packages of integration platforms, under their own terms; used for tests only. */
 const PLATFORM = /^(@n8n\/|@n8n_io\/|n8n-|zapier-platform-)/;
 
-/** Packages that name their licence (MIT) where lockfiles do not look. */
-const SAID_ELSEWHERE = new Set(['buildcheck', 'cpu-features', 'ssh2', 'urlsafe-base64']);
+/** MIT packages whose license is missing in lockfiles. */
+const LICENSE_MISSING_IN_LOCKFILE = new Set(['buildcheck', 'cpu-features', 'ssh2', 'urlsafe-base64']);
 
 for (const folder of lockFolders) {
   const locked = [...lockedIn(folder)].map(([path, one]) => ({ ...one, path, name: nameAt(path) }));
   const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
   const named = (all: readonly { path: string }[]) => all.map(({ path }) => path);
 
-  test(`${folder}: every package is known by its bytes, and comes from the registry`, () => {
+  test(`${folder}: every package has an integrity hash and comes from the npm registry`, () => {
     assert.ok(locked.length > 20);
     assert.deepEqual(named(locked.filter(({ integrity }) => !/^sha512-[\w+/]{86}==$/.test(integrity ?? ''))), []);
-    // Without an address it is the registry's.
+    // Without `resolved` it comes from the registry.
     const elsewhere = locked.filter(
       ({ resolved = 'https://registry.npmjs.org/' }) => !resolved.startsWith('https://registry.npmjs.org/'),
     );
@@ -45,21 +45,21 @@ for (const folder of lockFolders) {
     assert.deepEqual(named(locked.filter(({ version }) => !/^\d+\.\d+\.\d+/.test(version))), []);
   });
 
-  test(`${folder}: nothing is run when it is installed, but what is allowed by name`, () => {
+  test(`${folder}: only allowed packages have install scripts`, () => {
     const allowed = Object.keys(manifest.allowScripts).sort();
     const running = locked.filter(({ hasInstallScript }) => hasInstallScript);
     assert.ok(
       allowed.every((name) => running.some((one) => one.name === name)),
-      'an allowance that nothing needs',
+      'allowScripts has an unneeded entry',
     );
     if (folder === '.') assert.deepEqual([allowed, named(running)], [[], []]);
     assert.deepEqual(named(running.filter(({ dev }) => dev !== true)), []);
   });
 
-  test(`${folder}: every licence is one that was looked at`, () => {
+  test(`${folder}: every license is on the list of accepted licenses`, () => {
     const unknown = locked.filter(
       ({ name, license = '' }) =>
-        !FREE_FOR_TOOLS.includes(license) && !PLATFORM.test(name) && !SAID_ELSEWHERE.has(name),
+        !TOOL_LICENSES.includes(license) && !PLATFORM.test(name) && !LICENSE_MISSING_IN_LOCKFILE.has(name),
     );
     assert.deepEqual(
       unknown.map(({ path, license }) => `${path}: ${license}`),
@@ -68,11 +68,11 @@ for (const folder of lockFolders) {
   });
 }
 
-test('what is shipped may be passed on by whoever was given it', () => {
+test('every shipped package has a license that allows redistribution', () => {
   const all = shipped();
   assert.deepEqual(
     all
-      .filter(({ license = '' }) => !FREE_UNCHANGED.includes(license))
+      .filter(({ license = '' }) => !SHIPPED_LICENSES.includes(license))
       .map(({ name, license }) => `${name}: ${license}`),
     [],
   );
@@ -81,10 +81,10 @@ test('what is shipped may be passed on by whoever was given it', () => {
       all.some((one) => one.name === name),
       name,
     );
-  assert.ok(!all.some(({ name }) => ['vite', 'rolldown'].includes(name)), 'what builds is not shipped');
+  assert.ok(!all.some(({ name }) => ['vite', 'rolldown'].includes(name)), 'build tools are not shipped');
 });
 
-test('the bill of materials lists what is shipped, and is the same for the same lockfile', () => {
+test('the bill of materials lists exactly the shipped packages, and is deterministic', () => {
   const text = billOfMaterials();
   const bom = JSON.parse(text);
   assert.deepEqual([bom.bomFormat, bom.metadata.component.name], ['CycloneDX', 'carillon']);

@@ -5,7 +5,7 @@ import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { consoleRows, openRows, publicRows } from '../kit/rows.ts';
 import { product } from './source.ts';
 
-/** Files that write to standard output or standard error themselves; both escape control characters. */
+/** The only files that write to standard output or standard error; both escape control characters. */
 const WRITERS = ['src/cli/output/screen.ts', 'src/log-writer.ts'];
 
 const WRITING = [
@@ -14,7 +14,7 @@ const WRITING = [
   /\b(?:writeSync|writeFileSync|appendFileSync|createWriteStream)\s*\(\s*(?:[12]\b|['"]\/dev\/(?:std|tty))/g,
 ];
 
-test('what is printed goes through the one screen, and what is logged through the one log: both escape control characters', () => {
+test('all output goes through screen.ts and all log lines through log-writer.ts, which escape control characters', () => {
   const found = product().flatMap(({ path, code, spoken }) =>
     [...WRITING.slice(0, 2).flatMap((way) => [...code.matchAll(way)]), ...spoken.matchAll(WRITING[2] ?? /$^/g)].map(
       ([text]) => ({ path, text }),
@@ -24,10 +24,10 @@ test('what is printed goes through the one screen, and what is logged through th
     found.filter(({ path }) => !WRITERS.includes(path)),
     [],
   );
-  assert.deepEqual([...new Set(found.map(({ path }) => path))].sort(), WRITERS, 'the law sees those that write');
+  assert.deepEqual([...new Set(found.map(({ path }) => path))].sort(), WRITERS, 'the check finds the writers');
 });
 
-test('C4 a label and an e-mail address take no control character, whoever asks for them', () => {
+test('C4 every label and email field rejects control characters, in all route groups', () => {
   const named: { name: string; schema: JsonSchema; where: string }[] = [];
   for (const { method, path, body } of [...publicRows, ...consoleRows, ...openRows]) {
     const { properties = {} } = (body ?? {}) as { properties?: Readonly<Record<string, JsonSchema>> };

@@ -4,11 +4,14 @@ import { product, type Source } from './source.ts';
 
 const files = product();
 
-/** A word that may stand in few places only, and why it stands there. */
+/** An allowed use of a restricted expression, with the reason. */
 type Exception = { readonly path: string; readonly word: string; readonly because: string };
 
-/** Where words stand, as `path: word`, but for the exceptions; an exception that is not needed any more is named too. */
-function strays(
+/**
+ * Uses of restricted expressions without an exception, as `path: word`, and exceptions that are no longer
+ * needed.
+ */
+function violations(
   words: readonly RegExp[],
   exceptions: readonly Exception[],
   among: readonly Source[] = files,
@@ -19,26 +22,28 @@ function strays(
   const is = (one: { path: string; word: string }) => (other: { path: string; word: string }) =>
     one.path === other.path && one.word === other.word;
   const wrong = found.filter((one) => !exceptions.some(is(one))).map(({ path, word }) => `${path}: ${word}`);
-  const idle = exceptions
+  const unneeded = exceptions
     .filter((one) => !found.some(is(one)))
     .map(({ path, word }) => `no longer needed: ${path}: ${word}`);
-  return [...new Set(wrong), ...idle];
+  return [...new Set(wrong), ...unneeded];
 }
 
-const CLOCK = 'the one place that asks for the time';
-const RANDOM = 'the one place that makes chance';
-const BUSY = 'how long SQLite is waited for is no matter of the calendar: a simulated clock must not stop the store';
-const TURN = 'a turn of the event loop, not a span of time: what is done together is gathered by it';
-const STALLED = 'a turn of the event loop, not a span of time: a write that outlives one has awaited what it must not';
-const TOGETHER = 'a turn of the event loop, not a span of time: it gathers the news of one moment';
-const MEASURED = 'what a commit took, for the metrics';
-const BETWEEN = 'a turn of the event loop, not a span of time: other calls are heard between two readers';
-const ACCEPTED = 'a turn of the event loop, not a span of time: one connection is accepted in each';
-const LINES = 'a turn of the event loop, not a span of time: its lines are written together';
-const ANSWERS = 'a turn of the event loop, not a span of time: its answers leave together';
-const READS = 'a turn of the event loop, not a span of time: what is asked in it is one query, or one transaction';
-const TOLD = 'a turn of the event loop, not a span of time: other calls are heard between two handfuls of attempts';
-const SLICES = 'a turn of the event loop, not a span of time: other calls are served between two slices of a long one';
+const CLOCK = 'the source of time';
+const RANDOM = 'the source of randomness';
+const BUSY = 'timeout of SQLite locks in real time: a simulated clock must not stop the store';
+const BATCH = 'event-loop iteration, not time: collects the work of one batch';
+const STALLED = 'event-loop iteration, not time: detects a write transaction that awaits something else';
+const COMMIT_EVENTS = 'event-loop iteration, not time: combines the commit events of one iteration';
+const MEASURED = 'duration of a commit, for the metrics';
+const WAITERS = 'event-loop iteration, not time: serves other requests between two feed waiters';
+const ACCEPTED = 'event-loop iteration, not time: accepts one connection per iteration';
+const LINES = 'event-loop iteration, not time: writes the log lines of one iteration together';
+const RESPONSES = 'event-loop iteration, not time: sends the responses of one iteration together';
+const READS = 'event-loop iteration, not time: combines the reads of one iteration into one query or transaction';
+const ATTEMPTS = 'event-loop iteration, not time: serves other requests between two batches of attempts';
+const SLICES = 'event-loop iteration, not time: serves other requests between two slices of a long response';
+const ARRIVED = 'event-loop iteration, not time: reads data that has already arrived';
+const SDK = 'the SDK has no injected clock';
 
 const TIME_AND_RANDOM: readonly Exception[] = [
   { path: 'src/clock.ts', word: 'Date.now', because: CLOCK },
@@ -52,45 +57,45 @@ const TIME_AND_RANDOM: readonly Exception[] = [
   {
     path: 'src/store/sqlite/group-commit.ts',
     word: 'performance.now',
-    because: 'how long a commit takes, for the metrics',
+    because: MEASURED,
   },
-  { path: 'src/async/wait-for-batch.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/async/wait-for-batch.ts', word: 'setImmediate(', because: BATCH },
   { path: 'src/store/sqlite/group-commit.ts', word: 'setImmediate(', because: STALLED },
-  { path: 'src/store/sqlite/open.ts', word: 'setImmediate(', because: TURN },
-  { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: TOGETHER },
+  { path: 'src/store/sqlite/open.ts', word: 'setImmediate(', because: BATCH },
+  { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: COMMIT_EVENTS },
   { path: 'src/store/postgres/write-batcher.ts', word: 'performance.now', because: MEASURED },
   { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
-  { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: ANSWERS },
-  { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: BETWEEN },
-  { path: 'src/http/server/admission.ts', word: 'setImmediate(', because: ACCEPTED },
+  { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: RESPONSES },
+  { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: WAITERS },
+  { path: 'src/async/fair-scheduler.ts', word: 'setImmediate(', because: ACCEPTED },
   {
     path: 'src/delivery/transport/deadline.ts',
     word: 'setImmediate(',
-    because: 'the turn in which arrived data is read',
+    because: ARRIVED,
   },
-  { path: 'src/async/running-time.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
-  { path: 'src/delivery/dispatcher/dispatcher.ts', word: 'setImmediate(', because: TOLD },
+  { path: 'src/async/running-time.ts', word: 'setImmediate(', because: ARRIVED },
+  { path: 'src/delivery/dispatcher/dispatcher.ts', word: 'setImmediate(', because: ATTEMPTS },
   { path: 'src/http/routes/page-slices.ts', word: 'setImmediate(', because: SLICES },
   {
     path: 'packages/sdk/src/transport.ts',
     word: 'AbortSignal.timeout',
-    because: 'the SDK stands alone and has no clock',
+    because: SDK,
   },
-  { path: 'packages/sdk/src/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },
+  { path: 'packages/sdk/src/follow.ts', word: 'setTimeout(', because: SDK },
   {
     path: 'packages/sdk/src/receiver/time.ts',
     word: 'setTimeout(',
-    because: 'the one place of a receiver that has timers',
+    because: 'the timers of the receiver',
   },
-  { path: 'packages/sdk/src/receiver/time.ts', word: 'Date.now', because: 'and that asks for the time' },
+  { path: 'packages/sdk/src/receiver/time.ts', word: 'Date.now', because: 'the clock of the receiver' },
   ...['performance.now', 'setTimeout(', 'Math.random', 'getRandomValues('].map((word) => ({
     path: 'packages/sdk/src/runtime.ts',
     word,
-    because: 'the SDK stands alone and has no clock',
+    because: SDK,
   })),
 ];
 
-test('only clock.ts asks for the time and only secrets.ts makes chance, but for named exceptions', () => {
+test('only clock.ts reads the time and only secrets.ts generates randomness, with listed exceptions', () => {
   const words = [
     /\bDate\s*\.\s*now\b/g,
     /\bnew\s+Date\s*\(\s*\)/g,
@@ -102,20 +107,20 @@ test('only clock.ts asks for the time and only secrets.ts makes chance, but for 
     /\bMath\s*\.\s*random\b/g,
     /\b(?:randomBytes|randomUUID|randomInt|getRandomValues)\s*\(/g,
   ];
-  assert.deepEqual(strays(words, TIME_AND_RANDOM), []);
+  assert.deepEqual(violations(words, TIME_AND_RANDOM), []);
   const imports = files.flatMap(({ path, imports }) =>
     imports.filter(({ from }) => /^node:(timers|perf_hooks)/.test(from)).map(({ from }) => `${path}: ${from}`),
   );
   assert.deepEqual(imports, []);
 });
 
-test('C15 only dial.ts and resolver.ts can open a connection to the outside, and smtp.ts one to the mail server', () => {
-  /** What can reach out, and who may hold it; the values of `node:net` are listed one by one. */
+test('C15 only dial.ts and dns-resolver.ts can open connections to targets, and smtp.ts to the mail server', () => {
+  /** Imports of network modules that cannot open a connection. */
   const harmless: Readonly<Record<string, readonly string[]>> = {
     'node:net': ['BlockList', 'createServer', 'isIP', 'isIPv4', 'isIPv6', 'Server'],
-    // Speaks over the connection that it is given.
+    // Uses an existing connection.
     'node:tls': ['createSecureContext', 'TLSSocket'],
-    // Answers what has come in.
+    // Responds to incoming requests.
     'node:http': ['ServerResponse'],
     undici: ['errors'],
   };
@@ -130,35 +135,36 @@ test('C15 only dial.ts and resolver.ts can open a connection to the outside, and
       .map(({ from }) => `${path}: ${from}`),
   );
   assert.deepEqual(holders.sort(), [
-    // Speaks over the connection that it is given.
+    // Uses an existing connection.
     'src/delivery/transport/connection-pool.ts: undici',
     'src/delivery/transport/dial.ts: node:net',
     'src/delivery/transport/dial.ts: node:tls',
     'src/delivery/transport/dns-resolver.ts: node:dns/promises',
-    // Starts the process that reads a calendar, which is handed a text and nothing to connect to.
+    // Starts the process that parses calendars; it gets only text.
     'src/ical/parse-in-child-process.ts: node:child_process',
-    // To the mail server that the operator has named, and to no address that anybody else gives: no guard judges it.
+    // Connects only to the mail server that the operator has configured; not checked by the SSRF guard.
     'src/mail/smtp.ts: nodemailer',
   ]);
   const words = [/\bfetch\s*\(/g, /\bnew\s+(?:WebSocket|EventSource|XMLHttpRequest)\b/g, /\brequire\s*\(/g];
   const elsewhere = files.filter(({ path }) => !path.startsWith('packages/sdk/'));
-  // No service runs this: only the command line may import it.
-  const byHand = 'an operator names the one address that it reads, at the command line';
+  // Not part of the running service: only the command line may import it.
+  const byHand = 'an operator enters its URL at the command line';
   assert.deepEqual(
-    strays(words, [{ path: 'src/import-from-api/source.ts', word: 'fetch(', because: byHand }], elsewhere),
+    violations(words, [{ path: 'src/import-from-api/source.ts', word: 'fetch(', because: byHand }], elsewhere),
     [],
   );
-  const movers = files.filter(({ imports }) => imports.some(({ from }) => from.startsWith('src/moving/')));
-  const outside = movers.map(({ path }) => path).filter((path) => !/^src\/(moving\/|cli\/import-)/.test(path));
+  const movers = files.filter(({ imports }) => imports.some(({ from }) => from.startsWith('src/import-from-api/')));
+  const outside = movers.map(({ path }) => path).filter((path) => !/^src\/(cli\/)?import-from-api\//.test(path));
+  assert.ok(movers.length > 0);
   assert.deepEqual(outside, []);
-  // The SDK reaches one address, its own service, through what it was given.
+  // The SDK sends requests only to its own service, through the given `fetch`.
   const sdk = files.filter(({ path }) => path.startsWith('packages/sdk/'));
   assert.deepEqual(
-    strays(
+    violations(
       [/(?:\.\s*)?\bfetch\s*\(/g],
       [
-        { path: 'packages/sdk/src/carillon.ts', word: 'fetch(', because: 'the default, the global one' },
-        { path: 'packages/sdk/src/transport.ts', word: '.fetch(', because: 'what was given' },
+        { path: 'packages/sdk/src/carillon.ts', word: 'fetch(', because: 'the default is the global fetch' },
+        { path: 'packages/sdk/src/transport.ts', word: '.fetch(', because: 'the given fetch' },
       ],
       sdk,
     ),
@@ -166,11 +172,11 @@ test('C15 only dial.ts and resolver.ts can open a connection to the outside, and
   );
 });
 
-test('nothing writes to the console', () => {
-  assert.deepEqual(strays([/\bconsole\s*[.[]/g, /\bprocess\s*\.\s*_rawDebug\b/g], []), []);
+test('nothing uses console', () => {
+  assert.deepEqual(violations([/\bconsole\s*[.[]/g, /\bprocess\s*\.\s*_rawDebug\b/g], []), []);
 });
 
-test('C3 the whole transaction of a caller is for delivery/ alone', () => {
+test('C3 only delivery/ uses the unscoped transaction of a request', () => {
   const holders = files.filter(({ code }) => /\.\s*transactionOf\b/.test(code)).map(({ path }) => path);
   assert.ok(holders.length > 0);
   assert.deepEqual(
@@ -179,7 +185,7 @@ test('C3 the whole transaction of a caller is for delivery/ alone', () => {
   );
 });
 
-test('C3 a scope over an account is made at its borders alone: behind a door or beside it, at the command line, with the account', () => {
+test('C3 account scopes are created only by route groups, capability URLs, the command line and account creation', () => {
   const makers = files.filter(({ code }) => /\bnew\s+Account(?:View|Write)\s*\(/.test(code)).map(({ path }) => path);
   const borders = [
     ...[
@@ -189,13 +195,13 @@ test('C3 a scope over an account is made at its borders alone: behind a door or 
       'src/http/routes/public-routes.ts',
     ],
     'src/resources/accounts/actions.ts',
-    // Of no account: a query is compiled with it.
+    // Belongs to no account; it only compiles a query.
     'src/store/account-scope.ts',
   ];
   assert.deepEqual(makers, borders);
 });
 
-test('http/ knows no noun', () => {
+test('http/ does not mention any resource', () => {
   const resourceType =
     /\b(?:events|clients|projects|tasks|subtasks|hooks|deliveries|company|(?:event|client|project|task|subtask|hook|delivery)_(?:id|name))\b/g;
   const wrong = files
@@ -204,7 +210,7 @@ test('http/ knows no noun', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('nothing is silenced: no checker is told to look away', () => {
+test('no check is suppressed by a comment', () => {
   const wrong = files.filter(({ text }) =>
     /biome-ignore|@ts-(?:ignore|expect-error|nocheck)|\bTODO\b|\bFIXME\b/.test(text),
   );
@@ -214,9 +220,9 @@ test('nothing is silenced: no checker is told to look away', () => {
   );
 });
 
-test('waiting for a permit is written once, with a limit and a share for each group: in src/async', () => {
+test('waiting for a permit is implemented only in src/async, with a limit and fair queueing', () => {
   const queueOfResolvers = /\(resolve\)\s*=>\s*[\w.#]+\.push\(resolve\)/g;
-  // Followers are limited, for each account too, before they wait here.
+  // Feed waiters are limited in total and per account before they wait here.
   const among = files.filter(({ path }) => !path.startsWith('src/async/') && path !== 'src/http/feed/waiters.ts');
-  assert.deepEqual(strays([queueOfResolvers], [], among), []);
+  assert.deepEqual(violations([queueOfResolvers], [], among), []);
 });

@@ -6,7 +6,7 @@ import { type ReadCalendar, readCalendar } from '../../src/ical/parse.ts';
 import { reasons } from '../../src/ical/skipped.ts';
 import { oddCalendars } from '../corpus/calendars.ts';
 
-/** What may stand in an event of a good calendar beside what every one has. */
+/** Optional lines of a valid event. */
 const extras = [
   'DTEND;TZID=America/New_York:20270131T110000',
   'DURATION:PT1H',
@@ -37,7 +37,7 @@ const calendar = fc
     'END:VCALENDAR',
   ]);
 
-/** Texts that mean something in a calendar, or did harm to some reader of one. */
+/** Texts with a meaning in iCalendar, or known to break parsers. */
 const pieces = [
   ...[':', ';', ',', '=', '"', ' ', '\t', '\0', '\ud800', '\\', '/', '-', '+', 'Z', 'T', 'P', '0', '999999999999999'],
   ...['BEGIN:VEVENT', 'END:VEVENT', 'BEGIN:VCALENDAR', 'END:VCALENDAR', 'BEGIN:VALARM', 'BEGIN:X'],
@@ -46,7 +46,7 @@ const pieces = [
 ];
 const text = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 12 }));
 
-/** What is done to one line; the first one, which says that it is a calendar, stays. */
+/** A change of one line. The first line, which marks the file as a calendar, is not changed. */
 const change = fc.record({
   at: fc.nat(),
   how: fc.constantFrom('cut', 'insert', 'replace', 'double', 'drop', 'value', 'fold'),
@@ -68,7 +68,7 @@ function changed(line: string, { how, place, text }: Change): readonly string[] 
 
 const OPTIONS = { zone: 'Europe/Zurich', domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
 
-/** Reads a file; what is said of it are our own sentences, and nothing of what failed inside. */
+/** Reads a file and asserts that messages and examples are our own texts, without internal errors. */
 function read(lines: readonly string[]): ReadCalendar | CalendarError {
   let found: ReadCalendar;
   try {
@@ -88,7 +88,7 @@ function read(lines: readonly string[]): ReadCalendar | CalendarError {
   return found;
 }
 
-/** Which events of a calendar a line belongs to; lines of none can make none disappear. */
+/** The UID line of the event that a line belongs to; undefined outside of events. */
 function eventAt(lines: readonly string[], at: number): string | undefined {
   const before = lines.slice(0, at + 1);
   const begun = before.lastIndexOf('BEGIN:VEVENT');
@@ -96,16 +96,16 @@ function eventAt(lines: readonly string[], at: number): string | undefined {
   return isWithin ? lines[begun + 1] : undefined;
 }
 
-test('X9 a line that is changed costs at most its own event: all others are read, in bounded work, and reports are our own words', () => {
+test('X9 a changed line costs at most its own event: all other events are read, with bounded work and reports in our own words', () => {
   fc.assert(
     fc.property(calendar, change, (lines, change) => {
-      // What is folded into the first line makes it another one.
+      // Line 1 stays unchanged as well: a continuation of the first line would change it.
       const at = 2 + (change.at % (lines.length - 2));
       const line = lines[at] ?? '';
       const found = read([...lines.slice(0, at), ...changed(line, change), ...lines.slice(at + 1)]);
       assert.ok(!(found instanceof CalendarError), String(found));
       const uids = lines.filter((one) => one.startsWith('UID:'));
-      // A line that becomes a part of the one before it takes that one along.
+      // A folded line becomes part of the previous line, and costs the event of that line.
       const touched = new Set([eventAt(lines, at), change.how === 'fold' ? eventAt(lines, at - 1) : undefined]);
       const names = new Set(found.events.map(({ event_name }) => event_name));
       for (const uid of uids) {
@@ -116,7 +116,7 @@ test('X9 a line that is changed costs at most its own event: all others are read
   );
 });
 
-test('X9 whatever is changed in odd calendars, in several places at once, is read or refused in our own words', () => {
+test('X9 odd calendars with several changes are read or rejected in our own words', () => {
   const odd = fc.constantFrom(...oddCalendars).map(({ lines }) => ['BEGIN:VCALENDAR', ...lines, 'END:VCALENDAR']);
   fc.assert(
     fc.property(odd, fc.array(change, { maxLength: 6 }), (lines, changes) => {

@@ -15,7 +15,10 @@ const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
   .map((parts) => parts.map(two).join(':'));
 
-/** What an event says of its time, but for what is drawn otherwise than it reads: a time at the beginning of whole days. */
+/**
+ * Start and due dates of an event, except those whose written form is read back differently: a time at 00:00:00
+ * means a whole day.
+ */
 const dated = fc
   .tuple(fc.tuple(day, day), fc.tuple(clock, clock), fc.constantFrom('days', 'times', 'open', 'to the end of the day'))
   .map(([days, [one, other], form]) => {
@@ -27,7 +30,7 @@ const dated = fc
     return { start_date: start, due_date: end.endsWith(' 00:00:00') ? `${end.slice(0, 10)} 00:00:01` : end };
   });
 
-/** A name as the service keeps it: trimmed, at most 255 characters, and without what no calendar may hold. */
+/** A name as stored: trimmed, at most 255 characters, without characters that iCalendar forbids. */
 const name = fc
   .string({ unit: 'binary', minLength: 1, maxLength: 200 })
   .map((text) =>
@@ -41,7 +44,7 @@ const name = fc
 const event = fc.record({ name, dated });
 const zones = fc.constantFrom(undefined, 'Europe/Zurich', 'America/St_Johns', 'Pacific/Chatham', 'UTC');
 
-test('X9 events that are written and read again are the same events: names, days and times, in every zone and in none', () => {
+test('X9 events that are written and read again are equal: names, days and times, with and without a time zone', () => {
   fc.assert(
     fc.property(fc.array(event, { minLength: 1, maxLength: 8 }), zones, (events, inZone) => {
       const zone = inZone === undefined ? undefined : zoneAround(inZone, Date.UTC(2025, 0), Date.UTC(2031, 0));
@@ -62,7 +65,7 @@ test('X9 events that are written and read again are the same events: names, days
         ),
       );
       const text = beginning({ name: 'x', says: '', zone }) + entries.join('') + ENDING;
-      // Another parser, which shares nothing with the one that reads here, sees as many, with these names.
+      // An independent parser finds the same events with the same names.
       const others = convertIcsCalendar(undefined, text).events ?? [];
       assert.deepEqual(
         others.map(({ uid, summary }) => [uid, summary]),
@@ -87,6 +90,6 @@ test('X9 events that are written and read again are the same events: names, days
   );
 });
 
-test('X9 what an event says of its time is what iCalendar says of it, and back', () => {
+test('X9 the dates of an event survive the conversion to iCalendar and back', () => {
   fc.assert(fc.property(dated, (one) => assert.deepEqual(datedOf(spanOf(one)), one)));
 });

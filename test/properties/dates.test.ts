@@ -6,7 +6,7 @@ import { dayBeginsAt, dayEndsAt, isDueBeforeStart, parseCalendarTime, parseDay }
 const two = (value: number) => String(value).padStart(2, '0');
 const four = (value: number) => String(value).padStart(4, '0');
 
-/** A year, month and day as somebody may write them, real or not. */
+/** A year, month and day, which may not exist. */
 const written = fc.tuple(
   fc.integer({ min: 0, max: 9999 }),
   fc.integer({ min: 0, max: 13 }),
@@ -21,14 +21,14 @@ const realDay = fc
 const realTime = fc.tuple(realDay, clock).map(([day, time]) => `${day} ${time}`);
 const realSpan = fc.tuple(realTime, realTime);
 
-/** The calendar that the runtime knows: a day that it rolls over is none. */
+/** Whether the runtime's calendar has the day: a day that does not exist rolls over to another one. */
 function isRealDay(year: number, month: number, day: number): boolean {
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   return year > 0 && date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
-test('C9 any yyyymmdd is accepted exactly if the calendar has that day', () => {
+test('C9 yyyymmdd is accepted exactly if the day exists', () => {
   fc.assert(
     fc.property(written, ([year, month, day]) => {
       const [y, m, d] = [four(year), two(month), two(day)];
@@ -41,11 +41,11 @@ test('C9 any yyyymmdd is accepted exactly if the calendar has that day', () => {
   );
 });
 
-test('C9 what is answered can be written back: a calendar time reads as itself', () => {
+test('C9 a date from a response can be written back: a calendar time is parsed to itself', () => {
   fc.assert(fc.property(realTime, (time) => assert.equal(parseCalendarTime(time), time)));
 });
 
-test('C9 text that is in neither form is no date', () => {
+test('C9 text in neither format is not a date', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 24 }), (text) => {
       fc.pre(!/^\d{8}$/.test(text) && !/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/.test(text));
@@ -55,23 +55,23 @@ test('C9 text that is in neither form is no date', () => {
   );
 });
 
-test('C25 a day holds exactly its own moments', () => {
+test('C25 a day contains exactly its own timestamps', () => {
   fc.assert(
     fc.property(realDay, (day) => {
       const [begins, ends] = [dayBeginsAt(day), dayEndsAt(day)];
       assert.equal(ends - begins, 86_399_999);
-      for (const moment of [begins, ends]) assert.equal(new Date(moment).toISOString().slice(0, 10), day);
+      for (const timestamp of [begins, ends]) assert.equal(new Date(timestamp).toISOString().slice(0, 10), day);
     }),
   );
 });
 
-test('C26 no span is before itself, and of two different days exactly one order is refused', () => {
+test('C26 no span is before itself, and of two different days exactly one order is rejected', () => {
   fc.assert(
     fc.property(realSpan, ([one, other]) => {
       assert.equal(isDueBeforeStart(one, one), false);
       const days = [one.slice(0, 10), other.slice(0, 10)];
       if (days[0] !== days[1]) assert.notEqual(isDueBeforeStart(one, other), isDueBeforeStart(other, one));
-      // A due day without a time of its own holds every start of that day.
+      // A due date without a time includes every start on that day.
       assert.equal(isDueBeforeStart(one, `${days[0]} 00:00:00`), false);
     }),
   );

@@ -7,7 +7,7 @@ import type { PendingDelivery } from '../../src/delivery/dispatcher/queries.ts';
 
 const READ_CONCURRENCY = 4;
 
-/** What may happen next, and to which of several. */
+/** The possible steps. The second element of a step selects one of several candidates. */
 const steps = [
   'commit',
   'commit elsewhere',
@@ -30,8 +30,8 @@ const pendingAt = (position: number): PendingDelivery => ({
   manualAttemptId: null,
 });
 
-/** A lane, and the database that it reads: each question and each answer takes its time, and others commit as well. */
-class Drive {
+/** A hook queue and its database. Reads and attempts take several steps, and other nodes commit as well. */
+class QueueModel {
   readonly queue = new HookQueue(
     {
       hookId: 1,
@@ -47,7 +47,7 @@ class Drive {
     0,
     0,
   );
-  readonly told: (number | null)[] = [];
+  readonly delivered: (number | null)[] = [];
   committed = 0;
   #pending: PendingDelivery[] = [];
   readonly #unacknowledged: (readonly PendingDelivery[] | undefined)[] = [];
@@ -56,7 +56,7 @@ class Drive {
   readonly #unwritten: PendingDelivery[] = [];
   readonly #written: PendingDelivery[] = [];
 
-  /** Answers whether anything has come of it. */
+  /** Performs a step and returns whether it had an effect. */
   do([what, which]: Step): boolean {
     switch (what) {
       case 'commit':
@@ -94,7 +94,7 @@ class Drive {
     }
   }
 
-  /** News may come in another order than its commits did. */
+  /** Commit events may arrive in another order than their commits. */
   #hear(which: number): boolean {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
@@ -123,24 +123,24 @@ class Drive {
   #answer(which: number): boolean {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
-    this.told.push(flight.row.position);
+    this.delivered.push(flight.row.position);
     this.queue.finish({ flight, decision: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
     this.#unwritten.push(flight.row);
     return true;
   }
 }
 
-test('C20 what is handed to a lane, read by it, or both, is told once, in whatever order it is heard of', () => {
+test('C20 a delivery that is pushed to a hook queue, read by it, or both, is sent once, in any order of commit events', () => {
   const step = fc.tuple(fc.constantFrom(...steps), fc.nat(100));
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (some) => {
-      const drive = new Drive();
-      for (const one of some) drive.do(one);
+      const model = new QueueModel();
+      for (const one of some) model.do(one);
       const rest = steps.filter((what) => !what.startsWith('commit'));
-      while (rest.map((what) => drive.do([what, 0])).includes(true));
-      const each = Array.from({ length: drive.committed }, (_, index) => index + 1);
+      while (rest.map((what) => model.do([what, 0])).includes(true));
+      const each = Array.from({ length: model.committed }, (_, index) => index + 1);
       assert.deepEqual(
-        drive.told.toSorted((one, other) => Number(one) - Number(other)),
+        model.delivered.toSorted((one, other) => Number(one) - Number(other)),
         each,
       );
     }),

@@ -15,7 +15,7 @@ const two = (value: number) => String(value).padStart(2, '0');
 const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
   .map((parts) => parts.map(two).join(':'));
-/** Any day, and often the last days of a month in and around leap years, and of the calendar. */
+/** Any day, with many last days of months in and around leap years and at the end of the calendar. */
 const day = fc.oneof(
   fc
     .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true })
@@ -36,33 +36,35 @@ const inOrder = fc
   .record({ start_date: dateOrNone, due_date: dateOrNone }, { noNullPrototype: true })
   .filter(({ start_date, due_date }) => !isDueBeforeStart(start_date, due_date));
 
-/** The calendar of the runtime: adding months stops at the end of a month. Undefined behind the last year. */
-function wantedOf(period: Period, date: string): string | undefined {
+/** The expected date from Temporal: adding months is clamped to the end of the month. Undefined after the last year. */
+function expectedDate(period: Period, date: string): string | undefined {
   const moved = Temporal.PlainDateTime.from(date.replace(' ', 'T')).add(periods[period], { overflow: 'constrain' });
   if (moved.year > LAST_YEAR) return undefined;
   return `${String(moved.year).padStart(4, '0')}-${two(moved.month)}-${two(moved.day)}${date.slice(10)}`;
 }
 
-test('C41 the next dates are those of the calendar: one period later, clamped to the month, at the same time of day', () => {
+test('C41 the next dates are one period later, clamped to the month, at the same time of day', () => {
   fc.assert(
     fc.property(fc.constantFrom(...letters), time, (period, date) => {
-      const wanted = wantedOf(period, date) ?? date;
-      assert.deepEqual(movedBy(period, { start_date: date, due_date: null }), { start_date: wanted, due_date: null });
-      assert.deepEqual(movedBy(period, { start_date: null, due_date: date }), { start_date: null, due_date: wanted });
+      const expected = expectedDate(period, date) ?? date;
+      assert.deepEqual(movedBy(period, { start_date: date, due_date: null }), { start_date: expected, due_date: null });
+      assert.deepEqual(movedBy(period, { start_date: null, due_date: date }), { start_date: null, due_date: expected });
     }),
     { numRuns: 5_000 },
   );
   assert.deepEqual(movedBy('M', { start_date: null, due_date: null }), { start_date: null, due_date: null });
 });
 
-test('C26 C41 the next dates are in order, however both were clamped, and stay together at the end of the calendar', () => {
+test('C26 C41 the next dates are in order after clamping, and both stay unchanged at the end of the calendar', () => {
   fc.assert(
     fc.property(fc.constantFrom(...letters), inOrder, (period, dates) => {
       const moved = movedBy(period, dates);
       assert.equal(isDueBeforeStart(moved.start_date, moved.due_date), false);
-      const wanted = [dates.start_date, dates.due_date].map((date) => (date === null ? null : wantedOf(period, date)));
-      if (wanted.includes(undefined)) return assert.deepEqual(moved, dates);
-      const [start, due] = wanted as (string | null)[];
+      const expected = [dates.start_date, dates.due_date].map((date) =>
+        date === null ? null : expectedDate(period, date),
+      );
+      if (expected.includes(undefined)) return assert.deepEqual(moved, dates);
+      const [start, due] = expected as (string | null)[];
       assert.equal(moved.start_date, start);
       const meets = isDueBeforeStart(start ?? null, due ?? null);
       assert.equal(moved.due_date, meets ? start : due);
@@ -71,7 +73,7 @@ test('C26 C41 the next dates are in order, however both were clamped, and stay t
   );
 });
 
-test('C41 the examples that a person would name', () => {
+test('C41 concrete examples', () => {
   const examples: [Period, Dates['due_date'], string][] = [
     ['M', '2027-01-31 09:00:00', '2027-02-28 09:00:00'],
     ['M', '2028-01-31 00:00:00', '2028-02-29 00:00:00'],
@@ -82,8 +84,8 @@ test('C41 the examples that a person would name', () => {
     ['D', '2027-12-31 00:00:00', '2028-01-01 00:00:00'],
     ['W', '2028-02-25 00:00:00', '2028-03-03 00:00:00'],
   ];
-  for (const [period, due_date, wanted] of examples)
-    assert.equal(movedBy(period, { start_date: null, due_date }).due_date, wanted, `${period} ${due_date}`);
+  for (const [period, due_date, expected] of examples)
+    assert.equal(movedBy(period, { start_date: null, due_date }).due_date, expected, `${period} ${due_date}`);
   assert.deepEqual(movedBy('M', { start_date: '2027-01-29 15:00:00', due_date: '2027-01-31 10:00:00' }), {
     ...{ start_date: '2027-02-28 15:00:00', due_date: '2027-02-28 15:00:00' },
   });

@@ -17,13 +17,13 @@ const HOOKS = 40;
 const EVENTS = 12;
 const CHANGES = 6;
 
-/** Nodes live so many times faster here, so that a silent one is given up soon. */
-const FASTER = 10;
+/** The clock of heartbeats runs this many times faster, so that a silent node is evicted sooner. */
+const SPEED = 10;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 1 });
 
-/** What a target does, attempt by attempt and then 200, and how long it takes to answer, milliseconds. */
+/** The outcomes of a target, attempt by attempt and then 200, and its response times in milliseconds. */
 const script = fc.record({
   outcomes: fc.array(
     fc.constantFrom<Outcome>(
@@ -37,7 +37,7 @@ const script = fc.record({
     ),
     { minLength: 4, maxLength: 16 },
   ),
-  // Some answer only when their lane is at another node.
+  // Some attempts end only after another node has leased the hook queue.
   takesMs: fc.array(fc.oneof({ weight: 5, arbitrary: fc.nat(60) }, { weight: 1, arbitrary: fc.constant(1_200) }), {
     minLength: 1,
     maxLength: 5,
@@ -46,39 +46,39 @@ const script = fc.record({
 
 type Script = { outcomes: Outcome[]; takesMs: number[] };
 
-/** Beats that can be made to stop, as those of a process that stands still; what the node has begun goes on. */
-function beatsThatStop(): { beats: Clock; standStill(): void; goOn(): void } {
-  let still = false;
-  let late: (() => void)[] = [];
+/** A real clock whose timers can be paused, as in a paused process. Attempts in flight continue. */
+function pausableRealClock(): { realClock: Clock; pause(): void; resume(): void } {
+  let isPaused = false;
+  let heldTimers: (() => void)[] = [];
   return {
-    beats: {
+    realClock: {
       now: systemClock.now,
-      monotonic: () => systemClock.monotonic() * FASTER,
-      after: (waitMs, run) => systemClock.after(waitMs / FASTER, () => void (still ? late.push(run) : run())),
+      monotonic: () => systemClock.monotonic() * SPEED,
+      after: (waitMs, run) => systemClock.after(waitMs / SPEED, () => void (isPaused ? heldTimers.push(run) : run())),
     },
-    standStill() {
-      still = true;
+    pause() {
+      isPaused = true;
     },
-    goOn() {
-      still = false;
-      const due = late;
-      late = [];
+    resume() {
+      isPaused = false;
+      const due = heldTimers;
+      heldTimers = [];
       for (const run of due) run();
     },
   };
 }
 
-/** Targets that do as their scripts say, whichever node asks. */
-function targetsOf(scripts: readonly Script[]): { attempt: Attempt; begun: readonly { hook: number; at: number }[] } {
-  const begun: { hook: number; at: number }[] = [];
+/** Targets that follow their scripts, for attempts of any node. */
+function targetsOf(scripts: readonly Script[]): { attempt: Attempt; started: readonly { hook: number; at: number }[] } {
+  const started: { hook: number; at: number }[] = [];
   const counts = new Map<number, number>();
   return {
-    begun,
+    started,
     async attempt({ target, signal, onDialled }) {
       const hook = Number(new URL(target).pathname.slice(1));
       const count = counts.get(hook) ?? 0;
       counts.set(hook, count + 1);
-      begun.push({ hook, at: Date.now() });
+      started.push({ hook, at: Date.now() });
       const { outcomes, takesMs } = scripts[hook] ?? { outcomes: [], takesMs: [] };
       onDialled?.();
       if (signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
@@ -95,16 +95,16 @@ async function endedBy({ baseUrl }: TestService): Promise<number> {
 }
 
 for (const { test, testService, database: newDatabase } of shared) {
-  type Node = TestService & { standStill(): void; goOn(): void };
+  type Node = TestService & { pause(): void; resume(): void };
 
   async function startNode(t: TestContext, database: string, attempt: Attempt): Promise<Node> {
-    const { beats: realClock, ...hand } = beatsThatStop();
+    const { realClock, ...controls } = pausableRealClock();
     const options = { retryWaits: '20ms,40ms' };
-    return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...hand };
+    return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...controls };
   }
 
-  /** Each hook's attempts in the order in which they were written down, and what follows from them alone. */
-  async function check(t: TestContext, database: string, begun: readonly { hook: number; at: number }[]) {
+  /** Recomputes the state of each hook from its attempts, in the order in which they were stored. */
+  async function check(t: TestContext, database: string, started: readonly { hook: number; at: number }[]) {
     const { read } = await openAt(t, database, { as: 'command' });
     const hooks = await read.selectFrom('hooks').selectAll().orderBy('hook_id').execute();
     const attempts = await read.selectFrom('attempts').selectAll().orderBy('attempt_id').execute();
@@ -113,7 +113,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     let fenced = 0;
     for (const hook of hooks) {
       const own = of.get(hook.hook_id) ?? [];
-      const seen = JSON.stringify(own.map(({ outcome, counted, reason }) => ({ outcome, counted, reason })));
+      const attemptSummary = JSON.stringify(own.map(({ outcome, counted, reason }) => ({ outcome, counted, reason })));
       let failures = 0;
       let reason = '';
       for (const one of own) {
@@ -122,15 +122,21 @@ for (const { test, testService, database: newDatabase } of shared) {
         else if (one.reason.startsWith('answered 401') && reason === '') reason = 'answered_401';
         else if (one.counted === 1 && reason === '') {
           failures += 1;
-          // Neither one too many nor one too few: each is the next.
-          assert.match(one.reason, new RegExp(`^failure ${failures} of 3`), seen);
+          // Failures are numbered without gaps and repetitions.
+          assert.match(one.reason, new RegExp(`^failure ${failures} of 3`), attemptSummary);
           if (failures === 3) reason = 'three_failures';
         }
       }
-      assert.deepEqual([hook.ended_reason, hook.failures], [reason, reason === 'three_failures' ? 3 : failures], seen);
+      assert.deepEqual(
+        [hook.ended_reason, hook.failures],
+        [reason, reason === 'three_failures' ? 3 : failures],
+        attemptSummary,
+      );
       assert.equal(audit.filter((entry) => entry.subject === `hook ${hook.hook_id}`).length, reason === '' ? 0 : 1);
       const path = Number(new URL(hook.target).pathname.slice(1));
-      const after = begun.filter((one) => one.hook === path && one.at > (hook.date_ended ?? Number.POSITIVE_INFINITY));
+      const after = started.filter(
+        (one) => one.hook === path && one.at > (hook.date_ended ?? Number.POSITIVE_INFINITY),
+      );
       assert.deepEqual(after, [], 'an attempt began after the end');
     }
     return { ended: hooks.filter((hook) => hook.date_ended !== null).length, fenced, attempts: attempts.length };
@@ -141,7 +147,7 @@ for (const { test, testService, database: newDatabase } of shared) {
   async function run(t: TestContext, handOver: (nodes: Node[], database: string, attempt: Attempt) => Promise<void>) {
     t.diagnostic(`SEED=${seed}`);
     const scripts = fc.sample(script, { numRuns: HOOKS, seed });
-    const { attempt, begun } = targetsOf(scripts);
+    const { attempt, started } = targetsOf(scripts);
     const database = await newDatabase(t);
     const nodes = [await startNode(t, database, attempt), await startNode(t, database, attempt)];
     const [first] = nodes;
@@ -164,54 +170,55 @@ for (const { test, testService, database: newDatabase } of shared) {
       (pending) => pending.size === 0,
       20_000,
     );
-    return { nodes, database, begun };
+    return { nodes, database, started };
   }
 
-  test('C17 C18 lanes change hands from nodes that stand still: no failure is left out or counted twice, and each hook ends once', async (t) => {
-    let turn = 0;
-    const { nodes, database, begun } = await run(t, async (both) => {
-      const node = both[turn % 2];
-      turn += 1;
+  test('C17 C18 when paused nodes lose their hook queues, no failure is lost or counted twice, and each hook ends once', async (t) => {
+    let round = 0;
+    const { nodes, database, started } = await run(t, async (both) => {
+      const node = both[round % 2];
+      round += 1;
       const store = await openAt(t, both[0]?.database ?? '', { as: 'command' });
       const before = await nodesOn(store);
-      node?.standStill();
-      // The other gives it up, and takes up what it had, while its attempts are still answered.
+      node?.pause();
+      // The other node evicts it and claims its hook queues while its attempts still complete.
       await eventually(
         () => nodesOn(store),
         (now) => now.length < before.length,
       );
-      node?.goOn();
+      node?.resume();
       await eventually(
         () => nodesOn(store),
         (now) => now.length === before.length,
       );
     });
-    const { ended, fenced, attempts } = await check(t, database, begun);
+    const { ended, fenced, attempts } = await check(t, database, started);
     const counted = await Promise.all(nodes.map(endedBy));
     assert.equal(
       counted.reduce((sum, count) => sum + count, 0),
       ended,
     );
-    assert.ok(ended > 0 && fenced > 0, `${ended} ended, ${fenced} late answers: the dice must bring both`);
-    t.diagnostic(`${HOOKS} hooks, ${attempts} attempts, ${ended} ended, ${fenced} late answers that changed nothing`);
+    assert.ok(ended > 0 && fenced > 0, `${ended} ended, ${fenced} fenced results: the seed must produce both`);
+    t.diagnostic(`${HOOKS} hooks, ${attempts} attempts, ${ended} ended, ${fenced} fenced results`);
   });
 
-  test('C17 C18 C20 lanes change hands from nodes that stop: nothing comes too late, and no failure is left out', async (t) => {
-    const { database, begun } = await run(t, async (nodes, where, attempt) => {
+  test('C17 C18 C20 when nodes that stop hand over their hook queues, no result is fenced, and no failure is lost', async (t) => {
+    const { database, started } = await run(t, async (nodes, where, attempt) => {
       const [leaving] = nodes.splice(0, 1);
       nodes.push(await startNode(t, where, attempt));
       await leaving?.stop();
     });
-    const { ended, fenced, attempts } = await check(t, database, begun);
-    assert.equal(fenced, 0, 'what was answered was written down before its lane was let go');
+    const { ended, fenced, attempts } = await check(t, database, started);
+    assert.equal(fenced, 0, 'results are stored before the lease is released');
     t.diagnostic(`${HOOKS} hooks, ${attempts} attempts, ${ended} ended`);
   });
 
-  test('C18 a failure that could not be written down yet keeps its lane at the node that stops', async (t) => {
+  test('C18 a stopping node keeps the lease of a hook queue until a failure is stored', async (t) => {
     const database = await newDatabase(t);
     const store = await openAt(t, database, { as: 'command' });
-    const parked = new Map<string, (outcome: Outcome) => void>();
-    const attempt: Attempt = ({ target }) => new Promise((resolve) => parked.set(new URL(target).pathname, resolve));
+    const openAttempts = new Map<string, (outcome: Outcome) => void>();
+    const attempt: Attempt = ({ target }) =>
+      new Promise((resolve) => openAttempts.set(new URL(target).pathname, resolve));
     const options = { retryWaits: '10s,10s' };
     const stops = await testService(t, { database, options, ports: { attempt } });
     const owner = await stops.account('acme.test');
@@ -221,47 +228,47 @@ for (const { test, testService, database: newDatabase } of shared) {
     const [slowId = 0, failsId = 0] = (await Promise.all([slow, fails])).map((hook) => Number(hook?.id));
     await owner.carillon.events.create(event);
     await eventually(
-      () => parked.size,
+      () => openAttempts.size,
       (count) => count === 2,
     );
-    const begun: string[] = [];
-    const goesOn = await testService(t, {
+    const started: string[] = [];
+    const other = await testService(t, {
       database,
       options,
       ports: {
         async attempt({ target }) {
-          begun.push(new URL(target).pathname);
+          started.push(new URL(target).pathname);
           return answered(200);
         },
       },
     });
 
-    // Something holds up what is written down first; the failure comes next.
-    const free = Promise.withResolvers<void>();
+    // A row lock delays the first completion batch; the failure is in the next one.
+    const unlock = Promise.withResolvers<void>();
     const isLocked = Promise.withResolvers<void>();
-    const holding = store.write(async (tx) => {
+    const lockTransaction = store.write(async (tx) => {
       const slow = tx.queries.selectFrom('hooks').select('hook_id').where('hook_id', '=', slowId);
       await locked(tx.queries, slow).execute();
       isLocked.resolve();
-      await free.promise;
+      await unlock.promise;
     });
     await isLocked.promise;
-    parked.get('/slow')?.(answered(200));
+    openAttempts.get('/slow')?.(answered(200));
     const waiting = sql<{ count: number }>`
       select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
     await eventually(
       async () => (await waiting.execute(store.read)).rows[0]?.count,
       (count) => count === 1,
     );
-    parked.get('/fails')?.(answered(500));
+    openAttempts.get('/fails')?.(answered(500));
     const stopped = stops.stop();
-    // The other node has looked for work a few times meanwhile.
-    const looked = async () => timesLogged(goesOn, 'request');
-    const before = await looked();
+    // Time for the other node to poll for work several times.
+    const requestCount = async () => timesLogged(other, 'request');
+    const before = await requestCount();
     await eventually(
       async () => {
-        await goesOn.call(personAt(goesOn, owner), 'GET', '/v2/user');
-        return looked();
+        await other.call(personAt(other, owner), 'GET', '/v2/user');
+        return requestCount();
       },
       (now) => now > before + 100,
     );
@@ -270,20 +277,20 @@ for (const { test, testService, database: newDatabase } of shared) {
       .select('lease_owner')
       .where('hook_id', '=', failsId)
       .executeTakeFirstOrThrow();
-    assert.equal(lease_owner, (await nodesOn(store))[0], 'it is let go of only with what has become of it');
-    free.resolve();
-    await holding;
+    assert.equal(lease_owner, (await nodesOn(store))[0], 'the lease is kept until the result is stored');
+    unlock.resolve();
+    await lockTransaction;
     await stopped;
     const owners = await eventually(
       () => ownersOf(store),
       (all) => (all.get(String(failsId)) ?? 0) !== 0,
     );
     assert.notEqual(owners.get(String(failsId)), lease_owner);
-    const { data } = await personAt(goesOn, owner).carillon.hooks.list({ state: 'failing' });
+    const { data } = await personAt(other, owner).carillon.hooks.list({ state: 'failing' });
     assert.deepEqual(
       data.map((hook) => [hook.id, hook.failures]),
       [[String(failsId), '1']],
     );
-    assert.deepEqual(begun, [], 'the wait goes on at the other node, and nothing is told twice');
+    assert.deepEqual(started, [], 'the wait continues at the other node, and nothing is sent twice');
   });
 }

@@ -10,12 +10,12 @@ import { startProcess } from '../kit/start-service.ts';
 import { startTarget } from '../kit/target.ts';
 
 /**
- * Fills a database through the interface and the command line of this version, kills the service in the middle of
- * things, and writes what is left as SQL. Run once for each release: `node test/releases/make.ts`. What it writes is a
- * test's input from then on and is never written again.
+ * Fills a database through the API and the command line of this version, kills the service in the middle of its
+ * work, and writes the database as SQL. Run once per release: `node test/releases/make.ts`. The result is a
+ * fixture and is never changed.
  */
 
-/** Stands for the target in what is written; whoever loads it puts a real one there. */
+/** Placeholder for the target URL. Tests replace it with a real one. */
 const TARGET = 'http://target.invalid';
 
 const folder = mkdtempSync(join(tmpdir(), 'carillon-release-'));
@@ -83,7 +83,7 @@ await eventually(
   () => owner.deliveries.list({ hook_id: hooks.live.id, state: 'delivered' }),
   ({ paging }) => paging.total_records === 3,
 );
-// Something that happened while its hook was ended, and something that was asked for and not answered.
+// An occurrence while its hook is ended, and a requested test without a response.
 await owner.tasks.update(task_id, { completed: 0 });
 await owner.tasks.update(task_id, { completed: 1 });
 await owner.hooks.test(hooks.hanging.id);
@@ -107,10 +107,10 @@ process.stdout.write(`${file}\n`);
 for (const close of cleanup) await close();
 rmSync(folder, { recursive: true, force: true });
 
-/** A database as SQL; its first line says, in JSON, what a test must know of it. */
-function dump(of: string, known: object): string {
+/** Dumps a database as SQL. The first line is a comment with the keys and hooks as JSON. */
+function dump(of: string, metadata: object): string {
   const database = new DatabaseSync(of);
-  const made = database
+  const schema = database
     .prepare("select name, sql from sqlite_master where sql <> '' and name not like 'sqlite%'")
     .all();
   const rows = (table: string) =>
@@ -122,9 +122,9 @@ function dump(of: string, known: object): string {
     .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite%'")
     .all();
   const lines = [
-    `-- ${JSON.stringify(known)}`,
+    `-- ${JSON.stringify(metadata)}`,
     'pragma foreign_keys = off;',
-    ...made.map(({ sql }) => `${sql};`),
+    ...schema.map(({ sql }) => `${sql};`),
     ...tables.flatMap(({ name }) => rows(String(name))),
     'delete from sqlite_sequence;',
     ...rows('sqlite_sequence'),

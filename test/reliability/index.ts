@@ -13,20 +13,20 @@ import { mutationTable } from './mutation-table.ts';
 import { oneCaller } from './one-caller/one-caller.ts';
 import { overload } from './overload/overload.ts';
 import { deletion } from './races/delete-during-delivery.ts';
-import type { Proof } from './reliability-test.ts';
+import type { ReliabilityTest } from './reliability-test.ts';
 import { canary } from './secret-leaks/secret-leaks.ts';
-import { plantedBugs } from './seeded-bugs.ts';
+import { seededBugTest } from './seeded-bugs.ts';
 import { simulation } from './simulation/simulation.ts';
 import { ssrf } from './ssrf/ssrf.ts';
 import { tenants } from './tenant-isolation/tenant-isolation.ts';
 
-/** Every proof, in the order of its row. */
-export const proofs: readonly Proof[] = [
+/** Every reliability test, in the order of docs/reliability.md. */
+export const proofs: readonly ReliabilityTest[] = [
   kills,
   power,
   injection,
   simulation,
-  plantedBugs,
+  seededBugTest,
   removal,
   deletion,
   nodes,

@@ -1,22 +1,22 @@
 import { copySource, type Mutation, mutations, runMutation, runTest } from './mutations.ts';
-import type { Figure, Proof, Run } from './reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 
-/** Copies of the source that are broken and tested at the same time. */
+/** Copies of the source that are mutated and tested concurrently. */
 const COPIES = 2;
 
-/** Mistakes on purpose: a test that stays green with one asserts too little. */
-export const mutationTable: Proof = {
+/** R17: a test that passes with its mutation asserts too little. */
+export const mutationTable: ReliabilityTest = {
   id: 'R17',
   name: 'mutations',
   title: 'mutations in a copy of the source, each with the test that must fail',
   promise: 'each mutation fails its test, and the test passes without it',
   unit: 'mutations',
-  quick: undefined,
-  long: mutations.length,
-  prove,
+  smoke: undefined,
+  full: mutations.length,
+  execute,
 };
 
-async function prove({ count, say }: Run): Promise<Figure> {
+async function execute({ count, log }: Run): Promise<RunResult> {
   const chosen = mutations.slice(0, count);
   const broken: string[] = [];
   let caught = 0;
@@ -26,10 +26,10 @@ async function prove({ count, say }: Run): Promise<Figure> {
       const copy = copySource();
       try {
         for (const mutation of next) {
-          const line = (await faultOf(mutation, copy)) ?? '';
+          const line = (await faultIn(mutation, copy)) ?? '';
           if (line === '') caught += 1;
           else broken.push(line);
-          say(line === '' ? `${mutation.says}: caught` : line);
+          log(line === '' ? `${mutation.says}: caught` : line);
         }
       } finally {
         copy.remove();
@@ -39,12 +39,12 @@ async function prove({ count, say }: Run): Promise<Figure> {
   return { counts: { mutations: chosen.length, caught }, broken };
 }
 
-/** What does not hold for a mutation; undefined when its test is green without it and red with it. */
-async function faultOf(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
+/** Returns why a mutation is not caught; undefined if its test passes without it and fails with it. */
+async function faultIn(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
   const { says, caughtBy } = mutation;
-  const sound = await runTest(caughtBy, copy.folder);
-  if (sound.red.length > 0 || !sound.output.includes(`ok 1 - ${caughtBy.name}`))
-    return `${says}: ${caughtBy.name} is not green without it: ${sound.output.slice(-1_000)}`;
+  const unmutated = await runTest(caughtBy, copy.folder);
+  if (unmutated.red.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
+    return `${says}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
   const { red, output } = await runMutation(mutation, copy);
-  return red.includes(caughtBy.name) ? undefined : `${says}: ${caughtBy.name} stays green: ${output.slice(-1_000)}`;
+  return red.includes(caughtBy.name) ? undefined : `${says}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;
 }

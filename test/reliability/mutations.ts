@@ -6,31 +6,31 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A test, by its file and its whole name. */
+/** A test, by its file and full name. */
 type Catcher = { readonly file: string; readonly name: string };
 
-/** A mistake that somebody could make, as a change of the source, and the test that must go red at it. */
+/** A plausible mistake, as a change of the source, and the test that must fail with it. */
 export type Mutation = {
   readonly says: string;
   readonly file: string;
-  /** What stands there, and what is put in its place. Each must stand there exactly once. */
+  /** Text replacements. `from` must occur exactly once in the file. */
   readonly changes: readonly (readonly [from: string, to: string])[];
   readonly caughtBy: Catcher;
   /**
-   * One of the planted bugs: the proof that has to catch it as well, at which count, and what it has to say of it, so
-   * that nothing that goes wrong beside it passes for that. See `test/reliability/seeded-bugs.ts`.
+   * Marks a seeded bug: the reliability test that must find it too, the count to run it with, and the report
+   * that proves it, so that an unrelated fault does not count. See `test/reliability/seeded-bugs.ts`.
    */
   readonly planted?: { readonly proof: string; readonly count: number; readonly seenAs: RegExp };
 };
 
 export const mutations: readonly Mutation[] = [
   {
-    says: '204 is taken as success',
+    says: '204 counts as success',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['outcome.status === 200)', '(outcome.status === 200 || outcome.status === 204))']],
     caughtBy: {
       file: 'src/delivery/dispatcher/retry-policy.test.ts',
-      name: 'C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401',
+      name: 'C17 no other status counts as 200 or 401, neither one with a similar number nor one with a similar meaning',
     },
   },
   ...[2, 4].map((failures) => ({
@@ -39,24 +39,24 @@ export const mutations: readonly Mutation[] = [
     changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
       file: 'test/stories/notified.test.ts',
-      name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
+      name: 'C17 C18 a hook is ended at exactly the third failure in a row',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
   })),
   {
-    says: 'the failures are not reset by a 200',
+    says: 'a 200 does not reset the failure count',
     file: 'src/delivery/dispatcher/hook-queue.ts',
     changes: [
       ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
     ],
     caughtBy: {
       file: 'test/stories/waiting.test.ts',
-      name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
+      name: 'C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook',
     },
-    planted: { proof: 'simulation', count: 50, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 50, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'what is read is not narrowed to the account',
+    says: 'a query is not restricted to the account',
     file: 'src/store/account-scope.ts',
     changes: [
       ['return query as unknown as SelectQueryBuilder', 'return query.clearWhere() as unknown as SelectQueryBuilder'],
@@ -65,7 +65,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/http/fields/ids.test.ts',
       name: 'C3 records of another account cannot be referenced in a path, a body or a filter',
     },
-    planted: { proof: 'tenants', count: 1, seenAs: /with another account: is answered 200/ },
+    planted: { proof: 'tenants', count: 1, seenAs: /with another account: got 200/ },
   },
   {
     says: 'a commit to a database file that was removed is acknowledged',
@@ -73,20 +73,20 @@ export const mutations: readonly Mutation[] = [
     changes: [['if (this.#rejectIfLost(writes)) return;', '']],
     caughtBy: {
       file: 'src/store/sqlite/open.test.ts',
-      name: 'C20 the database is removed while it is open: no write is acknowledged any more, and the process is told to end',
+      name: 'C20 the database is removed while it is open: no further write is acknowledged, and onFatal is called',
     },
   },
   {
-    says: '/readyz writes no more than a page',
+    says: '/readyz writes only one page',
     file: 'src/store/sqlite/open.ts',
     changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
     caughtBy: {
       file: 'test/stories/full-disk.test.ts',
-      name: 'C20 X6 a full disk: writes are answered 503, /readyz is 503, reads go on, nothing acknowledged is lost, and it works again with room',
+      name: 'C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed',
     },
   },
   {
-    says: '/metrics answers whatever name leads here',
+    says: '/metrics accepts any Host header',
     file: 'src/http/server/health.ts',
     changes: [[' && isOwnHost(request.headers.host, baseUrl())', '']],
     caughtBy: {
@@ -95,44 +95,44 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a line is printed as it came',
+    says: 'a line is printed without escaping control characters',
     file: 'src/cli/output/screen.ts',
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
       file: 'test/stories/terminal.test.ts',
-      name: 'nothing that a service answers can steer the terminal of its client, as a record or as an error',
+      name: 'no response of a service can control the terminal of its client, neither a record nor an error',
     },
   },
   {
-    says: 'a cursor may hold a text that no database keeps',
+    says: 'a cursor may contain a text that no database stores',
     file: 'src/resources/core/sorting.ts',
     changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
     caughtBy: {
       file: 'test/stories/bad-query.test.ts',
-      name: 'C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list',
+      name: 'C4 C7 a cursor that holds NUL, a lone surrogate or a value of another type is rejected by name in every order of every list',
     },
   },
   {
-    says: 'a database file with a second name is opened',
+    says: 'a database file with a second hard link is opened',
     file: 'src/store/sqlite/file-identity.ts',
     changes: [['nlink > 1n', 'nlink > 9n']],
     caughtBy: {
       file: 'src/store/sqlite/open.test.ts',
-      name: 'C20 a database file with a second name (a hard link) is refused under both, for services and commands',
+      name: 'C20 a database file with a hard link is rejected under both names, for services and commands',
     },
   },
   {
-    says: 'what occurs and is pending is written in a transaction of its own, behind that of the record',
+    says: 'the occurrence and its pending deliveries are written in a second transaction, after the record',
     file: 'src/store/sqlite/group-commit.ts',
     changes: [
       [
-        '        await group.left.act(',
-        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.left.act(",
+        '        await group.items.act(',
+        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.items.act(",
       ],
     ],
     caughtBy: {
       file: 'test/stories/rolled-back.test.ts',
-      name: 'C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered',
+      name: 'C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails',
     },
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
@@ -147,9 +147,9 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/store/sqlite/group-commit.test.ts',
-      name: 'C13 C20 the news of a commit are heard before its writes are answered, and after it is durable',
+      name: 'C13 C20 commit events are published after the commit is durable and before its writes resolve',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /is there 0 times, acknowledged|C20 acknowledged and lost/ },
+    planted: { proof: 'simulation', count: 20, seenAs: /exists 0 times, acknowledged|C20 acknowledged and lost/ },
   },
   {
     says: 'a commit is not flushed to the disk',
@@ -157,33 +157,33 @@ export const mutations: readonly Mutation[] = [
     changes: [['pragma synchronous = full', 'pragma synchronous = normal']],
     caughtBy: {
       file: 'src/store/sqlite/group-commit.test.ts',
-      name: 'C20 what has resolved is on the disk: WAL with synchronous=FULL, seen by any other connection',
+      name: 'C20 a resolved write is durable: WAL with synchronous=FULL, visible to other connections',
     },
     planted: { proof: 'power', count: 10, seenAs: /C20 acknowledged and lost/ },
   },
   {
-    says: 'a late answer is not fenced off',
+    says: 'a late result is not fenced',
     file: 'src/delivery/dispatcher/complete-deliveries.ts',
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
-      name: 'C13 X1 an answer from before the end changes nothing of the hook that was restored since',
+      name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a restored hook is pending once more what had occurred last before it ended',
+    says: 'restoring a hook enqueues again the last occurrence before its end',
     file: 'src/delivery/outbox/restore-hook.ts',
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',
-      name: 'X1 a hook can be restored whatever ended it, and ended again',
+      name: 'X1 a hook can be restored after any reason, and ended again',
     },
-    // What had occurred last may have been before there was a hook.
-    planted: { proof: 'simulation', count: 200, seenAs: /C20 told again for no reason|C14 told to somebody else/ },
+    // The last occurrence may be older than the hook, so either report is possible.
+    planted: { proof: 'simulation', count: 200, seenAs: /C20 unexplained duplicate|C14 delivered to the wrong hook/ },
   },
   {
-    says: 'an attempt counts as a failure until it is known that it was none, and so after a crash',
+    says: 'an attempt in flight is stored as a failure until its result is known',
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
@@ -193,67 +193,71 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/own-faults.test.ts',
-      name: 'C19 an attempt under way stands nowhere as a failure: whatever ends the service meanwhile counts nothing',
+      name: 'C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'what went wrong on our side is counted against the target',
+    says: 'a local error counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [["if (outcome.kind === 'ours') {", "if (outcome.kind === 'ours' && outcome.fault === 'stopped') {"]],
     caughtBy: {
       file: 'src/delivery/dispatcher/retry-policy.test.ts',
-      name: 'C19 a fault of ours is no failure, whenever it comes: the attempt is made again',
+      name: 'C19 a local error is never a failure: the attempt is made again',
     },
-    planted: { proof: 'simulation', count: 60, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 60, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a pause of the process is held against the target',
+    says: 'a pause of the process counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['  if (pausedMs < Math.max(', '  if (pausedMs >= 0 || pausedMs < Math.max(']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
-      name: 'C19 a process that was paused until the deadline had passed holds it against no target, over TCP',
+      name: 'C19 a process pause until after the deadline does not count against the target, over TCP',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a deadline that fires late is judged before what has arrived is read',
+    says: 'a late deadline is evaluated before the received data is read',
     file: 'src/delivery/transport/deadline.ts',
     changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
-      name: 'C19 an answer that has arrived while the process was paused counts, over TCP: the deadline fires after it was read',
+      name: 'C19 a response that arrived during a process pause counts, over TCP: it is read before the deadline fires',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C19 given up before its answer was read/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /C19 timed out before its response was read/ },
   },
   {
-    says: 'a retry that was stored by a clock far ahead is waited for',
+    says: 'a retry time stored while the clock was far ahead is honored',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
       file: 'test/stories/clock-set.test.ts',
-      name: 'C18 a hook that failed while the clock was ahead is tried again after a restart with the right one',
+      name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
+    planted: {
+      proof: 'simulation',
+      count: 100,
+      seenAs: /pending deliveries are never delivered|C20 still pending at the end/,
+    },
   },
   {
-    says: 'old rows are dropped by what the clock says, whatever it said before',
+    says: 'retention trusts a clock that has jumped ahead',
     file: 'src/delivery/maintenance/retention.ts',
     changes: [['const now = await retention.now();', 'const now = clock.now();']],
     caughtBy: {
       file: 'test/stories/clock-set.test.ts',
-      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start while it is wrong',
+      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
   },
   {
-    says: 'a change forgets to record what happened',
+    says: 'a change does not record its occurrence',
     file: 'src/resources/core/define-resource.ts',
     changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
-      name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',
+      name: 'C8 PUT /clients/{client_id} changes and records exactly the stated occurrences',
     },
   },
   {
@@ -275,16 +279,16 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'all records of a page are loaded at once',
+    says: 'all records of a page are loaded in one slice',
     file: 'src/resources/core/sized-pages.ts',
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
       file: 'test/stories/large-pages.test.ts',
-      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no turn reads much',
+      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no event-loop iteration reads too much',
     },
   },
   {
-    says: 'due_to leaves out its own day',
+    says: 'due_to excludes its own day',
     file: 'src/resources/core/filters.ts',
     changes: [[' 23:59:59', '']],
     caughtBy: {
@@ -318,11 +322,11 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/delivery/transport/attempt.test.ts',
-      name: 'C15 a redirect is an answer, and is not followed',
+      name: 'C15 a redirect is not followed: its status is the outcome',
     },
   },
   {
-    says: 'only what was resolved is judged, not an address that is written out',
+    says: 'the guard checks resolved addresses, but not literal ones',
     file: 'src/delivery/transport/ssrf-guard.ts',
     changes: [
       [
@@ -333,12 +337,12 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/delivery/transport/ssrf-guard.test.ts',
-      name: 'C11 every spelling of a forbidden address is refused, and by nothing but its address',
+      name: 'C11 every spelling of a forbidden address is rejected because of its address',
     },
     planted: { proof: 'ssrf', count: 1, seenAs: /the oracle forbids it, the guard does not/ },
   },
   {
-    says: 'any key opens the account that the domain names',
+    says: 'any key authenticates for the account of the domain header',
     file: 'src/resources/keys/authenticate.ts',
     changes: [["    .where('api_keys.key_hash', '=', hash)\n", '']],
     caughtBy: { file: 'src/http/auth/authenticate.test.ts', name: 'C1 an unknown key: 401, byte for byte the same' },
@@ -354,30 +358,30 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
-      name: 'C2 every row that names a permission answers 401 not_permitted to a key without it',
+      name: 'C2 every route with a permission returns 401 not_permitted to a key without it',
     },
   },
   {
-    says: 'whose hook it is does not matter when it is deleted',
+    says: 'any user may delete any hook',
     file: 'src/resources/hooks/actions.ts',
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word',
+      name: "C13 another user's hook of the account is 401 for a member, and an admin can end it",
     },
   },
   {
-    says: 'a deleted hook goes on with what is in its lane',
+    says: 'a deleted hook still delivers its loaded queue',
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 what was pending and what happens later does not go out after the 200, however long one waits',
+      name: 'C13 after the 200 neither pending nor later deliveries are sent, however long one waits',
     },
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },
   {
-    says: 'the feed goes on behind a cursor although something behind it is not kept any more',
+    says: 'the feed accepts a cursor although entries after it have been dropped',
     file: 'src/resources/notifications/notifications.ts',
     changes: [['first?.position !== reached + 1', 'reached < 0']],
     caughtBy: {
@@ -386,16 +390,16 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the answer to a call with an Idempotency-Key is kept after the transaction',
+    says: 'the response for an Idempotency-Key is stored outside the transaction',
     file: 'src/http/routes/idempotency.ts',
     changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
     caughtBy: {
       file: 'test/stories/idempotency.test.ts',
-      name: 'X4 the record and what is kept are one transaction: neither is there without the other',
+      name: 'X4 the record and the stored response are written in one transaction: neither exists without the other',
     },
   },
   {
-    says: 'a change is made although the record is not as If-Match says',
+    says: 'a change ignores If-Match',
     file: 'src/http/routes/mount.ts',
     changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
     caughtBy: {
@@ -404,7 +408,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a completed task goes on to recur',
+    says: 'a completed task keeps its recurrence',
     file: 'src/resources/core/recurrence.ts',
     changes: [
       [
@@ -418,7 +422,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a request takes the place of a caller before its body has come',
+    says: 'a request occupies a caller slot before its body has arrived',
     file: 'src/http/routes/mount.ts',
     changes: [
       [
@@ -428,20 +432,20 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/early-responses.test.ts',
-      name: 'C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes',
+      name: 'C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives',
     },
   },
   {
-    says: 'the console takes changes from every page of its site',
+    says: 'the console accepts changes from every page of the same site',
     file: 'src/http/auth/csrf.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
       file: 'test/stories/console-door.test.ts',
-      name: 'what changes something comes from the console itself, by what the browser says of it',
+      name: 'requests that change something must come from the console, by Sec-Fetch-Site or Origin',
     },
   },
   {
-    says: 'a session is not looked at again inside the write',
+    says: 'a session is not checked again inside the write transaction',
     file: 'src/resources/sessions/authenticate.ts',
     changes: [
       [
@@ -451,11 +455,11 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
-      name: 'C1 a session that ends while its request is still arriving writes nothing any more',
+      name: 'C1 a session that ends while its request is arriving writes nothing more',
     },
   },
   {
-    says: 'a link is used up after it was used',
+    says: 'an invitation can be used twice',
     file: 'src/resources/invitations/invitations.ts',
     changes: [
       [
@@ -465,11 +469,11 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/signing-in.test.ts',
-      name: 'used twice at the same moment, a link is used once',
+      name: 'of two concurrent uses of a link one succeeds',
     },
   },
   {
-    says: 'a passphrase is not hashed for somebody who is nobody',
+    says: 'no passphrase is hashed for an unknown user',
     file: 'src/secrets.ts',
     changes: [
       [
@@ -479,11 +483,11 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/signing-in.test.ts',
-      name: 'all that may be wrong at signing in has one answer, after the same work',
+      name: 'every failed sign-in gets the same response after the same amount of work',
     },
   },
   {
-    says: 'a flood of sign-ins from one network fills the queue of all',
+    says: 'a flood of sign-ins from one network fills the whole queue',
     file: 'src/secrets.ts',
     changes: [['maxWaiting: 32, maxWaitingPerGroup: 8', 'maxWaiting: 32, maxWaitingPerGroup: 32']],
     caughtBy: {
@@ -492,7 +496,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'calendar files of one account fill the queue of all',
+    says: 'calendar files of one account fill the whole queue',
     file: 'src/ical/parse-in-child-process.ts',
     changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
     caughtBy: {
@@ -501,7 +505,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'times of a file that are in another zone keep their clock time',
+    says: 'imported times in another time zone are not converted',
     file: 'src/ical/times.ts',
     changes: [['return wallOf(this.#target, momentOf(zone, time.wallMs));', 'return time.wallMs;']],
     caughtBy: {
@@ -510,17 +514,17 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a link for a member stays open when the member becomes an admin',
+    says: 'an invitation stays valid when the role of its user changes',
     file: 'src/resources/users/users.ts',
     changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
-      name: 'C2 a changed role is in force at once in an open session, and ends the links around it',
+      name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',
     },
   },
 ];
 
-/** A copy of the source and its tests that can be broken without harm. */
+/** A copy of the source and its tests that can be modified safely. */
 export type Copy = { readonly folder: string; remove(): void };
 
 export function copySource(): Copy {
@@ -533,15 +537,15 @@ export function copySource(): Copy {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** What became of a mutation: the tests that went red, and what the run said. */
+/** Result of a test run: the tests that failed, and the output. */
 export type Run = { readonly red: readonly string[]; readonly output: string };
 
-/** Applies a mutation to a copy, runs its catcher, and takes it back. Throws if the change no longer fits the source. */
+/** Applies a mutation to a copy, runs its test, and reverts it. Throws if the change no longer fits the source. */
 export function runMutation(mutation: Mutation, copy: Copy): Promise<Run> {
   return withMutation(mutation, copy, () => runTest(mutation.caughtBy, copy.folder));
 }
 
-/** Does something with a copy that has the mistake in it, which is taken out again. Throws as above. */
+/** Applies a mutation to a copy, runs `work`, and reverts it. Throws if the change no longer fits the source. */
 export async function withMutation<T>(
   { says, file, changes }: Mutation,
   { folder }: Copy,
@@ -565,7 +569,7 @@ function mutated(whole: string, changes: Mutation['changes'], where: string): st
   }, whole);
 }
 
-/** Runs one test of a file; answers which went red. */
+/** Runs one test of a file; returns the names of the tests that failed. */
 export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
   const exactly = `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
   const args = ['--test-reporter=tap', `--test-name-pattern=${exactly}`, join(folder, file)];

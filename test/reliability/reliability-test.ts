@@ -1,46 +1,46 @@
 import type { Cleanup } from '../kit/cleanup.ts';
 import type { TestStore } from '../kit/stores.ts';
 
-/** A promise that is counted: what is done so often, and what must not come of it once. */
-export type Proof = {
-  /** Its row in `docs/reliability.md`: `R1`. */
+/** A promise that is checked over many runs, with counters of what happened and what was violated. */
+export type ReliabilityTest = {
+  /** Id of the row in `docs/reliability.md`: `R1`. */
   readonly id: string;
-  /** What it is called beside that: `npm run prove -- kills`. */
+  /** Name on the command line: `npm run prove -- kills`. */
   readonly name: string;
-  /** One sentence: what is done. */
+  /** One phrase: what is done. */
   readonly title: string;
-  /** One sentence: what has to come of it. */
+  /** One phrase: what must hold. */
   readonly promise: string;
-  /** What is counted: `kill -9 cycles`, or `calendar` where it is one. */
+  /** Unit of `count`: `kill -9 cycles`, or `calendar` for a single one. */
   readonly unit: string;
-  /** How often within `npm test`; undefined where that takes more than Node and npm. */
-  readonly quick: number | undefined;
-  /** How often by `npm run prove`. */
-  readonly long: number;
-  /** What this machine lacks for it, in words for the reader; undefined when nothing is. */
+  /** Count of the smoke run within `npm test`; undefined if it needs more than Node and npm. */
+  readonly smoke: number | undefined;
+  /** Count of the full run of `npm run prove`. */
+  readonly full: number;
+  /** Returns what this machine lacks for the test, as a sentence; undefined if nothing. */
   readonly lacks?: () => string | undefined;
-  /** What holds back a promise that is not kept, and what would keep it. */
+  /** Reason for a promise that does not hold, and what would help. */
   readonly heldBack?: string;
-  readonly prove: (run: Run) => Promise<Figure>;
+  readonly execute: (run: Run) => Promise<RunResult>;
 };
 
-/** One run of a proof. */
+/** Parameters of one run. */
 export type Run = {
   readonly count: number;
-  /** Where all chance comes from: the same seed, the same run, as far as a real machine can promise it. */
+  /** Source of all randomness: the same seed repeats the run, as far as a real machine can. */
   readonly seed: number;
-  /** The databases that it is to be shown on. */
+  /** Databases to run on. */
   readonly stores: readonly TestStore[];
-  /** Whatever is opened is closed behind it. */
+  /** Closes at the end what the run has opened. */
   readonly context: Cleanup;
-  /** A line on how far it is. */
-  readonly say: (line: string) => void;
+  /** Prints progress. */
+  readonly log: (line: string) => void;
 };
 
-/** What a run came to. */
-export type Figure = {
-  /** What was counted, by what it is called: `acknowledged and lost`. In the order in which it is shown. */
+/** Result of a run. */
+export type RunResult = {
+  /** Counters by name (`acknowledged and lost`), in the order of display. */
   readonly counts: Readonly<Record<string, number | string>>;
-  /** What does not hold, a line each; none is the promise kept. */
+  /** Violations, one per line; empty if the promise holds. */
   readonly broken: readonly string[];
 };

@@ -2,46 +2,46 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Copy, copySource, mutations, withMutation } from './mutations.ts';
-import type { Figure, Proof, Run } from './reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 
-/** The mistakes that a proof has to catch, beside the test that does. */
-const plants = mutations.filter((mutation) => mutation.planted !== undefined);
+/** Mutations that a reliability test has to find, in addition to their unit test. */
+const seededBugs = mutations.filter((mutation) => mutation.planted !== undefined);
 
-/** Mistakes on purpose: a proof that overlooks one shows nothing. */
-export const plantedBugs: Proof = {
+/** R4b: a reliability test that overlooks a seeded bug proves nothing. */
+export const seededBugTest: ReliabilityTest = {
   id: 'R4b',
   name: 'planted',
   title: 'bugs in a copy of the source, each with the reliability test that must find it',
   promise: 'every bug is found, and the same run passes without it',
   unit: 'seeded bugs',
-  quick: undefined,
-  long: plants.length,
-  prove,
+  smoke: undefined,
+  full: seededBugs.length,
+  execute,
 };
 
-async function prove({ count, seed, say }: Run): Promise<Figure> {
+async function execute({ count, seed, log }: Run): Promise<RunResult> {
   const copy = copySource();
-  const counts: Record<string, number | string> = { planted: 0, caught: 0 };
+  const counts: Record<string, number | string> = { 'seeded bugs': 0, caught: 0 };
   const broken: string[] = [];
-  const sound = new Set<string>();
+  const passingWithout = new Set<string>();
   try {
-    for (const mutation of plants.slice(0, count)) {
+    for (const mutation of seededBugs.slice(0, count)) {
       const { says, planted } = mutation;
       if (planted === undefined) continue;
       const { proof, count: times, seenAs } = planted;
       const again = [proof, '--count', String(times), '--seed', String(seed)];
-      if (!sound.has(again.join())) {
-        const { faults, output } = await runProof(copy, again);
-        if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} does not hold without: ${output}`);
-        sound.add(again.join());
+      if (!passingWithout.has(again.join())) {
+        const { faults, output } = await runReliabilityTest(copy, again);
+        if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} fails without the bug: ${output}`);
+        passingWithout.add(again.join());
       }
-      const { faults, output } = await withMutation(mutation, copy, () => runProof(copy, again));
+      const { faults, output } = await withMutation(mutation, copy, () => runReliabilityTest(copy, again));
       const seen = faults.find((fault) => seenAs.test(fault));
-      counts.planted = Number(counts.planted) + 1;
-      if (seen === undefined) broken.push(`${says}: not caught by ${again.join(' ')}: ${output.slice(-2_000)}`);
+      counts['seeded bugs'] = Number(counts['seeded bugs']) + 1;
+      if (seen === undefined) broken.push(`${says}: not found by ${again.join(' ')}: ${output.slice(-2_000)}`);
       else counts.caught = Number(counts.caught) + 1;
       counts[says] = seen === undefined ? 'not caught' : `${proof}: ${shortened(seen)}`;
-      say(`${says}: ${counts[says]}`);
+      log(`${says}: ${counts[says]}`);
     }
   } finally {
     copy.remove();
@@ -49,8 +49,14 @@ async function prove({ count, seed, say }: Run): Promise<Figure> {
   return { counts, broken };
 }
 
-/** Runs a proof of a copy; answers what it says does not hold. One that could not go on has seen nothing. */
-async function runProof({ folder }: Copy, args: readonly string[]): Promise<{ faults: string[]; output: string }> {
+/**
+ * Runs a reliability test in a copy of the source; returns the violations that it reports. A run that aborts
+ * has found nothing.
+ */
+async function runReliabilityTest(
+  { folder }: Copy,
+  args: readonly string[],
+): Promise<{ faults: string[]; output: string }> {
   const child = spawn(process.execPath, [join(folder, 'test/reliability/run.ts'), ...args], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -58,11 +64,11 @@ async function runProof({ folder }: Copy, args: readonly string[]): Promise<{ fa
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const faults = [...output.matchAll(/^ *BROKEN: (.*)$/gm)]
     .map(([, fault = '']) => fault)
-    .filter((fault) => !/^(\w+: )?broke off/.test(fault));
+    .filter((fault) => !/^(\w+: )?aborted/.test(fault));
   return { faults, output: output + errors };
 }
 
-/** Without the command that repeats it: that is of a source with a mistake in it. */
+/** Drops the command that repeats the run: it would run the unmodified source. */
 function shortened(line: string): string {
   const says = line.replace(/ \(npm run .*$/, '');
   return says.length > 120 ? `${says.slice(0, 119)}…` : says;

@@ -10,7 +10,7 @@ import { startTarget } from '../kit/target.ts';
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  /** A target that answers with whatever is written to its socket; says when each connection was closed on it. */
+  /** Starts a TCP target that writes raw bytes. `closed` resolves with the bytes written, for each connection. */
   async function rawTarget(t: TestContext, write: (socket: Socket) => void) {
     const closed: Promise<number>[] = [];
     const server = createServer((socket) => {
@@ -32,7 +32,7 @@ for (const { test, testService } of stores) {
     return { id, get: () => owner.carillon.deliveries.get(data[0]?.id ?? '') };
   }
 
-  test('C17 C21 the head of the answer decides: a body that hangs or never ends is cut and changes nothing', async (t) => {
+  test('C17 C21 the status line decides: a body that hangs or never ends is cut off and changes nothing', async (t) => {
     const carillon = await testService(t, { options: { attemptTimeout: '15s' } });
     const owner = await carillon.account('acme.test');
     const head = (status: string) => `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\n`;
@@ -40,7 +40,7 @@ for (const { test, testService } of stores) {
     const bodies: Record<string, (socket: Socket) => void> = {
       'a body that hangs': (socket) => socket.write(`${head('200 OK')}content-length: 1000000\r\n\r\nhello`),
       'a body without an end': (socket) => socket.write(`${head('200 OK')}\r\nhello`),
-      'a body for ever': (socket) => {
+      'an endless body': (socket) => {
         socket.write(`${head('200 OK')}transfer-encoding: chunked\r\n\r\n`);
         const more = () => {
           while (socket.writable && socket.write(chunk));
@@ -48,9 +48,9 @@ for (const { test, testService } of stores) {
         socket.on('drain', more);
         more();
       },
-      'a body that is no body': (socket) =>
+      'an invalid chunked body': (socket) =>
         socket.end(`${head('200 OK')}transfer-encoding: chunked\r\n\r\nnonsense\r\n`),
-      'a body that is cut off': (socket) => {
+      'a truncated body': (socket) => {
         socket.write(`${head('200 OK')}content-length: 100\r\n\r\nhal`);
         socket.destroySoon();
       },
@@ -59,52 +59,52 @@ for (const { test, testService } of stores) {
       const target = await rawTarget(t, write);
       const began = performance.now();
       const delivery = await onlyDelivery(owner, target.url);
-      const told = await eventually(delivery.get, (one) => one.state === 'delivered');
-      assert.ok(performance.now() - began < 5_000, `${what} held up the verdict`);
+      const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
+      assert.ok(performance.now() - began < 5_000, `${what} delayed the result`);
       assert.deepEqual(
-        told.attempts.map((one) => one.outcome),
+        delivered.attempts.map((one) => one.outcome),
         ['200'],
         what,
       );
       const written = await target.closed[0];
-      // What the kernels buffer on the way is theirs; a flood is stopped long before a second's worth of it.
+      // Kernel buffers hold some megabytes. An unlimited body would send far more before the deadline.
       assert.ok((written ?? 0) < 16 * 1_024 * 1_024, `${what}: ${written} bytes were taken`);
       assert.equal((await owner.carillon.hooks.get(delivery.id)).state, 'live');
       await owner.carillon.hooks.delete(delivery.id);
     }
   });
 
-  test('C21 nothing of an answer’s body is kept or shown', async (t) => {
+  test('C21 the body of a response is neither stored nor displayed', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, (response) => response.writeHead(500).end('a secret of the target'), 200);
     const delivery = await onlyDelivery(owner, target.url);
-    const told = await eventually(delivery.get, (one) => one.state === 'delivered');
-    assert.equal(told.attempts[0]?.outcome, '500');
-    assert.doesNotMatch(JSON.stringify(told) + JSON.stringify(carillon.logged), /secret of the target/);
+    const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
+    assert.equal(delivered.attempts[0]?.outcome, '500');
+    assert.doesNotMatch(JSON.stringify(delivered) + JSON.stringify(carillon.logged), /secret of the target/);
   });
 
-  test('C17 C21 one deadline for everything: a target that never answers is a timeout, and the next attempt is made', async (t) => {
+  test('C17 C21 one deadline covers the whole attempt: a target that never responds is a timeout, and the next attempt is made', async (t) => {
     const carillon = await testService(t, { options: { attemptTimeout: '200ms' } });
     const owner = await carillon.account('acme.test');
     const open: ServerResponse[] = [];
     const target = await startTarget(t, (response) => void open.push(response), 200);
     const delivery = await onlyDelivery(owner, target.url);
-    const told = await eventually(delivery.get, (one) => one.state === 'delivered');
-    const [timeout] = told.attempts;
-    assert.deepEqual([timeout?.outcome, timeout?.counted, told.attempts.length], ['timeout', '1', 2]);
+    const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
+    const [timeout] = delivered.attempts;
+    assert.deepEqual([timeout?.outcome, timeout?.counted, delivered.attempts.length], ['timeout', '1', 2]);
     const milliseconds = Number(timeout?.milliseconds);
     assert.ok(milliseconds >= 199 && milliseconds < 1_200, `${milliseconds} ms`);
   });
 
-  test('C17 an interim answer decides nothing, a head that is cut off or no HTTP is a failure', async (t) => {
+  test('C17 an interim response is ignored; a truncated status line or another protocol is a failure', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
     const early = await rawTarget(t, (socket) => socket.end(`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${ok}`));
     const first = await onlyDelivery(owner, early.url);
-    const told = await eventually(first.get, (one) => one.state === 'delivered');
-    assert.equal(told.attempts.length, 1);
+    const delivered = await eventually(first.get, (one) => one.state === 'delivered');
+    assert.equal(delivered.attempts.length, 1);
     await owner.carillon.hooks.delete(first.id);
 
     const heads = { cut: 'HTTP/1.1 200 O', none: '220 smtp.test ESMTP\r\n', other: 'HTTP/1.1 2OO OK\r\n\r\n' };

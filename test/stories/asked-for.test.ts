@@ -8,14 +8,14 @@ import { startTarget } from '../kit/target.ts';
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('C22 X3 a hundred redeliveries asked for at once are each made once, eight at a time at most', async (t) => {
+  test('C22 X3 a hundred concurrent redeliveries are each sent once, with at most eight in flight', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     let inFlight = 0;
-    let most = 0;
+    let maxInFlight = 0;
     const target = await startTarget(t, (response: ServerResponse) => {
       inFlight += 1;
-      most = Math.max(most, inFlight);
+      maxInFlight = Math.max(maxInFlight, inFlight);
       setImmediate(() => {
         inFlight -= 1;
         response.end();
@@ -32,10 +32,10 @@ for (const { test, testService } of stores) {
     const times = Map.groupBy(target.received, (one) => one.deliveryId);
     assert.deepEqual([...new Set([...times.values()].map((each) => each.length))], [2]);
     assert.equal(times.size, 100);
-    assert.ok(most <= 8, `${most} in flight`);
+    assert.ok(maxInFlight <= 8, `${maxInFlight} in flight`);
   });
 
-  test('C18 C20 X1 X3 what was asked for while more is asked for is made once, and its delivery is tried again when it is due', async (t) => {
+  test('C18 C20 X1 X3 a redelivery and a test requested concurrently are each sent once, and the delivery is retried when it is due', async (t) => {
     const clock = testClock();
     const ports = { clock, random: steadyRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h', attemptTimeout: '30s' }, ports });
@@ -51,27 +51,27 @@ for (const { test, testService } of stores) {
 
     await owner.carillon.deliveries.redeliver(first?.deliveryId ?? '');
     await target.arrived(2);
-    const asked = await owner.carillon.hooks.test(id);
+    const hookTest = await owner.carillon.hooks.test(id);
     open[0]?.writeHead(503).end();
     await target.arrived(3);
     open[1]?.writeHead(504).end();
     await eventually(
-      () => owner.carillon.deliveries.get(asked.id),
+      () => owner.carillon.deliveries.get(hookTest.id),
       (one) => one.state === 'failed',
     );
     await eventually(delivery, (one) => one.attempts.length === 2);
     assert.deepEqual(
       target.received.map((one) => one.deliveryId),
-      [first?.deliveryId, first?.deliveryId, asked.id],
+      [first?.deliveryId, first?.deliveryId, hookTest.id],
     );
     const { state, failures } = await hook();
     assert.deepEqual([state, failures], ['failing', '1']);
 
     target.answers(200);
     await clock.advance(60_000);
-    const told = await eventually(delivery, (one) => one.state === 'delivered');
+    const delivered = await eventually(delivery, (one) => one.state === 'delivered');
     assert.deepEqual(
-      told.attempts.map((attempt) => attempt.outcome),
+      delivered.attempts.map((attempt) => attempt.outcome),
       ['500', '503', '200'],
     );
     assert.equal(target.received.length, 4);

@@ -1,10 +1,10 @@
-// What may stand in a field, by the field's meaning, written down by hand from the contract: whatever is not listed
-// here must be refused. The product's own schemas are what is tested, so nothing here is derived from them.
+// The values that each field accepts, by its meaning, written by hand from the contract. Every other value must
+// be rejected. The product's schemas are under test, so nothing here is derived from them.
 
 const list = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const object = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
-/** Texts that are fine wherever any text of up to 255 characters is. */
+/** Texts that every text field of up to 255 characters accepts. */
 const texts = {
   text: '"text"',
   'no number': '"Infinity"',
@@ -27,8 +27,8 @@ const texts = {
   'a target': '"http://127.0.0.1:9/{n}"',
 } as const;
 
-/** Texts that steer a terminal or turn the direction of reading: fine in a text, not in a label or an address. */
-const steering = {
+/** Texts with terminal escapes or bidirectional controls: valid in long texts, but not in labels and addresses. */
+const controlTexts = {
   'a terminal escape': '"a\\u001b[2Jb"',
   'a second line': '"a\\nb"',
   'a C1 sequence': '"a\\u009b31mb"',
@@ -36,10 +36,13 @@ const steering = {
   'a turned text': '"a\\u202eb"',
 } as const;
 
-/** Every value that is tried in every field, as JSON. `{n}` is a number of its own each time, `{user}` a user's id. */
+/**
+ * Every value that is tried in every field, as JSON. `{n}` is replaced by a new number each time, `{user}` by a
+ * user id.
+ */
 export const values = {
   ...texts,
-  ...steering,
+  ...controlTexts,
   'an e-mail with an escape': '"a\\u001b[2J-{n}@acme.test"',
   'an e-mail with a C1 sequence': '"a-{n}@acme\\u009b31m.test"',
   'an e-mail that is turned': '"a\\u202e-{n}@acme.test"',
@@ -78,13 +81,16 @@ export const values = {
 
 export type Value = keyof typeof values;
 
-/** What a field takes; of the rest, `unknown` are ids of nothing and answered 404, all others are 400 by name. */
+/**
+ * The values that a field accepts. `unknown` are valid ids of no record, answered with 404. All others are 400
+ * and name the field.
+ */
 export type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
 
 const plainText = Object.keys(texts) as (keyof typeof texts)[];
 const anyText = [
   ...plainText,
-  ...(Object.keys(steering) as (keyof typeof steering)[]),
+  ...(Object.keys(controlTexts) as (keyof typeof controlTexts)[]),
   ...(['an e-mail with an escape', 'an e-mail with a C1 sequence', 'an e-mail that is turned'] as const),
   'a target that is turned',
 ] as const;
@@ -118,7 +124,7 @@ export const meanings = {
   users: { takes: ['list', 'a list of users'], unknown: ['a list of unknown users'] },
   teams: { takes: ['list'], unknown: ['a list of unknown users'] },
   role: { takes: ['a role'] },
-  // In this order, since what a key may do only becomes less.
+  // The order matters: each update can only narrow the permissions of the key.
   permissions: { takes: ['a list of permissions', 'list'] },
   expiry: { takes: ['a duration', 'a time', 'empty', 'null'] },
   calendar: { takes: [] },
@@ -175,7 +181,7 @@ const user: Body = { email: 'email', first_name: 'text', last_name: 'text', role
 
 const EVENT = { event_name: 'E', start_date: '20270101', due_date: '20991231' };
 
-/** Every row with a body: the meaning of each of its fields, and the least that a creation needs. */
+/** Every route with a body: the meaning of each field, and the required fields with valid values. */
 export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Record<string, string>> }>> = {
   'POST /events': { fields: event, least: EVENT },
   'PUT /events/{event_id}': { fields: event, least: {} },

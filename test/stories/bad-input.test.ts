@@ -11,8 +11,8 @@ import { startTarget } from '../kit/target.ts';
 import { bodies, type Meaning, meanings, type Value, values } from './bad-input.table.ts';
 
 for (const { test, testService } of stores) {
-  // Whatever is written into any field of any row is either fine or a 4xx problem that names the field: never a 5xx,
-  // and what was refused left nothing behind.
+  // Every value in every field of every route is either accepted or a 4xx problem that names the field, never a
+  // 5xx. Rejected requests write nothing.
 
   const rows = allRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
@@ -23,7 +23,7 @@ for (const { test, testService } of stores) {
   const nameOf = (row: Route) => `${row.method} ${row.path}`;
   const withBody = rows.filter((row) => row.body !== undefined);
   const valueNames = Object.keys(values) as Value[];
-  // A body has at most 20,000 values, which take two octets each where they are lists in lists.
+  // A body has at most 20,000 values. A value is shortest in nested lists: two bytes.
   const roomFor = (value: Value) => Math.floor(39_000 / values[value].length);
 
   const carillon = await testService({ after });
@@ -33,15 +33,15 @@ for (const { test, testService } of stores) {
     return json.replaceAll('{n}', String(number));
   };
 
-  // Ids from 1 to 10 are another account's: whoever names one of them here names nothing.
-  const stranger = await carillon.account('other.test');
-  // It answers, so that hooks stay live whatever else is tried.
+  // The ids 1 to 10 belong to another account: to this account they do not exist.
+  const otherOwner = await carillon.account('other.test');
+  // The target responds with 200, so that the hooks stay live.
   const target = await startTarget({ after });
-  const furnishOther = () => furnish(stranger, carillon, () => target.at(numbered('/other/{n}')));
+  const furnishOther = () => furnish(otherOwner, carillon, () => target.at(numbered('/other/{n}')));
   await Promise.all(Array.from({ length: 10 }, furnishOther));
   const owner = await carillon.account('acme.test');
   const ids = await furnish(owner, carillon, () => target.at(numbered('/own/{n}')));
-  // Whatever day is tried as its start is in order.
+  // A late due date, so that every tried start date is before it.
   await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
   assert.ok(Object.values(ids).every((id) => Number(id) > 7));
 
@@ -51,7 +51,7 @@ for (const { test, testService } of stores) {
     return carillon.call(who, row.method, pathOf(row), body);
   }
 
-  /** The least body of a row with some fields written as one value, or left out where that is undefined. */
+  /** A minimal body of a route in which some fields have one value, or are left out when it is undefined. */
   function bodyWith(row: Route, fields: readonly string[], value: Value | undefined): string {
     const least = Object.entries(bodies[nameOf(row)]?.least ?? {}).filter(([name]) => !fields.includes(name));
     const parts = least.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`);
@@ -60,8 +60,8 @@ for (const { test, testService } of stores) {
     return numbered(`{${parts.join()}}`);
   }
 
-  /** How much has been written: rows of every table, every account's position. Deliveries go on by themselves. */
-  async function written(): Promise<unknown> {
+  /** Counts the rows of tables and reads the feed positions. Deliveries are excluded: they change in the background. */
+  async function readState(): Promise<unknown> {
     const counts: Record<string, number> = {};
     const { read } = carillon.store;
     for (const table of ['users', 'api_keys', 'clients', 'projects', 'tasks', 'subtasks', 'events', 'hooks'] as const) {
@@ -82,13 +82,13 @@ for (const { test, testService } of stores) {
     return { counts, assignments, positions: await read.selectFrom('positions').selectAll().execute() };
   }
 
-  /** The record that a row changes, as it is now. */
+  /** The current record that the route updates. */
   async function recordOf(row: Route): Promise<unknown> {
     return row.method === 'PUT' ? (await carillon.call(owner, 'GET', pathOf(row))).json : undefined;
   }
 
-  /** Refused for some of these fields and nothing else; answers which were named. */
-  function mustName({ status, json, text }: Answer, fields: readonly string[], what: string): readonly string[] {
+  /** Asserts that a request was rejected for some of these fields and no others, and returns the named fields. */
+  function assertRejected({ status, json, text }: Answer, fields: readonly string[], what: string): readonly string[] {
     assert.deepEqual([status, json?.code], [400, 'invalid_input'], `${what}: ${text.slice(0, 300)}`);
     const errors: readonly { field: string; message: string }[] = json.errors;
     const named = errors.map(({ field }) => field);
@@ -102,7 +102,7 @@ for (const { test, testService } of stores) {
     return named;
   }
 
-  test('C4 C6 the table knows every field of every row, and no other', () => {
+  test('C4 C6 the table lists every field of every route, and no other', () => {
     assert.deepEqual(Object.keys(bodies).sort(), withBody.map(nameOf).sort());
     for (const row of withBody) {
       const properties = Object.keys((row.body?.properties ?? {}) as object);
@@ -116,60 +116,65 @@ for (const { test, testService } of stores) {
     const names = Object.keys(fields);
     const meaningOf = (name: string): Meaning => meanings[fields[name] ?? 'text'];
     const takes = (name: string, value: Value) => meaningOf(name).takes.includes(value);
-    const leadsNowhere = (name: string, value: Value) => meaningOf(name).unknown?.includes(value) === true;
+    const isUnknown = (name: string, value: Value) => meaningOf(name).unknown?.includes(value) === true;
 
-    test(`C4 C6 ${nameOf(row)} refuses every wrong value of every field by name, and writes nothing`, async () => {
-      const [before, record] = [await written(), await recordOf(row)];
-      const asked = valueNames.map(async (value) => {
-        for (const field of names.filter((name) => leadsNowhere(name, value))) {
+    test(`C4 C6 ${nameOf(row)} rejects every wrong value of every field by name, and writes nothing`, async () => {
+      const [before, record] = [await readState(), await recordOf(row)];
+      const requests = valueNames.map(async (value) => {
+        for (const field of names.filter((name) => isUnknown(name, value))) {
           const { status, json } = await send(row, bodyWith(row, [field], value));
           assert.deepEqual([status, json?.code], [404, 'not_found'], `${field}: ${value}`);
         }
-        const wrong = names.filter((name) => !takes(name, value) && !leadsNowhere(name, value));
-        // As many at once as a body has room for; what is looked at only when all else is in order, alone.
+        const wrong = names.filter((name) => !takes(name, value) && !isUnknown(name, value));
+        // Send as many fields in one body as fit. Fields that are checked only when all others are valid are
+        // sent alone.
         const named: string[] = [];
-        for (let most = roomFor(value), at = 0; at < wrong.length; at += most) {
-          const some = wrong.slice(at, at + most);
-          named.push(...mustName(await send(row, bodyWith(row, some, value)), some, value));
+        for (let batchSize = roomFor(value), at = 0; at < wrong.length; at += batchSize) {
+          const some = wrong.slice(at, at + batchSize);
+          named.push(...assertRejected(await send(row, bodyWith(row, some, value)), some, value));
         }
         for (const field of wrong.filter((name) => !named.includes(name)))
-          mustName(await send(row, bodyWith(row, [field], value)), [field], `${field}: ${value}`);
+          assertRejected(await send(row, bodyWith(row, [field], value)), [field], `${field}: ${value}`);
       });
-      await Promise.all(asked);
+      await Promise.all(requests);
       for (const field of Object.keys(least))
-        mustName(await send(row, bodyWith(row, [field], undefined)), [field], `${field}: missing`);
-      assert.deepEqual(await written(), before);
+        assertRejected(await send(row, bodyWith(row, [field], undefined)), [field], `${field}: missing`);
+      assert.deepEqual(await readState(), before);
       assert.deepEqual(await recordOf(row), record);
     });
 
-    test(`C4 ${nameOf(row)} accepts what its fields are for`, async () => {
+    test(`C4 ${nameOf(row)} accepts every valid value of its fields`, async () => {
       for (const value of new Set(names.flatMap((name) => meaningOf(name).takes))) {
         const fit = names.filter((name) => takes(name, value));
-        // All at once; where one of them does not go with another, each alone.
+        // Send all fields in one body; if they exclude each other, send each alone.
         if ((await send(row, bodyWith(row, fit, value))).status === row.status) continue;
         for (const field of fit) {
           const { status, text } = await send(row, bodyWith(row, [field], value));
           assert.equal(status, row.status, `${field}: ${value}: ${text.slice(0, 300)}`);
         }
       }
-      assert.equal((await send(row, bodyWith(row, [], undefined))).status, row.status, 'all that can be is left out');
+      assert.equal(
+        (await send(row, bodyWith(row, [], undefined))).status,
+        row.status,
+        'all optional fields are left out',
+      );
     });
 
-    test(`C4 ${nameOf(row)} refuses a body that is no object, and writes nothing`, async () => {
-      const [before, record] = [await written(), await recordOf(row)];
+    test(`C4 ${nameOf(row)} rejects a body that is not an object, and writes nothing`, async () => {
+      const [before, record] = [await readState(), await recordOf(row)];
       const { list, text, null: none, true: yes, seven } = values;
       for (const body of ['', '{', list, text, none, yes, seven, values['lists 10,000 deep'], '{"__proto__":{}}']) {
         const { status, json } = await send(row, body);
         assert.deepEqual([status, json?.code], [400, 'malformed_body'], body.slice(0, 40));
       }
-      assert.deepEqual(await written(), before);
+      assert.deepEqual(await readState(), before);
       assert.deepEqual(await recordOf(row), record);
     });
   }
 
-  test('C4 rows without a body refuse one that is no JSON, and ignore any other', async () => {
+  test('C4 routes without a body reject invalid JSON and ignore any other body', async () => {
     const bodiless = rows.filter((row) => row.body === undefined && row.method !== 'GET');
-    const before = await written();
+    const before = await readState();
     for (const row of bodiless) {
       const path = `/v2${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
       const broken = await carillon.call(owner, row.method, path, '{');
@@ -179,6 +184,6 @@ for (const { test, testService } of stores) {
         assert.deepEqual([status, json.code], [404, 'not_found'], `${nameOf(row)} ${body.slice(0, 20)}`);
       }
     }
-    assert.deepEqual(await written(), before);
+    assert.deepEqual(await readState(), before);
   });
 }

@@ -7,9 +7,9 @@ import { furnish } from '../kit/furnished-account.ts';
 import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
-  // Whatever is written into any parameter of any list is either fine or a 400 that names it: never a 5xx.
+  // Every value of every parameter of every list is either accepted or a 400 that names the parameter, never a 5xx.
 
-  /** Every value that is tried, as it stands in an address; the lone surrogate is one in UTF-8. */
+  /** Every value that is tried, percent-encoded. The lone surrogate is the three bytes that UTF-8 would have for it. */
   const values = {
     empty: '',
     blank: '%20',
@@ -19,10 +19,10 @@ for (const { test, testService } of stores) {
     'minus one': '-1',
     'a fraction': '1.5',
     'a huge number': '1e308',
-    'no number': 'NaN',
+    'not a number': 'NaN',
     'an id beyond 2^53': '9007199254740992',
     'a day': '20270601',
-    'a day that is none': '20260230',
+    'an invalid day': '20260230',
     'a time': '2027-06-01%2000:00:00',
     NUL: 'a%00b',
     'a lone surrogate': 'a%ED%A0%80b',
@@ -42,7 +42,7 @@ for (const { test, testService } of stores) {
 
   type Value = keyof typeof values;
 
-  const numbers: Value[] = ['one', 'an id beyond 2^53', 'a day', 'a day that is none'];
+  const numbers: Value[] = ['one', 'an id beyond 2^53', 'a day', 'an invalid day'];
   const notText: Value[] = [
     'empty',
     'blank',
@@ -54,12 +54,15 @@ for (const { test, testService } of stores) {
     'deep brackets',
   ];
 
-  /** What a parameter takes, by its meaning, written down by hand from the contract; the rest must be refused. */
+  /**
+   * The values that a parameter accepts, by its meaning, written by hand from the contract. All others must be
+   * rejected.
+   */
   const meanings = {
     limit: numbers,
     offset: [...numbers, 'zero'],
     place: [],
-    id: ['zero', 'one', 'a day', 'a day that is none'],
+    id: ['zero', 'one', 'a day', 'an invalid day'],
     day: ['a day'],
     text: (Object.keys(values) as Value[]).filter((value) => !notText.includes(value)),
     order: ['latest'],
@@ -68,8 +71,8 @@ for (const { test, testService } of stores) {
     'status of projects': ['a word of every status'],
     'status of tasks': ['a word of every status', 'a word of subtasks'],
     'status of subtasks': ['a word of every status', 'a word of subtasks'],
-    // Good ones wait, or are long gone: the feed has its own tests of these.
-    cursor: ['zero', 'one', 'a day', 'a day that is none', 'latest'],
+    // Valid cursors wait or are expired: feed tests cover them.
+    cursor: ['zero', 'one', 'a day', 'an invalid day', 'latest'],
     seconds: ['zero', ...numbers],
     flag: ['zero', 'one'],
     kind: [],
@@ -137,7 +140,7 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
 
-  test('C4 C6 the table knows every parameter of every list, and no other', () => {
+  test('C4 C6 the table lists every parameter of every list, and no other', () => {
     const known = Object.entries(lists).map(([path, parameters]) => [path, Object.keys(parameters).sort()]);
     const rest = rows.filter((row) => Object.keys(row.parameters).length > 0);
     const wanted = rest.map((row) => [row.path, Object.keys(row.parameters).sort()]);
@@ -145,24 +148,24 @@ for (const { test, testService } of stores) {
   });
 
   for (const [path, parameters] of Object.entries(lists)) {
-    test(`C4 C6 GET ${path} refuses every wrong value of every parameter by name`, async () => {
-      const asked = Object.entries(parameters).flatMap(([name, meaning]) =>
+    test(`C4 C6 GET ${path} rejects every wrong value of every parameter by name`, async () => {
+      const requests = Object.entries(parameters).flatMap(([name, meaning]) =>
         (Object.keys(values) as Value[]).map(async (value) => {
           if (['cursor', 'seconds'].includes(meaning) && meanings[meaning].some((one) => one === value)) return;
-          const answer = await carillon.call(owner, 'GET', `/v2${path}?${name}=${values[value]}`);
-          const what = `${name}=${value}: ${answer.text.slice(0, 200)}`;
-          if (meanings[meaning].some((one) => one === value)) return assert.equal(answer.status, 200, what);
-          assert.deepEqual([answer.status, answer.json?.code], [400, 'invalid_input'], what);
-          const named = answer.json.errors.map((error: { field: string }) => error.field);
+          const response = await carillon.call(owner, 'GET', `/v2${path}?${name}=${values[value]}`);
+          const what = `${name}=${value}: ${response.text.slice(0, 200)}`;
+          if (meanings[meaning].some((one) => one === value)) return assert.equal(response.status, 200, what);
+          assert.deepEqual([response.status, response.json?.code], [400, 'invalid_input'], what);
+          const named = response.json.errors.map((error: { field: string }) => error.field);
           assert.deepEqual(named, [name], what);
         }),
       );
-      await Promise.all(asked);
+      await Promise.all(requests);
     });
   }
 
-  // The place that a page begins after comes back as it was made, by whoever asks; so does any text in it.
-  test('C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list', async () => {
+  // A client can send any cursor, with any text in it.
+  test('C4 C7 a cursor that holds NUL, a lone surrogate or a value of another type is rejected by name in every order of every list', async () => {
     const person = await carillon.account('placed.test');
     await furnish(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
     await furnish(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
@@ -196,6 +199,6 @@ for (const { test, testService } of stores) {
         }
       }
     }
-    assert.ok(texts >= 4, 'orders by a text are among them');
+    assert.ok(texts >= 4, 'includes orders by a text');
   });
 }

@@ -8,7 +8,7 @@ import { stores } from '../kit/stores.ts';
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('of the hooks that --max-hooks-per-account allows each account has so many, also when all are made at once', async (t) => {
+  test('--max-hooks-per-account limits the hooks of each account, also for concurrent requests', async (t) => {
     const carillon = await testService(t, { options: { maxHooks: '3' } });
     const owner = await carillon.account('acme.test');
     const hook = (number: number, who = owner) =>
@@ -16,34 +16,38 @@ for (const { test, testService } of stores) {
         target_url: `http://127.0.0.1:9/${who.domain}/${number}`,
         event: 'new_event',
       });
-    const answers = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((number) => hook(number)));
-    const made = answers.filter(({ status }) => status === 201).map(({ json }) => json.id);
-    const refused = answers.filter(({ status }) => status === 409).map(({ json }) => json.code);
+    const responses = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((number) => hook(number)));
+    const made = responses.filter(({ status }) => status === 201).map(({ json }) => json.id);
+    const refused = responses.filter(({ status }) => status === 409).map(({ json }) => json.code);
     assert.deepEqual([made.length, refused], [3, Array(5).fill('too_many_hooks')]);
     const other = await carillon.account('other.test');
-    assert.equal((await hook(1, other)).status, 201, 'another account has its own');
+    assert.equal((await hook(1, other)).status, 201, 'another account has its own quota');
 
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${made[0]}`)).status, 200);
-    assert.equal((await hook(9)).status, 201, 'an ended one is not counted');
+    assert.equal((await hook(9)).status, 201, 'an ended hook is not counted');
     const restored = await carillon.call(owner, 'POST', `/v2/hooks/${made[0]}/restore`);
     assert.deepEqual([restored.status, restored.json.code], [409, 'too_many_hooks']);
-    assert.equal((await carillon.call(owner, 'GET', `/v2/hooks/${made[0]}`)).json.data.state, 'ended', 'and stays so');
+    assert.equal(
+      (await carillon.call(owner, 'GET', `/v2/hooks/${made[0]}`)).json.data.state,
+      'ended',
+      'the hook stays ended',
+    );
   });
 
-  test('while more is pending for an account than --max-pending-per-account, what would add to it is refused; nothing is dropped, and it passes', async (t) => {
+  test('above --max-pending-per-account, requests that add pending deliveries get 429 until the number falls; nothing is dropped', async (t) => {
     const outcomes: ((outcome: Outcome) => void)[] = [];
     let hangs = true;
-    const told: Outcome = { kind: 'answered', status: 200, ms: 1 };
-    const heard: string[] = [];
+    const success: Outcome = { kind: 'answered', status: 200, ms: 1 };
+    const receivedBodies: string[] = [];
     const attempt: Attempt = ({ body, signal }) => {
       const { promise, resolve } = Promise.withResolvers<Outcome>();
       signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 }));
       const end = (outcome: Outcome) => {
-        heard.push(body);
+        receivedBodies.push(body);
         resolve(outcome);
       };
       if (hangs) outcomes.push(end);
-      else end(told);
+      else end(success);
       return promise;
     };
     const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt } });
@@ -70,22 +74,22 @@ for (const { test, testService } of stores) {
     assert.deepEqual(
       [await count('events'), await count('pending_deliveries'), await count('occurrences')],
       [made, made, made],
-      'whole or not at all',
+      'each request is stored completely or not at all',
     );
 
-    // Whether the target answers again may be tried, but not without end.
-    const tried = () => carillon.call(owner, 'POST', `/v2/hooks/${hookId}/test`);
-    assert.equal((await tried()).status, 202);
-    const again = await tried();
+    // A test of the hook is allowed, but only one.
+    const testHook = () => carillon.call(owner, 'POST', `/v2/hooks/${hookId}/test`);
+    assert.equal((await testHook()).status, 202);
+    const again = await testHook();
     assert.deepEqual([again.status, again.json.code], [429, 'pending_quota_exceeded']);
 
-    // What is pending for nobody, a read, and another account go on.
+    // Requests that add no delivery, reads and other accounts are not affected.
     assert.equal((await create(member)).status, 201);
     assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
     assert.equal((await carillon.call(owner, 'GET', '/v2/events')).status, 200);
     assert.equal((await create(other)).status, 201);
 
-    // An ended hook is pending nothing meanwhile, and would be pending what it missed.
+    // An ended hook has no pending deliveries. When restored, it has those that it missed.
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${hookId}`)).status, 200);
     await eventually(
       () => create(),
@@ -101,7 +105,7 @@ for (const { test, testService } of stores) {
     );
     assert.equal(full.json.code, 'pending_quota_exceeded');
     hangs = false;
-    for (const end of outcomes.splice(0)) end(told);
+    for (const end of outcomes.splice(0)) end(success);
     await eventually(
       () => create(),
       ({ status }) => status === 201,
@@ -113,16 +117,16 @@ for (const { test, testService } of stores) {
     };
     const due = await ofOwner();
     await eventually(
-      () => new Set(heard.map((body) => JSON.parse(body).resource_url)),
-      (told) => due.every((address) => told.has(address)),
+      () => new Set(receivedBodies.map((body) => JSON.parse(body).resource_url)),
+      (received) => due.every((address) => received.has(address)),
     );
   });
 
-  test('what was pending once is forgotten when it is not pending any more, however long nobody asked', async (t) => {
+  test('the quota counts current pending deliveries, even if no request was made for a long time', async (t) => {
     const clock = testClock();
-    // Nobody answers before all is over.
-    const over = Promise.withResolvers<Outcome>();
-    const attempt: Attempt = () => over.promise;
+    // Attempts return only at the end of the test.
+    const result = Promise.withResolvers<Outcome>();
+    const attempt: Attempt = () => result.promise;
     const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt, clock } });
     const owner = await carillon.account('acme.test');
     const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;
@@ -133,11 +137,11 @@ for (const { test, testService } of stores) {
       await clock.advance(60_000);
       statuses.push(await create());
     }
-    assert.deepEqual(statuses, [201, 201, 201, 201, 429, 429], 'it has looked before it answers');
+    assert.deepEqual(statuses, [201, 201, 201, 201, 429, 429], 'the quota is read before the response');
     await owner.carillon.hooks.delete(id);
     await hook();
     await clock.advance(60_000);
     assert.equal(await create(), 201);
-    over.resolve({ kind: 'answered', status: 200, ms: 1 });
+    result.resolve({ kind: 'answered', status: 200, ms: 1 });
   });
 }

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
-/** Packed and installed alone into an empty folder, without a registry: commander comes from this clone. */
+/** Packed and installed into an empty folder without a registry. commander is packed from this clone. */
 const { tarball, paths } = await pack(join(root, 'packages/chaos-receiver'), folder);
 const commander = await pack(join(root, 'node_modules/commander'), folder);
 const place = join(folder, 'newcomer');
@@ -38,7 +38,7 @@ test('the package of the chaos receiver contains its program and documentation, 
   );
 });
 
-test('the installed program lists its behaviours, prints the version of the service, and receives requests', async (t) => {
+test('the installed program lists its behaviors, prints the version of the service and receives requests', async (t) => {
   const env = { ...inherited, PATH: `${join(process.execPath, '..')}:${inherited.PATH}` };
   const { stdout } = await run(program, ['--list'], { env });
   assert.match(stdout, /^ {2}hang +failed +timeout +Reads/m);

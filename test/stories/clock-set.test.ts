@@ -17,7 +17,7 @@ const event = { event_name: 'Launch', start_date: '20270101', due_date: '2027010
 const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
 const broken: Outcome = { kind: 'answered', status: 500, ms: 1 };
 
-/** How many rows each table holds, but for those of the service itself that say nothing of an account. */
+/** Counts the rows of all tables, except those of the service that belong to no account. */
 async function countRows({ read }: { readonly read: Queries }): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const table of Object.keys(columns) as (keyof Tables)[]) {
@@ -31,8 +31,8 @@ async function countRows({ read }: { readonly read: Queries }): Promise<Record<s
   return counts;
 }
 
-/** What is dropped by its age. */
-const AGING = [
+/** Tables whose rows are dropped by age. */
+const EXPIRING_TABLES = [
   'attempts',
   'finalized_deliveries',
   'occurrences',
@@ -43,7 +43,7 @@ const AGING = [
   'invitations',
 ];
 
-/** Lets the clock go on until old rows were looked for once more. */
+/** Advances the clock until the next retention run has finished. */
 async function untilPruned(clock: TestClock, waitMs: number): Promise<void> {
   await clock.advance(waitMs);
   await eventually(
@@ -53,7 +53,7 @@ async function untilPruned(clock: TestClock, waitMs: number): Promise<void> {
 }
 
 for (const { test, testService } of stores) {
-  /** A hook whose target answers as the script says, and 200 when that is through. */
+  /** Creates a hook whose attempts have scripted outcomes, and 200 after the script. */
   async function scripted(t: TestContext, script: Outcome[]) {
     const clock = testClock();
     const attempt: Attempt = async () => script.shift() ?? ok;
@@ -69,7 +69,7 @@ for (const { test, testService } of stores) {
     return { clock, setup, carillon, owner, hook: () => owner.carillon.hooks.get(id), attempts };
   }
 
-  test('C18 a hook that failed while the clock was 400 days ahead is tried again as soon as that is set right', async (t) => {
+  test('C18 a hook that failed while the clock was 400 days ahead is retried as soon as the clock is corrected', async (t) => {
     const { clock, carillon, owner, hook, attempts } = await scripted(t, [broken, broken]);
     clock.jump(FAR_MS);
     await owner.carillon.events.create(event);
@@ -77,14 +77,14 @@ for (const { test, testService } of stores) {
     clock.jump(-FAR_MS);
     await clock.advance(61 * SECOND_MS);
     await attempts(carillon, 2);
-    // By a clock that is right it waits as ever.
+    // The second wait, by the corrected clock, has its full length.
     await clock.advance(HOUR_MS);
     assert.equal((await hook()).failures, '2');
     await clock.advance(HOUR_MS + 61 * SECOND_MS);
     assert.deepEqual(await attempts(carillon, 3), ['500', '500', '200']);
   });
 
-  test('C18 a hook that failed while the clock was ahead is tried again after a restart with the right one', async (t) => {
+  test('C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock', async (t) => {
     const { clock, setup, carillon, owner, attempts } = await scripted(t, [broken]);
     clock.jump(FAR_MS);
     await owner.carillon.events.create(event);
@@ -95,7 +95,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await attempts(again, 2), ['500', '200']);
   });
 
-  test('C18 C23 a wait of 24 hours is kept over a restart: only what no answer can have asked for is due', async (t) => {
+  test('C18 C23 a wait of 24 hours is kept over a restart: only longer waits, which no Retry-After can set, are shortened', async (t) => {
     const patient: Outcome = { ...broken, retryAfterMs: DAY_MS };
     const { clock, setup, carillon, owner, attempts } = await scripted(t, [patient]);
     await owner.carillon.events.create(event);
@@ -108,10 +108,10 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await attempts(again, 2), ['500', '200']);
   });
 
-  test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start while it is wrong', async (t) => {
+  test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock', async (t) => {
     const clock = testClock();
     const attempt: Attempt = async ({ target }) => ({ ...ok, status: target.endsWith('/gone') ? 401 : 200 });
-    // Nobody takes the mails.
+    // No mail server listens there.
     const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
     const setup = { options, ports: { clock, attempt } };
     const first = await testService(t, setup);
@@ -130,7 +130,7 @@ for (const { test, testService } of stores) {
     await clock.advance(9 * SECOND_MS);
     const before = await eventually(
       () => countRows(first.store),
-      (counts) => AGING.every((table) => (counts[table] ?? 0) > 0),
+      (counts) => EXPIRING_TABLES.every((table) => (counts[table] ?? 0) > 0),
     );
     const dropped = async ({ store }: Pick<TestService, 'store'>) => {
       const now = await countRows(store);
@@ -139,7 +139,7 @@ for (const { test, testService } of stores) {
 
     clock.jump(FAR_MS);
     await untilPruned(clock, 2 * SECOND_MS);
-    assert.deepEqual(await dropped(first), [], 'at the first look');
+    assert.deepEqual(await dropped(first), [], 'in the first retention run');
     await untilPruned(clock, HOUR_MS);
     assert.deepEqual(await dropped(first), [], 'an hour later');
     await first.stop();
@@ -152,6 +152,6 @@ for (const { test, testService } of stores) {
     clock.jump(-FAR_MS);
     const right = await testService(t, { ...setup, database: first.database });
     await untilPruned(clock, 11 * SECOND_MS);
-    assert.deepEqual(await dropped(right), [], 'after a start with the right one');
+    assert.deepEqual(await dropped(right), [], 'after a start with the right clock');
   });
 }

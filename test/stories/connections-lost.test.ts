@@ -10,12 +10,12 @@ import { startTarget } from '../kit/target.ts';
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const TIMES = 8;
 
-  test('C20 every connection of a node is ended under load, again and again: callers get 2xx or 503, it recovers, nothing is lost', async (t) => {
+  test('C20 when all connections of a node are terminated under load, repeatedly, callers get 2xx or 503, the node recovers and nothing is lost', async (t) => {
     const database = await newDatabase(t);
-    // So that each node is known to the database by a name of its own.
-    const named = (name: string) => `${database}?application_name=${name}`;
-    const node = await serviceProcess(t, { CARILLON_DATABASE: named('struck') });
-    await processBeside(t, node, { CARILLON_DATABASE: named('other'), CARILLON_ROLE: 'delivery' });
+    // Gives each node its own name in pg_stat_activity.
+    const withName = (name: string) => `${database}?application_name=${name}`;
+    const node = await serviceProcess(t, { CARILLON_DATABASE: withName('struck') });
+    await processBeside(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
     const store = await openAt(t, database, { as: 'command' });
     const target = await startTarget(t);
     const { id } = await node.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
@@ -54,12 +54,12 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     assert.deepEqual(
       load.failures.filter((error) => error.status !== 503).map((error) => `${error.status} ${error.message}`),
       [],
-      'answered otherwise',
+      'unexpected responses',
     );
-    // The one that stays, on which it beats.
+    // The reserved connection of the heartbeat.
     await eventually(connections, (all) => all.some(({ query }) => /^(listen|update "nodes"|select)/i.test(query)));
 
-    // The connection that news comes in on is back: an event made elsewhere is heard of at once, not with the next look.
+    // The LISTEN connection is back: an event created by another node is delivered immediately, before the next poll.
     load.resume();
     const before = load.acknowledged.size;
     await eventually(
@@ -73,14 +73,14 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       10_000,
     );
     const faults = await compareLedgers(database, load, target, { paths: ['/'] });
-    // Whoever cannot reach the database for long loses its lanes, and what was in flight on them is told again.
+    // A node that is cut off for long loses its leases, and its attempts in flight are sent again.
     const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
-      what === 'told again for no reason' ? 'again' : 'other',
+      what === 'unexplained duplicate' ? 'again' : 'other',
     );
     assert.deepEqual(other, []);
     assert.equal((await node.carillon.hooks.get(id)).state, 'live');
     t.diagnostic(
-      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${again.length} told twice`,
+      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${again.length} delivered twice`,
     );
     assert.equal(await node.stop('SIGTERM'), 0);
   });

@@ -15,14 +15,14 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
   const own = await carillon.signIn(owner);
-  const stranger = await carillon.signIn(await carillon.account('other.test'));
+  const otherUser = await carillon.signIn(await carillon.account('other.test'));
   const target = await startTarget({ after });
   let hooks = 0;
   const ids = await furnish(owner, carillon, () => {
     hooks += 1;
     return target.at(`/${hooks}`);
   });
-  // Its test has had its answer: from here on nothing changes by itself.
+  // The hook test has finished: nothing changes in the background from here on.
   await eventually(
     () => owner.carillon.deliveries.get(ids.delivery_id),
     ({ state }) => state !== 'pending',
@@ -33,14 +33,14 @@ for (const { test, testService } of stores) {
 
   const bodyFor = (row: Route) => (row.method === 'GET' ? undefined : {});
 
-  test('C1 a session opens the rows as the user whose it is, keys and their headers aside', async () => {
+  test('C1 a session authenticates as its user; key and domain headers are ignored', async () => {
     const user = await own.console.user.get();
     assert.equal(user.user_id, owner.userId);
     const { json } = await carillon.call(own, 'GET', '/console/api/user', undefined, {
       key: 'nonsense',
-      domain: stranger.domain,
+      domain: otherUser.domain,
     });
-    assert.equal(json.data.user_id, owner.userId, 'a key is not looked at');
+    assert.equal(json.data.user_id, owner.userId, 'a key is ignored');
     const event = await own.console.events.create({
       event_name: 'Bells',
       start_date: '20270101',
@@ -54,7 +54,7 @@ for (const { test, testService } of stores) {
     assert.equal(refused.headers.get('www-authenticate'), 'Session realm="carillon"');
   });
 
-  test('C1 a cookie never opens /v2, also beside a key', async () => {
+  test('C1 a cookie never authenticates /v2, not even next to a key', async () => {
     for (const row of publicRows) {
       const { status, json, headers } = await carillon.call(
         own,
@@ -65,23 +65,23 @@ for (const { test, testService } of stores) {
       assert.deepEqual([status, json.code], [401, 'unauthorized'], `${row.method} ${row.path}`);
       assert.equal(headers.get('www-authenticate'), 'Key realm="carillon"');
     }
-    const both = { ...stranger.headers, ...owner.headers };
+    const both = { ...otherUser.headers, ...owner.headers };
     assert.equal((await carillon.call({ headers: both }, 'GET', '/v2/user')).json.data.user_id, owner.userId);
     for (const row of consoleRows) {
       const { status } = await carillon.call(owner, row.method, `/v2${pathOf(row, () => '1')}`, bodyFor(row));
-      assert.equal(status, 404, `${row.method} ${row.path} is no row of the first door`);
+      assert.equal(status, 404, `${row.method} ${row.path} is not in the API route group`);
     }
   });
 
   const cookie = { cookie: own.headers.cookie ?? '' };
   const origin = new URL(carillon.baseUrl).origin;
 
-  test('what changes something comes from the console itself, by what the browser says of it', async () => {
+  test('requests that change something must come from the console, by Sec-Fetch-Site or Origin', async () => {
     const post = (headers: Record<string, string>) =>
       carillon.call({ headers: { ...cookie, ...headers } }, 'POST', '/console/api/clients', { client_name: 'A' });
     assert.equal((await post(HOME)).status, 201);
-    assert.equal((await post({ origin })).status, 201, 'a browser that does not say');
-    assert.equal((await post({ ...HOME, origin: 'http://localhost:5173' })).status, 201, 'what it says counts');
+    assert.equal((await post({ origin })).status, 201, 'a browser without Sec-Fetch-Site');
+    assert.equal((await post({ ...HOME, origin: 'http://localhost:5173' })).status, 201, 'Sec-Fetch-Site has priority');
     const before = await everythingWritten(carillon);
     const foreign: Record<string, string>[] = [
       {},
@@ -98,7 +98,7 @@ for (const { test, testService } of stores) {
     for (const headers of foreign) {
       const { status, json } = await post(headers);
       assert.deepEqual([status, json.code], [403, 'cross_origin'], JSON.stringify(headers));
-      assert.ok(json.detail.includes(`${carillon.baseUrl}/`), 'and says where the console is');
+      assert.ok(json.detail.includes(`${carillon.baseUrl}/`), 'the detail names the address of the console');
     }
     for (const method of ['PUT', 'DELETE'] as const) {
       const { status } = await carillon.call({ headers: cookie }, method, `/console/api/events/${ids.event_id}`, {});
@@ -107,13 +107,13 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   });
 
-  test('what reads may be opened by hand, and by no other page', async () => {
+  test('GET requests may come from the address bar, but not from another page', async () => {
     for (const [headers, wanted] of [
       [HOME, 200],
       [{ 'sec-fetch-site': 'none' }, 200],
       [{}, 200],
       [{ origin }, 200],
-      // A page of another port, in a browser that does not say, or at an address that is plain http.
+      // A page on another port, in a browser without Sec-Fetch-Site or on plain http.
       [{ origin: origin.replace(/\d+$/, '1') }, 403],
       [{ origin: 'null' }, 403],
       [{ 'sec-fetch-site': 'same-site' }, 403],
@@ -129,7 +129,7 @@ for (const { test, testService } of stores) {
     assert.equal((await rawRequest(carillon.baseUrl, [...twice, ...sites])).status, 403);
   });
 
-  test('C4 an unknown path or method is refused like a known one, and is not there for who is signed in', async () => {
+  test('C4 an unknown path or method is rejected like a known one, and is 404 for a signed-in user', async () => {
     const lines = [
       'GET /console/api',
       'GET /console/api/nothing',
@@ -138,18 +138,18 @@ for (const { test, testService } of stores) {
       'FROB /console/api/user',
     ];
     for (const line of lines) {
-      const ask = (...headers: string[]) => rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...headers]);
-      const foreign = await ask('sec-fetch-site: cross-site', `cookie: ${cookie.cookie}`);
+      const send = (...headers: string[]) => rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...headers]);
+      const foreign = await send('sec-fetch-site: cross-site', `cookie: ${cookie.cookie}`);
       assert.deepEqual([foreign.status, JSON.parse(foreign.body).code], [403, 'cross_origin'], line);
-      const without = await ask('sec-fetch-site: same-origin');
+      const without = await send('sec-fetch-site: same-origin');
       assert.deepEqual([without.status, JSON.parse(without.body).code], [401, 'signed_out'], line);
       assert.match(without.head, /^www-authenticate: Session realm="carillon"$/im, line);
-      const known = await ask('sec-fetch-site: same-origin', `cookie: ${cookie.cookie}`);
+      const known = await send('sec-fetch-site: same-origin', `cookie: ${cookie.cookie}`);
       assert.deepEqual([known.status, JSON.parse(known.body).code], [404, 'not_found'], line);
     }
   });
 
-  test('a page of an origin that may call the interface may not call the console', async (t) => {
+  test('an origin that may call the API may not call the console', async (t) => {
     const APP = 'https://app.example';
     const open = await testService(t, { options: { corsOrigins: APP } });
     const visitor = await open.signIn(await open.account('acme.test'));
@@ -165,7 +165,7 @@ for (const { test, testService } of stores) {
     assert.equal(read.headers.get('access-control-allow-credentials'), null);
   });
 
-  test('X4 an Idempotency-Key is a key’s own: in the console it is not looked at', async () => {
+  test('X4 an Idempotency-Key belongs to an API key: the console ignores it', async () => {
     const twice = () =>
       carillon.call(own, 'POST', '/console/api/clients', { client_name: 'Twice' }, { 'idempotency-key': 'one' });
     const [first, second] = [await twice(), await twice()];
@@ -174,19 +174,19 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await carillon.store.read.selectFrom('idempotency').selectAll().execute(), []);
   });
 
-  test('C8 what is made in the console is found there, and nothing of it is kept on the way', async () => {
+  test('C8 a record created in the console has its Location there, and responses are not stored by caches', async () => {
     const made = await carillon.call(own, 'POST', '/console/api/clients', { client_name: 'New' });
     const path = `/console/api/clients/${made.json.data.client_id}`;
     assert.equal(made.headers.get('location'), carillon.baseUrl + path);
     assert.equal(made.headers.get('cache-control'), 'no-store');
     const read = await carillon.call(own, 'GET', path);
-    assert.equal(read.headers.get('cache-control'), 'private, no-cache', 'but for asking whether it is still so');
+    assert.equal(read.headers.get('cache-control'), 'private, no-cache', 'a browser may revalidate its copy');
     const again = await carillon.call(own, 'GET', path, undefined, { 'if-none-match': read.headers.get('etag') ?? '' });
     assert.equal(again.status, 304);
   });
 
-  test('no answer of the console can be framed, embedded, or taken for another type, whatever it is', async () => {
-    const asked: [string, string, number, unknown?][] = [
+  test('no response of the console can be framed, embedded or interpreted as another type', async () => {
+    const requests: [string, string, number, unknown?][] = [
       ['GET', '/console/api/user', 200],
       ['GET', '/console/api/events', 200],
       ['GET', '/console/api/nothing', 404],
@@ -194,12 +194,12 @@ for (const { test, testService } of stores) {
       ['DELETE', '/console/session', 200],
     ];
     const visitor = await carillon.signIn(owner);
-    for (const [method, path, status, body] of asked) {
-      const answer = await carillon.call(visitor, method, path, body);
-      assert.equal(answer.status, status, path);
-      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', path);
-      assert.equal(answer.headers.get('cross-origin-resource-policy'), 'same-origin', path);
-      assert.equal(answer.headers.get('content-security-policy'), "default-src 'none'; frame-ancestors 'none'", path);
+    for (const [method, path, status, body] of requests) {
+      const response = await carillon.call(visitor, method, path, body);
+      assert.equal(response.status, status, path);
+      assert.equal(response.headers.get('x-content-type-options'), 'nosniff', path);
+      assert.equal(response.headers.get('cross-origin-resource-policy'), 'same-origin', path);
+      assert.equal(response.headers.get('content-security-policy'), "default-src 'none'; frame-ancestors 'none'", path);
     }
     const refused = await carillon.call(undefined, 'GET', '/console/api/user', undefined, {
       'sec-fetch-site': 'cross-site',
@@ -207,7 +207,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([refused.status, refused.headers.get('cross-origin-resource-policy')], [403, 'same-origin']);
   });
 
-  test('X7 a key issued in the console does not end with the session, and is as wide as the role', async () => {
+  test('X7 a key issued in the console outlives the session and has the permissions of the role', async () => {
     const { id, expires, permissions } = await own.console.keys.create({ label: 'from the console' });
     assert.equal(expires, '0000-00-00 00:00:00');
     assert.equal(permissions.length, 16);
@@ -219,13 +219,13 @@ for (const { test, testService } of stores) {
     assert.deepEqual({ ...entry }, { key_id: 0, user_id: Number(owner.userId), source: '127.0.0.1' });
   });
 
-  test('whoever may not is noted in the audit log, each by who it was', async () => {
+  test('denied requests are in the audit log, with the user', async () => {
     const members = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
     for (const member of members) {
       const { status } = await carillon.call(await carillon.signIn(member), 'GET', '/console/api/invitations');
       assert.equal(status, 401);
     }
-    const noted = () =>
+    const deniedEntries = () =>
       carillon.store.read
         .selectFrom('audit')
         .select(['user_id', 'key_id', 'subject'])
@@ -233,18 +233,18 @@ for (const { test, testService } of stores) {
         .where('subject', '=', 'GET /console/api/invitations')
         .orderBy('user_id')
         .execute();
-    const rows = await eventually(noted, (all) => all.length >= 2, 10_000);
+    const rows = await eventually(deniedEntries, (all) => all.length >= 2, 10_000);
     assert.deepEqual(
       rows.map(({ user_id, key_id }) => [String(user_id), key_id]),
       members.map(({ userId }) => [userId, 0]),
     );
   });
 
-  test('the log names the session and never its token', async () => {
+  test('the log contains the session id and never its token', async () => {
     await own.console.user.get();
     const line = carillon.logged.findLast(({ route }) => route === '/console/api/user');
     const [session] = (await own.console.sessions.list()).data.filter(({ current }) => current === '1');
     assert.deepEqual([line?.session_id, line?.key_id], [Number(session?.id), undefined]);
-    for (const token of [own.token, stranger.token]) assert.ok(!JSON.stringify(carillon.logged).includes(token));
+    for (const token of [own.token, otherUser.token]) assert.ok(!JSON.stringify(carillon.logged).includes(token));
   });
 }

@@ -14,11 +14,11 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
 const ignore = readFileSync(join(root, '.dockerignore'), 'utf8');
 
-/** Who runs it, where the test itself is root: nobody. */
-const NOBODY = 65_534;
-const owner = process.getuid?.() === 0 ? NOBODY : undefined;
+/** The user id of the service when the test runs as root: nobody. */
+const NOBODY_UID = 65_534;
+const owner = process.getuid?.() === 0 ? NOBODY_UID : undefined;
 
-/** As in the image: nothing of this repository on the path, nothing of the npm that may run this test. */
+/** The environment of the image: no binaries of this repository or of the npm that runs this test. */
 const environment = {
   ...inherited,
   PATH: [join(process.execPath, '..'), ...(process.env.PATH ?? '').split(delimiter)]
@@ -31,7 +31,7 @@ const environment = {
 
 const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
-test('the steps of the Dockerfile, followed without a container, make a service that runs as nobody, is ready, writes to /data alone and stops at SIGTERM', async (t) => {
+test('the steps of the Dockerfile make a service that runs as an unprivileged user, becomes ready, writes only to /data and stops on SIGTERM', async (t) => {
   const folder = temporaryFolder(t);
   chmodSync(folder, 0o755);
   const image = await follow(dockerfile, { context: root, ignore, folder, environment, owner });
@@ -40,7 +40,7 @@ test('the steps of the Dockerfile, followed without a container, make a service 
   for (const absent of ['node_modules/typescript', 'node_modules/.bin/node', 'test', 'src', 'console/src'])
     assert.ok(!filesBelow(join(image.root, 'app')).includes(absent), absent);
 
-  // Stands for the Node of the image, where whoever runs the test may not let others look.
+  // A copy of Node: the unprivileged user may have no access to the original.
   const node = join(folder, 'node');
   copyFileSync(process.execPath, node);
   chmodSync(node, 0o755);
@@ -60,8 +60,8 @@ test('the steps of the Dockerfile, followed without a container, make a service 
   const start = ([program = '', ...args]: readonly string[], stderr: 'inherit' | 'ignore') =>
     spawn(here(program), args.map(here), { ...options, stdio: ['ignore', 'pipe', stderr] });
 
-  const asked = start(image.healthcheck, 'inherit');
-  assert.deepEqual(await once(asked, 'exit'), [1, null], 'unhealthy while nothing runs');
+  const check = start(image.healthcheck, 'inherit');
+  assert.deepEqual(await once(check, 'exit'), [1, null], 'unhealthy while nothing runs');
   const service = start(image.command, 'ignore');
   t.after(() => service.kill('SIGKILL'));
   const exited = once(service, 'exit');
@@ -79,7 +79,7 @@ test('the steps of the Dockerfile, followed without a container, make a service 
   assert.ok(readdirSync(join(image.root, 'data')).includes('carillon.db'));
 });
 
-test('of the repository nothing but what is built goes to the builder', () => {
+test('only files that the build needs are sent to the builder', () => {
   assert.equal(
     ignore
       .split('\n')

@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
   const redeliver = (carillon: TestService, who: Person, id: string) =>
     carillon.call(who, 'POST', `/v2/deliveries/${id}/redeliver`);
 
-  test('X3 a delivery shows its attempts: when, what came of it, how long, whether it counted, and why', async (t) => {
+  test('X3 a delivery shows its attempts with time, outcome, duration, whether it counted, and the reason', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,1m' },
@@ -37,8 +37,8 @@ for (const { test, testService } of stores) {
       await clock.advance(60_000);
       await target.arrived(Number(failures) + 1);
     }
-    const { attempts, date_finalized, ...shown } = await eventually(delivery, (one) => one.state === 'delivered');
-    assert.deepEqual(shown, {
+    const { attempts, date_finalized, ...fields } = await eventually(delivery, (one) => one.state === 'delivered');
+    assert.deepEqual(fields, {
       id: deliveryId,
       hook_id: id,
       event: 'new_event',
@@ -62,16 +62,16 @@ for (const { test, testService } of stores) {
     assert.deepEqual(new Set(target.received.map((one) => one.deliveryId)), new Set([deliveryId]));
   });
 
-  test('X3 the list: by hook, by state, in pages, whose', async (t) => {
+  test('X3 the list is filtered by hook, state and user, and paginated', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
     const other = await carillon.user(owner, 'member');
-    const stranger = await carillon.account('other.test');
-    const told = await startTarget(t, 200);
+    const otherOwner = await carillon.account('other.test');
+    const healthy = await startTarget(t, 200);
     const failing = await startTarget(t, 500);
     const hooks = {
-      told: await member.carillon.hooks.create({ target_url: told.url, event: 'new_event' }),
+      healthy: await member.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' }),
       failing: await member.carillon.hooks.create({ target_url: failing.url, event: 'new_event' }),
       gone: await member.carillon.hooks.create({ target_url: failing.at('/gone'), event: 'new_event' }),
     };
@@ -89,14 +89,14 @@ for (const { test, testService } of stores) {
     );
 
     const list = async (who: Person, query = '') => {
-      const answer = await carillon.call(who, 'GET', `/v2/deliveries${query}`);
-      assert.equal(answer.status, 200, answer.text);
-      const data: { id: string; hook_id: string; state: string; date_finalized: string }[] = answer.json.data;
-      return { data, total: answer.json.paging.total_records, link: answer.headers.get('link') };
+      const response = await carillon.call(who, 'GET', `/v2/deliveries${query}`);
+      assert.equal(response.status, 200, response.text);
+      const data: { id: string; hook_id: string; state: string; date_finalized: string }[] = response.json.data;
+      return { data, total: response.json.paging.total_records, link: response.headers.get('link') };
     };
     const states = (found: Awaited<ReturnType<typeof list>>) => found.data.map((one) => `${one.hook_id} ${one.state}`);
     const all = await list(member);
-    const [a, b, c] = [hooks.told.id, hooks.failing.id, hooks.gone.id];
+    const [a, b, c] = [hooks.healthy.id, hooks.failing.id, hooks.gone.id];
     const wanted = [
       ...[`${a} delivered`, `${b} pending`, `${c} undelivered`],
       ...[`${a} delivered`, `${b} pending`, `${c} undelivered`],
@@ -138,7 +138,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await list(owner, `?user_id=${member.userId}`)).data, all.data);
     assert.deepEqual((await list(owner)).data, []);
     assert.deepEqual((await list(other, `?hook_id=${a}`)).data, [], 'another user’s hook has nothing for a member');
-    assert.deepEqual((await list(stranger, `?hook_id=${a}`)).data, []);
+    assert.deepEqual((await list(otherOwner, `?hook_id=${a}`)).data, []);
     assert.equal((await carillon.call(other, 'GET', `/v2/deliveries?user_id=${member.userId}`)).status, 401);
     for (const query of ['?state=lost', '?hook_id=x', '?limit=0']) {
       assert.equal((await carillon.call(member, 'GET', `/v2/deliveries${query}`)).status, 400, query);
@@ -146,20 +146,20 @@ for (const { test, testService } of stores) {
     const [first] = all.data;
     const read = async (who: Person) => (await carillon.call(who, 'GET', `/v2/deliveries/${first?.id}`)).status;
     assert.deepEqual(
-      [await read(member), await read(owner), await read(other), await read(stranger)],
+      [await read(member), await read(owner), await read(other), await read(otherOwner)],
       [200, 200, 401, 404],
     );
   });
 
-  test('C20 X3 a redelivery sends what was delivered once more under the same Webhook-Id', async (t) => {
+  test('C20 X3 a redelivery sends a delivered notification again with the same Webhook-Id', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const { target, deliveryId, delivery } = await hookWith(t, owner, 200);
     const before = await eventually(delivery, (one) => one.state === 'delivered');
     assert.equal(target.received.length, 1, 'by itself it is sent once');
-    const answer = await redeliver(carillon, owner, deliveryId);
-    assert.equal(answer.status, 202);
-    assert.equal(answer.json.data.id, deliveryId);
+    const response = await redeliver(carillon, owner, deliveryId);
+    assert.equal(response.status, 202);
+    assert.equal(response.json.data.id, deliveryId);
     const [first, second] = await target.arrived(2);
     assert.equal(second?.deliveryId, first?.deliveryId);
     assert.equal(second?.body, first?.body);
@@ -167,7 +167,7 @@ for (const { test, testService } of stores) {
     assert.equal(after.date_finalized, before.date_finalized, 'it was delivered when it was delivered');
   });
 
-  test('X3 a redelivery that fails is shown and not counted, and what had been delivered stays delivered', async (t) => {
+  test('X3 a failed redelivery is recorded and not counted, and the delivery stays delivered', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 200, 500, 500, 204, 200);
@@ -178,14 +178,14 @@ for (const { test, testService } of stores) {
         delivery,
         (one) => one.attempts.length === count && one.state === 'delivered',
       );
-      assert.deepEqual([attempts.at(-1)?.counted, attempts.at(-1)?.reason], ['0', 'asked for: shown, not counted']);
+      assert.deepEqual([attempts.at(-1)?.counted, attempts.at(-1)?.reason], ['0', 'manual attempt: not counted']);
       const { state, failures } = await hook();
       assert.deepEqual([state, failures], ['live', '0']);
       assert.equal(target.received.length, count, 'asked for once, sent once');
     }
   });
 
-  test('X3 a redelivery during a wait goes out at once; its 200 delivers, and the wait is over', async (t) => {
+  test('X3 a redelivery during a wait is sent immediately; its 200 delivers and ends the wait', async (t) => {
     const carillon = await testService(t, { ports: { clock: testClock() } });
     const owner = await carillon.account('acme.test');
     const { target, hook, deliveryId, delivery } = await hookWith(t, owner, 500, 503, 200);
@@ -199,9 +199,9 @@ for (const { test, testService } of stores) {
     assert.equal((await delivery()).state, 'pending');
 
     await redeliver(carillon, owner, deliveryId);
-    const told = await eventually(delivery, (one) => one.state === 'delivered');
+    const delivered = await eventually(delivery, (one) => one.state === 'delivered');
     assert.deepEqual(
-      told.attempts.map(({ outcome, counted }) => [outcome, counted]),
+      delivered.attempts.map(({ outcome, counted }) => [outcome, counted]),
       [
         ['500', '1'],
         ['503', '0'],
@@ -219,22 +219,22 @@ for (const { test, testService } of stores) {
     await eventually(delivery, (one) => one.state === 'delivered');
     await redeliver(carillon, owner, deliveryId);
     assert.equal((await eventually(hook, (one) => one.state === 'ended')).ended_reason, 'answered_401');
-    const answer = await redeliver(carillon, owner, deliveryId);
-    assert.deepEqual([answer.status, answer.json.code], [409, 'hook_ended']);
+    const response = await redeliver(carillon, owner, deliveryId);
+    assert.deepEqual([response.status, response.json.code], [409, 'hook_ended']);
     assert.equal(target.received.length, 2);
   });
 
-  test('C3 X3 whose delivery it is decides who may ask for it again', async (t) => {
+  test('C3 X3 only the owner of a delivery and admins may request a redelivery', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const admin = await carillon.user(owner, 'admin');
     const member = await carillon.user(owner, 'member');
     const other = await carillon.user(owner, 'member');
-    const stranger = await carillon.account('other.test');
+    const otherOwner = await carillon.account('other.test');
     const { target, deliveryId } = await hookWith(t, member, 200);
     await target.arrived(1);
     const status = async (who: Person, id = deliveryId) => (await redeliver(carillon, who, id)).status;
-    assert.deepEqual([await status(other), await status(stranger), await status(member, '999999')], [401, 404, 404]);
+    assert.deepEqual([await status(other), await status(otherOwner), await status(member, '999999')], [401, 404, 404]);
     assert.deepEqual([await status(member), await status(admin)], [202, 202]);
   });
 }

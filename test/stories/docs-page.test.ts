@@ -12,12 +12,12 @@ import { sqlite } from '../kit/stores.ts';
 
 const routes = documentedRoutes();
 
-test('X6 /docs has every route and every problem, needs no key, and loads nothing', async (t) => {
+test('X6 /docs has every route and every problem, needs no key and loads nothing', async (t) => {
   const { baseUrl } = await sqlite.testService(t);
-  const answer = await fetch(`${baseUrl}/docs`);
-  const page = await answer.text();
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+  const response = await fetch(`${baseUrl}/docs`);
+  const page = await response.text();
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
 
   const ids = [...page.matchAll(/ id="([^"]+)"/g)].map((match) => match[1] ?? '');
   assert.equal(new Set(ids).size, ids.length);
@@ -33,11 +33,11 @@ test('X6 /docs has every route and every problem, needs no key, and loads nothin
   }
   for (const code of Object.keys(problems)) assert.ok(ids.includes(`problem-${code}`), code);
 
-  const unchanged = { 'if-none-match': answer.headers.get('etag') ?? '' };
+  const unchanged = { 'if-none-match': response.headers.get('etag') ?? '' };
   assert.equal((await fetch(`${baseUrl}/docs`, { headers: unchanged })).status, 304);
 });
 
-test('X6 /llms.txt has every route, and leads to addresses that answer', async (t) => {
+test('X6 /llms.txt has every route, and its links work', async (t) => {
   const { baseUrl } = await sqlite.testService(t);
   const text = await (await fetch(`${baseUrl}/llms.txt`)).text();
   for (const { method, path, description } of routes)
@@ -46,27 +46,27 @@ test('X6 /llms.txt has every route, and leads to addresses that answer', async (
     assert.equal((await fetch(address)).status, 200, address);
 });
 
-/** Everything that an example may be about, anew for each: what one deletes, another needs. */
-async function furnished(service: TestService, domain: string) {
+/** Creates the records that examples refer to, new for each example: one deletes what another needs. */
+async function createRecords(service: TestService, domain: string) {
   const owner = await service.account(domain);
   return { owner, ids: await furnish(owner, service, () => `https://app.example/${domain}`) };
 }
 
-test('X6 every call on /docs works as it stands, as curl and with the SDK', async (t) => {
+test('X6 every example on /docs works unchanged, as curl and with the SDK', async (t) => {
   const service = await sqlite.testService(t);
   const page = await (await fetch(`${service.baseUrl}/docs`)).text();
   const plain = page.replace(/&#(\d+);/g, (_, sign) => String.fromCharCode(Number(sign)));
   for (const [index, row] of routes.entries()) {
-    const shown = exampleOf(row, service.baseUrl);
-    assert.ok(plain.includes(shown.curl) && plain.includes(shown.sdk), row.path);
+    const example = exampleOf(row, service.baseUrl);
+    assert.ok(plain.includes(example.curl) && plain.includes(example.sdk), row.path);
     for (const form of ['curl', 'sdk'] as const) {
-      const { owner, ids } = await furnished(service, `${form}-${index}.test`);
+      const { owner, ids } = await createRecords(service, `${form}-${index}.test`);
       if (row.path.endsWith('/restore')) await owner.carillon.hooks.delete(ids.hook_id);
       if (row.path.endsWith('/secret')) await owner.carillon.hooks.createSecret(ids.hook_id);
       const idOf = (name: string) => ids[name as keyof typeof ids];
       const path = row.path.replace(/\{(\w+)\}/g, (_, name) => idOf(name));
       const [first] = /(?<=\{)\w+/.exec(row.path) ?? [''];
-      const call = shown[form]
+      const call = example[form]
         .replace(row.path.replace(/\{\w+\}/g, '1'), path)
         .replace('(1', `(${idOf(first)}`)
         .replace('bell-7f3k2q9d', `bell-${owner.domain}`);
@@ -76,7 +76,7 @@ test('X6 every call on /docs works as it stands, as curl and with the SDK', asyn
   }
 });
 
-test('X6 in a browser /docs is of no origin, runs nothing, and keeps nobody out', async (t) => {
+test('X6 /docs has an opaque origin, runs no scripts and is accessible', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   for (const look of [
@@ -87,7 +87,7 @@ test('X6 in a browser /docs is of no origin, runs nothing, and keeps nobody out'
     await page.goto(`${service.baseUrl}/docs`);
     assert.equal(await page.evaluate('self.origin'), 'null');
     await assert.rejects(page.evaluate('document.cookie'));
-    // Its sandbox stops axe, too: what it looks at is the same page without one.
+    // The sandbox also blocks axe, so axe checks the same page without it.
     await page.goto('about:blank');
     await page.setContent(await (await fetch(`${service.baseUrl}/docs`)).text());
     assert.deepEqual(await axeFindings(page, look.colorScheme), []);

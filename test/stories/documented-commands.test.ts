@@ -19,22 +19,22 @@ const run = promisify(execFile);
 
 const all = documentedCommands();
 
-/** Where a page is tried: a folder of its own, with a service on the database that the commands take by themselves. */
-type Stage = { readonly folder: string; readonly service: ServiceProcess; readonly env: NodeJS.ProcessEnv };
+/** The environment of a page: a folder, and a service on the default database of the commands. */
+type Fixture = { readonly folder: string; readonly service: ServiceProcess; readonly env: NodeJS.ProcessEnv };
 
-/** What stands in a document for something that this machine does not have by that name. */
-type Instead = Readonly<Record<string, string>>;
+/** Replacements for names in a document that do not exist on this machine. */
+type Replacements = Readonly<Record<string, string>>;
 
-async function stageOf(t: TestContext): Promise<Stage> {
+async function startFixture(t: TestContext): Promise<Fixture> {
   const folder = temporaryFolder(t);
   const bin = join(folder, 'bin');
   for (const name of [bin, join(folder, 'data'), join(folder, 'elsewhere')]) mkdirSync(name);
   const commands = {
     carillon: 'exec node "$ROOT/src/main.ts" "$@"',
     npx: 'if [ "$1" = carillon ]; then shift; exec carillon "$@"; fi; echo "npx $*" >&2; exit 64',
-    // What a reader runs in the clone; here the folder of the page is where data/ is.
+    // A reader runs this in the clone. Here the folder of the page contains data/.
     npm: 'if [ "$1 $2 $3 $4" = "run -s carillon --" ]; then shift 4; exec carillon "$@"; fi; echo "npm $*" >&2; exit 64',
-    // An answer that refuses is a failure of the documentation.
+    // An error response fails the test.
     curl: 'exec "$CURL" --fail-with-body -sS "$@"',
   };
   for (const [name, script] of Object.entries(commands)) {
@@ -57,11 +57,11 @@ async function stageOf(t: TestContext): Promise<Stage> {
   return { folder, service, env };
 }
 
-async function addAccount({ folder: cwd, env }: Stage, domain: string): Promise<void> {
+async function addAccount({ folder: cwd, env }: Fixture, domain: string): Promise<void> {
   await run('carillon', ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`], { cwd, env });
 }
 
-async function insteadOf(t: TestContext, { folder, service }: Stage, script: string): Promise<Instead> {
+async function replacementsFor(t: TestContext, { folder, service }: Fixture, script: string): Promise<Replacements> {
   const database = 'postgres://carillon@db.internal/carillon';
   return {
     '/somewhere/else': join(folder, 'elsewhere'),
@@ -70,24 +70,24 @@ async function insteadOf(t: TestContext, { folder, service }: Stage, script: str
   };
 }
 
-async function tried(t: TestContext, stage: Stage, { path, line, way, script }: Commands): Promise<void> {
+async function runBlock(t: TestContext, fixture: Fixture, { path, line, way, script }: Commands): Promise<void> {
   if (way === 'stopped') {
-    const gone = once(stage.service.process, 'exit');
-    if (stage.service.process.kill('SIGTERM')) await gone;
+    const exited = once(fixture.service.process, 'exit');
+    if (fixture.service.process.kill('SIGTERM')) await exited;
   }
   let text = script;
-  for (const [written, here] of Object.entries(await insteadOf(t, stage, script)))
-    text = text.replaceAll(written, here);
-  const { folder: cwd, env } = stage;
-  if (way === 'stays') return stays(text, { cwd, env });
+  for (const [original, replacement] of Object.entries(await replacementsFor(t, fixture, script)))
+    text = text.replaceAll(original, replacement);
+  const { folder: cwd, env } = fixture;
+  if (way === 'stays') return runUntilInterrupted(text, { cwd, env });
   await assert.doesNotReject(
     run('bash', ['-euo', 'pipefail', '-c', text], { cwd, env, timeout: 60_000 }),
     `${path}:${line}\n${text}`,
   );
 }
 
-/** It says something, and ends when it is told to. */
-async function stays(text: string, where: { cwd: string; env: NodeJS.ProcessEnv }): Promise<void> {
+/** Runs a command until its first output, then ends it with SIGINT. */
+async function runUntilInterrupted(text: string, where: { cwd: string; env: NodeJS.ProcessEnv }): Promise<void> {
   const child = spawn('bash', ['-c', `exec ${text.trim()}`], { ...where, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit');
   await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), exited]);
@@ -95,7 +95,7 @@ async function stays(text: string, where: { cwd: string; env: NodeJS.ProcessEnv 
   assert.deepEqual(await exited, [0, null], text);
 }
 
-/** Whether a test of its own reads this page. */
+/** Whether a separate test reads this page. */
 function isRead(path: string): boolean {
   const name = path.split('/').at(-1) ?? '';
   const folders = [import.meta.dirname, join(import.meta.dirname, '../kit')];
@@ -103,18 +103,18 @@ function isRead(path: string): boolean {
   return files.some((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }
 
-const isTried = ({ way }: Commands) => way === '' || way === 'stopped' || way === 'stays';
+const isTested = ({ way }: Commands) => way === '' || way === 'stopped' || way === 'stays';
 
-for (const [path, blocks] of Map.groupBy(all.filter(isTried), (block) => block.path)) {
-  test(`the commands of ${path} do what they say, one after the other, as they stand`, async (t) => {
-    const stage = await stageOf(t);
-    // What the pages speak of; the one that makes it needs no other.
-    if (!blocks.some(({ script }) => script.includes('accounts create'))) await addAccount(stage, 'acme.test');
-    for (const block of blocks) await tried(t, stage, block);
+for (const [path, blocks] of Map.groupBy(all.filter(isTested), (block) => block.path)) {
+  test(`the commands of ${path} succeed one after the other, unchanged`, async (t) => {
+    const fixture = await startFixture(t);
+    // The pages use this account. A page that creates an account does not need it.
+    if (!blocks.some(({ script }) => script.includes('accounts create'))) await addAccount(fixture, 'acme.test');
+    for (const block of blocks) await runBlock(t, fixture, block);
   });
 }
 
-test('every block of commands says how it is tried, and what takes more than this machine is understood by a shell', async () => {
+test('every block of commands is marked with how it is tested, and untested ones are valid shell', async () => {
   assert.ok(all.length > 20);
   for (const { path, line, way, script } of all) {
     const where = `${path}:${line}`;
@@ -131,7 +131,7 @@ test('every block of commands says how it is tried, and what takes more than thi
 
 const program = await programOf(() => true);
 
-/** What of a command line there is not: its commands, and the flags of the last of them. */
+/** The unknown commands of a command line, and the unknown flags of its last command. */
 function unknownIn(line: string): string[] {
   const words = line.split(/ (?:[|<>]|#) /)[0]?.split(/[ =]+/) ?? [];
   let command = program;
@@ -146,7 +146,7 @@ function unknownIn(line: string): string[] {
   return [...unknown, ...flags.filter((flag) => !command.options.some(({ long }) => long === flag))];
 }
 
-test('what a sentence of the documentation names as a command is one, with these flags', () => {
+test('commands and flags named in sentences of the documentation exist', () => {
   assert.deepEqual(unknownIn('events lst --limit 3 --no'), ['--limit', '--no']);
   assert.deepEqual(unknownIn('lsten --kinds x'), ['lsten', '--kinds']);
   const named = namedCommands();

@@ -7,34 +7,34 @@ import { eventually } from '../kit/eventually.ts';
 import { stores } from '../kit/stores.ts';
 import { type doors, mountedBy, type Operation, sorted } from '../reliability/tenant-isolation/operations.ts';
 
-/** Paths that no route has, and methods that none takes. */
+/** Paths of no route, and methods of no route. */
 const UNKNOWN = ['POST /nothing', 'PUT /v2/nothing', 'POST /console/nothing', 'POST /', 'POST /healthz', 'PATCH /v2/x'];
 
-/** A body that is missing is waited for until the test is over. */
-const PATIENT = { ...patience, drainMs: 0, bodyGraceMs: 600_000, visitorBodyMs: 600_000, dropMs: 600_000 };
+/** Timeouts that make the service wait for a missing body until the end of the test. */
+const LONG_TIMEOUTS = { ...patience, drainMs: 0, bodyGraceMs: 600_000, visitorBodyMs: 600_000, dropMs: 600_000 };
 
 type Headers = Readonly<Record<string, string>>;
-type Asked = { readonly name: string; readonly headers: Headers; readonly needsBody: boolean };
+type TestRequest = { readonly name: string; readonly headers: Headers; readonly needsBody: boolean };
 
 for (const { test, testService } of stores) {
-  test('C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes', async (t) => {
+  test('C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives', async (t) => {
     const { started: carillon, mounted } = await mountedBy(() =>
-      // A single place for callers: whatever took it would be seen.
-      testService(t, { options: { maxRequests: '1' }, ports: { timeouts: PATIENT } }),
+      // With a single slot, a request that occupies it is noticed.
+      testService(t, { options: { maxRequests: '1' }, ports: { timeouts: LONG_TIMEOUTS } }),
     );
     const owner = await carillon.account('acme.test');
     const signedIn = await carillon.signIn(owner);
-    const known: Readonly<Record<string, Headers>> = {
+    const credentials: Readonly<Record<string, Headers>> = {
       '/v2': owner.headers,
       '/console/api': { ...signedIn.headers, origin: carillon.baseUrl },
     } satisfies Record<keyof typeof doors, Headers>;
     const { operations, others } = sorted(mounted);
-    const requests: Asked[] = [];
+    const requests: TestRequest[] = [];
     for (const operation of operations) {
       const name = nameOf(operation);
       const isRead = ['GET', 'HEAD'].includes(operation.method);
       requests.push({ name, headers: {}, needsBody: false });
-      requests.push({ name, headers: known[operation.door] ?? {}, needsBody: !isRead });
+      requests.push({ name, headers: credentials[operation.door] ?? {}, needsBody: !isRead });
     }
     for (const name of [...others, ...UNKNOWN]) {
       const needsBody = /^(POST|DELETE) \/console\/(?!nothing)/.test(name);
@@ -44,14 +44,14 @@ for (const { test, testService } of stores) {
 
     const waiting = requests.filter(({ needsBody }) => needsBody).map((one) => send(t, carillon.baseUrl, one));
     for (const one of requests.filter(({ needsBody }) => !needsBody)) {
-      const held = send(t, carillon.baseUrl, one);
-      const status = await eventually(held.status, (status) => status !== undefined);
+      const request = send(t, carillon.baseUrl, one);
+      const status = await eventually(request.status, (status) => status !== undefined);
       assert.notEqual(status, 503, one.name);
     }
     assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
     const early = waiting.filter(({ status }) => status() !== undefined).map(({ name, status }) => [name, status()]);
     assert.deepEqual(early, []);
-    // The one that has its body goes on, and waits for nobody else.
+    // The request with its body continues without waiting for the others.
     const [first] = waiting;
     first?.socket.write('{"a":"b"}');
     await eventually(
@@ -61,12 +61,12 @@ for (const { test, testService } of stores) {
   });
 }
 
-/** An operation as it is called, each id in its path one that was never issued. */
+/** The request line of an operation, with never-issued ids in its path. */
 function nameOf({ door, method, row }: Operation): string {
   return `${method} ${door}${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
 }
 
-function send(t: TestContext, baseUrl: string, { name, headers }: Asked) {
+function send(t: TestContext, baseUrl: string, { name, headers }: TestRequest) {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
   t.after(() => socket.destroy());

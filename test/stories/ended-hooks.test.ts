@@ -12,7 +12,7 @@ for (const { name, test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('C23 an ended hook says why, when, and what came last', async (t) => {
+  test('C23 an ended hook shows reason, time and last outcome', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, { options: { retryWaits: '1s,1s' }, ports: { clock } });
     const owner = await carillon.account('acme.test');
@@ -84,18 +84,18 @@ for (const { name, test, testService } of stores) {
     }
   });
 
-  test('C23 an ended hook is readable for 30 days, then gone; what is pending for a live one is never dropped', async (t) => {
+  test('C23 an ended hook can be read for 30 days, then is gone; pending deliveries of live hooks are never dropped', async (t) => {
     const options = { retryWaits: '365d,365d' };
     const first = await testService(t, { options, ports: { clock: testClock() } });
     const owner = await first.account('acme.test');
     const ended = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/ended', event: 'new_event' });
     const live = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/live', event: 'new_event' });
     const healthy = await startTarget(t);
-    const told = await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' });
+    const delivered = await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' });
     await owner.carillon.events.create(event);
     const deliveriesOf = async (hook_id: string) => (await owner.carillon.deliveries.list({ hook_id })).data;
     await eventually(
-      () => deliveriesOf(told.id),
+      () => deliveriesOf(delivered.id),
       (data) => data[0]?.state === 'delivered',
     );
     for (const { id } of [ended, live]) {
@@ -107,13 +107,13 @@ for (const { name, test, testService } of stores) {
     await owner.carillon.hooks.delete(ended.id);
     await first.stop();
 
-    /** What the service answers so long after the end, once it has tidied up. */
+    /** Starts the service this long after the end and waits for its retention run. */
     async function after(milliseconds: number) {
       const clock = testClock(TEST_EPOCH + milliseconds);
       const service = await testService(t, { database: first.database, options, ports: { clock } });
       await trustUntil(service.store, clock.now());
       await clock.advance(10 * SECOND_MS);
-      // It is through when it has set itself the next hour.
+      // The run has finished when the next one is scheduled.
       await eventually(
         () => clock.pending,
         (pending) => pending.includes(HOUR_MS),
@@ -126,7 +126,7 @@ for (const { name, test, testService } of stores) {
         live: await status(`/v2/hooks/${live.id}`),
         endedPending: await total(`hook_id=${ended.id}`),
         livePending: await total(`hook_id=${live.id}&state=pending`),
-        delivered: await total(`hook_id=${told.id}`),
+        delivered: await total(`hook_id=${delivered.id}`),
       });
       return { read, stop: service.stop };
     }
@@ -136,7 +136,7 @@ for (const { name, test, testService } of stores) {
     await before.stop();
     const later = await after(30 * DAY_MS + SECOND_MS);
     const dropped = { ended: 404, live: 200, endedPending: 0, livePending: 1, delivered: 0 };
-    // PostgreSQL drops what is past by whole weeks.
+    // PostgreSQL drops expired rows by weekly partition.
     const inWeeks = name === 'PostgreSQL';
     assert.deepEqual(await later.read(), inWeeks ? { ...dropped, delivered: 1 } : dropped);
     await later.stop();
@@ -175,7 +175,7 @@ for (const { name, test, testService } of stores) {
     await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
   });
 
-  test('C23 revoking a key ends no hook, not even one that was made with it: it is told on', async (t) => {
+  test('C23 revoking a key ends no hook, not even one created with it: deliveries continue', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const made = await owner.carillon.keys.create({ label: 'soon gone', permissions: ['hooks:write', 'events:read'] });
@@ -188,7 +188,7 @@ for (const { name, test, testService } of stores) {
     assert.equal((await carillon.call(undefined, 'GET', '/v2/user', undefined, narrow)).status, 401);
     assert.equal((await owner.carillon.hooks.get(subscribed.json.id)).state, 'live');
     const { event_id } = await owner.carillon.events.create(event);
-    const [told] = await target.arrived(1);
-    assert.ok(told?.resourceUrl.endsWith(`/events/${event_id}`));
+    const [delivered] = await target.arrived(1);
+    assert.ok(delivered?.resourceUrl.endsWith(`/events/${event_id}`));
   });
 }

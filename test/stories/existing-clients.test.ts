@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
   const event = await created('events', { event_name: 'Pour', start_date: '20270101', due_date: '20270101' });
   const entry = await created(`time_entries/${task.task_id}`, { seconds: 60 });
 
-  /** Fields of the existing service that the contract does not have. */
+  /** Fields of the existing service that the contract does not include. */
   const UNKNOWN: Readonly<Record<string, readonly string[]>> = {
     company: ['signature'],
     user: ['avatar', 'notifications', 'last_company_id'],
@@ -47,18 +47,18 @@ for (const { test, testService } of stores) {
   const formOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
 
   for (const [resourceType, record] of Object.entries(records)) {
-    test(`C30 C32 C38 C39 a ${resourceType} has every field that the existing service documents, in the same form`, () => {
-      const shown = ours[resourceType as keyof typeof records];
+    test(`C30 C32 C38 C39 a ${resourceType} has every field that the existing service documents, in the same format`, () => {
+      const serialized = ours[resourceType as keyof typeof records];
       for (const [field, value] of Object.entries(record)) {
         if (UNKNOWN[resourceType]?.includes(field)) continue;
-        assert.ok(field in shown, field);
-        // Null stands there for a text or a number that is empty here.
-        if (value !== null || field.startsWith('file')) assert.equal(formOf(shown[field]), formOf(value), field);
+        assert.ok(field in serialized, field);
+        // The existing service has null where this one has an empty text or number.
+        if (value !== null || field.startsWith('file')) assert.equal(formOf(serialized[field]), formOf(value), field);
       }
     });
   }
 
-  test('C42 seconds computed from hours are rounded, a half up, in creations and changes', async () => {
+  test('C42 seconds computed from hours are rounded half up, in creations and updates', async () => {
     for (const [seconds, wanted] of [
       [4.1 * 3600, '14760'],
       [14_759.999999999998, '14760'],
@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
       await refused('POST', `time_entries/${task.task_id}`, 'seconds', seconds);
   });
 
-  test('C42 a time entry without a subtask says subtask_id "0", however that was written', async () => {
+  test('C42 a time entry without a subtask has subtask_id "0", however it was written', async () => {
     for (const subtask_id of ['', '0', 0, null, undefined]) {
       const made = await created(`time_entries/${task.task_id}`, { seconds: 1, subtask_id });
       assert.deepEqual([made.subtask_id, made.subtask_name], ['0', '']);
@@ -86,7 +86,7 @@ for (const { test, testService } of stores) {
     assert.equal((await call('PUT', `time_entry/${made.entry_id}`, { subtask_id: '' })).json.data.subtask_id, '0');
   });
 
-  test('C42 the orders are whole numbers below 10^13: a timestamp, in seconds and in milliseconds', async () => {
+  test('C42 orders are integers below 10^13: timestamps in seconds or milliseconds', async () => {
     const orders = [
       [`projects/${project.project_id}`, 'project_order'],
       [`tasks/${task.task_id}`, 'task_order'],
@@ -100,7 +100,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C42 a fixed_price that is an amount sets the flag and the price; a flag sets the flag alone', async () => {
+  test('C42 a numeric fixed_price sets the flag and the price; a flag sets only the flag', async () => {
     const parents = { projects: 'projects', tasks: `tasks/${project.project_id}` };
     const named = { projects: { project_name: 'P' }, tasks: { task_name: 'T' } };
     for (const resourceType of ['projects', 'tasks'] as const) {
@@ -126,7 +126,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C41 C42 what existing clients write for recurring and notifications is taken and shown', async () => {
+  test('C41 C42 the values of existing clients for recurring and notifications are accepted and returned', async () => {
     const paths = [`projects/${project.project_id}`, `tasks/${task.task_id}`, `subtasks/${subtask.subtask_id}`];
     for (const path of paths) {
       for (const letter of ['D', 'W', 'M', 'Q', 'S', 'Y'])
@@ -141,7 +141,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C42 the requests of an existing client succeed one after the other, each as it is written there', async () => {
+  test('C42 the requests of an existing client succeed one after the other, as documented', async () => {
     const teams = [Number((await created('teams', { team_name: 'Casting' })).team_id)];
     const users = [Number(owner.userId)];
     const days = { start_date: '20270101', due_date: '20270131' };
@@ -214,14 +214,14 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C30 C42 a project has its tracked time as seconds and as hours', async () => {
+  test('C30 C42 a project has its tracked time in seconds and in hours', async () => {
     const { project_id } = await created('projects', { project_name: 'Timed' });
-    const shown = async () => (await call('GET', `projects/${project_id}`)).json.data;
-    assert.deepEqual([(await shown()).tracked_seconds, (await shown()).billable_hours], ['0', 0]);
+    const readProject = async () => (await call('GET', `projects/${project_id}`)).json.data;
+    assert.deepEqual([(await readProject()).tracked_seconds, (await readProject()).billable_hours], ['0', 0]);
     for (const seconds of [5_400, 198, 1]) {
       const { task_id } = await created(`tasks/${project_id}`, { task_name: 'T' });
       await created(`time_entries/${task_id}`, { seconds });
     }
-    assert.deepEqual([(await shown()).tracked_seconds, (await shown()).billable_hours], ['5599', 1.5553]);
+    assert.deepEqual([(await readProject()).tracked_seconds, (await readProject()).billable_hours], ['5599', 1.5553]);
   });
 }

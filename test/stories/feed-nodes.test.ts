@@ -10,7 +10,7 @@ for (const { test, testService, database: newDatabase } of shared) {
   const EVENTS = 40;
   const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-  test('X2 three nodes write into one account at once: positions have no gap, and who follows at any node sees them in order', async (t) => {
+  test('X2 three nodes write to one account concurrently: positions have no gaps, and followers at every node read them in order', async (t) => {
     const database = await newDatabase(t);
     const nodes = await Promise.all(Array.from({ length: NODES }, () => testService(t, { database })));
     const [first] = nodes;
@@ -19,7 +19,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const people = nodes.map((node) => personAt(node, owner));
     const total = NODES * WRITERS * EVENTS;
 
-    // Each reads while others write, in small bites, and waits for what comes.
+    // Each follower reads small pages with a wait while others write.
     const following = people.map(async ({ carillon }) => {
       const seen: number[] = [];
       for (let after = '0'; seen.length < total; ) {
@@ -29,14 +29,14 @@ for (const { test, testService, database: newDatabase } of shared) {
       }
       return seen;
     });
-    const made = people.flatMap(({ carillon }) =>
+    const writers = people.flatMap(({ carillon }) =>
       Array.from({ length: WRITERS }, async () => {
         const ids: string[] = [];
         for (let count = 0; count < EVENTS; count += 1) ids.push((await carillon.events.create(event)).event_id);
         return ids;
       }),
     );
-    const ids = (await Promise.all(made)).flat();
+    const ids = (await Promise.all(writers)).flat();
     const expected = Array.from({ length: total }, (_, index) => index + 1);
     for (const seen of await Promise.all(following)) assert.deepEqual(seen, expected);
 
@@ -50,16 +50,16 @@ for (const { test, testService, database: newDatabase } of shared) {
       rows.map((row) => row.position),
       expected,
     );
-    assert.deepEqual(rows.map((row) => String(row.record_id)).sort(), ids.sort(), 'each event is there once');
+    assert.deepEqual(rows.map((row) => String(row.record_id)).sort(), ids.sort(), 'each event occurs once');
     const times = rows.map((row) => row.occurred_at);
     assert.deepEqual(
       times,
       times.toSorted((a, b) => a - b),
-      'the clock of the account never goes back',
+      'times of an account never decrease',
     );
   });
 
-  test('X2 what is refused or rolled back at any node takes no position', async (t) => {
+  test('X2 rejected and rolled-back requests at any node take no position', async (t) => {
     const database = await newDatabase(t);
     const nodes = await Promise.all(Array.from({ length: NODES }, () => testService(t, { database })));
     const [first] = nodes;
@@ -67,7 +67,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     const owner = await first.account('acme.test');
     const people = nodes.map((node) => personAt(node, owner));
     const { event_id: doomed } = await owner.carillon.events.create(event);
-    // Of all these one succeeds: the others find nothing more, after they have begun.
+    // Exactly one of these succeeds. The others find no record after their transaction has begun.
     const deleted = await Promise.all(
       [...people, ...people, ...people].map(({ carillon }) =>
         carillon.events.delete(doomed).then(
@@ -83,7 +83,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     await Promise.all(people.map(({ carillon }) => carillon.events.create(event)));
     const { data } = await eventually(
       () => owner.carillon.notifications.list(),
-      (stretch) => stretch.data.length === NODES + 2,
+      (page) => page.data.length === NODES + 2,
     );
     assert.deepEqual(
       data.map((entry) => Number(entry.cursor)),

@@ -15,19 +15,23 @@ for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';
   const streaming = { accept: 'text/event-stream' };
 
-  async function stage(t: TestContext, options: Readonly<Record<string, string>> = {}, ports: Partial<Ports> = {}) {
+  async function startFixture(
+    t: TestContext,
+    options: Readonly<Record<string, string>> = {},
+    ports: Partial<Ports> = {},
+  ) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock, ...ports }, options });
     const owner = await carillon.account('acme.test');
-    /** Lets time pass until something has come about. */
-    const passUntil = async (come: () => boolean, stepMs = 500) => {
-      await stepByStep(() => clock.advance(stepMs), come, Boolean);
+    /** Advances the clock until the condition holds. */
+    const passUntil = async (holds: () => boolean, stepMs = 500) => {
+      await stepByStep(() => clock.advance(stepMs), holds, Boolean);
     };
     return { clock, carillon, owner, passUntil };
   }
 
-  test('X2 a stream tells what happened and then what happens: id, event, data', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 a stream sends past occurrences, then new ones, each with id, event and data', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     const { client_id } = await owner.carillon.clients.create({ client_name: 'ACME' });
     const stream = await openStream(t, carillon, owner, FEED);
     assert.equal(stream.status, 200);
@@ -44,8 +48,8 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('X2 a stream of what is to happen says at once where it goes on, should it be lost before', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 a stream from `latest` sends its cursor immediately, so that it can be resumed before the first event', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     await owner.carillon.clients.create({ client_name: 'Before' });
     const stream = await openStream(t, carillon, owner, `${FEED}?after=latest`);
     await eventually(
@@ -54,12 +58,12 @@ for (const { test, testService } of stores) {
     );
     assert.deepEqual(stream.messages, [{ retry: '2000' }, { id: '1' }]);
     await owner.carillon.clients.create({ client_name: 'After' });
-    const [told] = await stream.arrived(1);
-    assert.deepEqual([told?.id, told?.event], ['2', 'new_client']);
+    const [sent] = await stream.arrived(1);
+    assert.deepEqual([sent?.id, sent?.event], ['2', 'new_client']);
   });
 
-  test('X2 a stream goes on behind Last-Event-ID, which goes before `after`', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 a stream resumes after Last-Event-ID, which has priority over `after`', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     for (const name of ['A', 'B', 'C']) await owner.carillon.clients.create({ client_name: name });
     const behind = await openStream(t, carillon, owner, `${FEED}?after=1`);
     const back = await openStream(t, carillon, owner, `${FEED}?after=1`, { 'last-event-id': '2' });
@@ -69,8 +73,8 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await idsOf(back, 2), ['3', '4']);
   });
 
-  test('X2 a stream keeps to the scope, the kind and the key, as a page does', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 a stream is limited by scope, kind and key, as a page is', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     const member = await carillon.user(owner, 'member');
     const own = await openStream(t, carillon, member, FEED);
     const all = await openStream(t, carillon, owner, `${FEED}?scope=account&kind=new_project`);
@@ -90,28 +94,28 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('X2 what cannot be streamed is refused before the stream begins', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 a request that cannot be streamed is rejected before the stream begins', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     const member = await carillon.user(owner, 'member');
-    const ask = async (who: typeof owner | undefined, query: string, headers: Record<string, string> = {}) => {
+    const send = async (who: typeof owner | undefined, query: string, headers: Record<string, string> = {}) => {
       const { status, json } = await carillon.call(who, 'GET', `${FEED}${query}`, undefined, {
         ...streaming,
         ...headers,
       });
       return [status, json.code];
     };
-    assert.deepEqual(await ask(undefined, ''), [401, 'unauthorized']);
-    assert.deepEqual(await ask(member, '?scope=account'), [401, 'not_permitted']);
-    assert.deepEqual(await ask(owner, '?after=x'), [400, 'invalid_input']);
-    assert.deepEqual(await ask(owner, '?after=1'), [410, 'cursor_gone']);
-    assert.deepEqual(await ask(owner, '', { 'last-event-id': '1' }), [410, 'cursor_gone']);
+    assert.deepEqual(await send(undefined, ''), [401, 'unauthorized']);
+    assert.deepEqual(await send(member, '?scope=account'), [401, 'not_permitted']);
+    assert.deepEqual(await send(owner, '?after=x'), [400, 'invalid_input']);
+    assert.deepEqual(await send(owner, '?after=1'), [410, 'cursor_gone']);
+    assert.deepEqual(await send(owner, '', { 'last-event-id': '1' }), [410, 'cursor_gone']);
     for (const id of ['', 'x', '-1', '1, 2']) {
-      assert.deepEqual(await ask(owner, '', { 'last-event-id': id }), [400, 'invalid_input'], id);
+      assert.deepEqual(await send(owner, '', { 'last-event-id': id }), [400, 'invalid_input'], id);
     }
   });
 
-  test('X2 who asks for JSON first, or for the head alone, gets no stream', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 a request that prefers JSON, or a HEAD, gets no stream', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     for (const accept of [
       'application/json',
       '*/*',
@@ -128,29 +132,29 @@ for (const { test, testService } of stores) {
     assert.deepEqual([status, headers.get('content-type')], [200, 'application/json; charset=utf-8']);
   });
 
-  test('X2 a quiet stream beats every 15 seconds, outlives every deadline, and tells how far it is', async (t) => {
-    const { carillon, owner, clock, passUntil } = await stage(t);
+  test('X2 an idle stream sends a heartbeat every 15 seconds, outlives every request timeout and reports its cursor', async (t) => {
+    const { carillon, owner, clock, passUntil } = await startFixture(t);
     const member = await carillon.user(owner, 'member');
     const stream = await openStream(t, carillon, member, FEED);
-    const beats = () => stream.messages.filter(({ comment }) => comment !== undefined);
-    await passUntil(() => beats().length === 1);
+    const heartbeats = () => stream.messages.filter(({ comment }) => comment !== undefined);
+    await passUntil(() => heartbeats().length === 1);
     assert.ok(clock.monotonic() >= 15_000);
     await owner.carillon.clients.create({ client_name: 'By another' });
-    await passUntil(() => beats().length === 5);
-    assert.ok(clock.monotonic() >= 75_000, 'far longer than a call may take');
-    assert.deepEqual(beats()[0], { comment: '' });
-    assert.deepEqual(beats()[4], { comment: '' });
+    await passUntil(() => heartbeats().length === 5);
+    assert.ok(clock.monotonic() >= 75_000, 'far longer than the request timeout');
+    assert.deepEqual(heartbeats()[0], { comment: '' });
+    assert.deepEqual(heartbeats()[4], { comment: '' });
     assert.deepEqual(
-      beats().flatMap(({ id }) => id ?? []),
+      heartbeats().flatMap(({ id }) => id ?? []),
       ['1'],
-      'what was left out is passed, once',
+      'the cursor passes the omitted occurrence, once',
     );
     await member.carillon.clients.create({ client_name: 'By the member' });
-    assert.equal((await stream.arrived(1))[0]?.id, '2', 'and it still tells');
+    assert.equal((await stream.arrived(1))[0]?.id, '2', 'and the stream still works');
   });
 
-  test('C1 X2 a stream ends when its key is revoked, here at once', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('C1 X2 a stream ends immediately when its key is revoked by this process', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     const key = await carillon.key(owner, {});
     const { data } = await owner.carillon.keys.list();
     const stream = await openStream(t, carillon, key, FEED);
@@ -159,11 +163,11 @@ for (const { test, testService } of stores) {
     await owner.carillon.keys.revoke(data.at(-1)?.id ?? '');
     await owner.carillon.clients.create({ client_name: 'after' });
     assert.equal(await stream.ended, true, 'cleanly');
-    assert.equal(stream.events.length, 1, 'what came after is not told');
+    assert.equal(stream.events.length, 1, 'later occurrences are not sent');
   });
 
-  test('C1 X2 a stream ends when its key is revoked by another process, within a second or so', async (t) => {
-    const { carillon, owner, clock, passUntil } = await stage(t);
+  test('C1 X2 a stream ends within about a second when its key is revoked by another process', async (t) => {
+    const { carillon, owner, clock, passUntil } = await startFixture(t);
     const key = await carillon.key(owner, {});
     const stream = await openStream(t, carillon, key, FEED);
     let ended: boolean | undefined;
@@ -183,8 +187,8 @@ for (const { test, testService } of stores) {
     assert.ok(clock.monotonic() - revokedAt < 15_000, 'long before a heartbeat');
   });
 
-  test('C2 X2 a stream ends when the user may not follow the account any more', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('C2 X2 a stream ends when the user may no longer read the feed of the account', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     const admin = await carillon.user(owner, 'admin');
     const stream = await openStream(t, carillon, admin, `${FEED}?scope=account`);
     await owner.carillon.users.update(admin.userId, { role: 'member' });
@@ -192,8 +196,8 @@ for (const { test, testService } of stores) {
     assert.deepEqual(stream.events, []);
   });
 
-  test('X2 at a stop every stream ends cleanly, and nothing is kept waiting', async (t) => {
-    const { carillon, owner } = await stage(t);
+  test('X2 at shutdown every stream ends cleanly, and nothing delays it', async (t) => {
+    const { carillon, owner } = await startFixture(t);
     const streams = await Promise.all(Array.from({ length: 5 }, () => openStream(t, carillon, owner, FEED)));
     await owner.carillon.clients.create({ client_name: 'ACME' });
     for (const stream of streams) await stream.arrived(1);
@@ -202,8 +206,8 @@ for (const { test, testService } of stores) {
     await stopping;
   });
 
-  test('X2 a reader who goes away holds no place', async (t) => {
-    const { carillon, owner } = await stage(t, { maxFollowers: '1' });
+  test('X2 a reader that disconnects releases its slot', async (t) => {
+    const { carillon, owner } = await startFixture(t, { maxFollowers: '1' });
     const stream = await openStream(t, carillon, owner, FEED);
     const open = async () => (await openStream(t, carillon, owner, FEED)).status;
     assert.equal(await open(), 503);
@@ -212,9 +216,9 @@ for (const { test, testService } of stores) {
     assert.equal(await open(), 503);
   });
 
-  test('X2 a reader who takes nothing is not read for, and is cut', async (t) => {
-    const impatient = { ...patience, drainMs: 0, stallMs: 50, lookEveryMs: 20 };
-    const { carillon, owner, clock } = await stage(t, { maxFollowers: '1' }, { timeouts: impatient });
+  test('X2 a reader that accepts no data is not read for, and is disconnected', async (t) => {
+    const shortTimeouts = { ...patience, drainMs: 0, stallMs: 50, lookEveryMs: 20 };
+    const { carillon, owner, clock } = await startFixture(t, { maxFollowers: '1' }, { timeouts: shortTimeouts });
     const ENTRIES = 150_000;
     await carillon.store.write(async ({ queries }) => {
       const { account_id } = await queries
@@ -247,11 +251,11 @@ for (const { test, testService } of stores) {
     socket.on('error', () => undefined);
     await once(socket, 'data');
     socket.pause();
-    // Its place is free again.
+    // Its slot is free again.
     const { status } = await stepByStep(
       () => clock.advance(500),
       () => carillon.call(owner, 'GET', `${FEED}?limit=1&wait=1`),
-      (answer) => answer.status !== 503,
+      (response) => response.status !== 503,
     );
     assert.equal(status, 200);
     socket.resume();

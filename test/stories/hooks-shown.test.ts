@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('X1 a hook shows what it is and where it stands', async (t) => {
+  test('X1 a hook shows its fields and its state', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
@@ -57,12 +57,12 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await owner.carillon.hooks.get(id), { ...fresh, last_outcome: '200', ...ended });
   });
 
-  test('X1 the list: states, pages, whose', async (t) => {
+  test('X1 the list: by state, by user, in pages', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
     const owner = await carillon.account('acme.test');
     const admin = await carillon.user(owner, 'admin');
     const member = await carillon.user(owner, 'member');
-    const stranger = await carillon.account('other.test');
+    const otherOwner = await carillon.account('other.test');
     const failing = await startTarget(t, 500);
     const healthy = await startTarget(t, 200);
 
@@ -80,7 +80,7 @@ for (const { test, testService } of stores) {
     };
     const all = [...mine.live, ...mine.failing, ...mine.ended];
     const admins = [await make(admin, 'live', 'h')];
-    const strangers = [await make(stranger, 'live', 'i')];
+    const hooksOfOthers = [await make(otherOwner, 'live', 'i')];
     await member.carillon.clients.create({ client_name: 'ACME' });
     for (const id of mine.failing) {
       await eventually(
@@ -90,62 +90,62 @@ for (const { test, testService } of stores) {
     }
 
     const list = async (who: Person, query = '') => {
-      const answer = await carillon.call(who, 'GET', `/v2/hooks${query}`);
-      assert.equal(answer.status, 200, answer.text);
-      return { ids: answer.json.data.map((hook: { id: string }) => hook.id), ...answer.json.paging, answer };
+      const response = await carillon.call(who, 'GET', `/v2/hooks${query}`);
+      assert.equal(response.status, 200, response.text);
+      return { ids: response.json.data.map((hook: { id: string }) => hook.id), ...response.json.paging, response };
     };
-    await t.test('X1 without a filter: all of one’s own, the ended ones too, by id', async () => {
+    await t.test('X1 without a filter: all hooks of the user, including ended ones, by id', async () => {
       const { ids, total_records } = await list(member);
       assert.deepEqual(ids, all);
       assert.equal(total_records, all.length);
       assert.deepEqual((await list(admin)).ids, admins, 'an admin, too, sees their own');
       assert.deepEqual((await list(owner)).ids, []);
-      assert.deepEqual((await list(stranger)).ids, strangers);
+      assert.deepEqual((await list(otherOwner)).ids, hooksOfOthers);
     });
     await t.test('X1 by state', async () => {
       for (const [state, ids] of Object.entries(mine))
         assert.deepEqual((await list(member, `?state=${state}`)).ids, ids);
       for (const state of ['', 'LIVE', 'gone']) {
-        const answer = await carillon.call(member, 'GET', `/v2/hooks?state=${state}`);
-        assert.equal(answer.status, 400);
-        assert.equal(answer.json.errors[0].field, 'state');
+        const response = await carillon.call(member, 'GET', `/v2/hooks?state=${state}`);
+        assert.equal(response.status, 400);
+        assert.equal(response.json.errors[0].field, 'state');
       }
     });
     await t.test('C7 X1 in pages, with a link to the next', async () => {
       const first = await list(member, '?limit=3');
       assert.deepEqual([first.ids, first.offset, first.limit, first.total_records], [all.slice(0, 3), 0, 3, 7]);
-      assert.match(first.answer.headers.get('link') ?? '', /offset=3.*rel="next"/);
+      assert.match(first.response.headers.get('link') ?? '', /offset=3.*rel="next"/);
       const last = await list(member, '?limit=3&offset=6');
       assert.deepEqual(last.ids, all.slice(6));
-      assert.equal(last.answer.headers.get('link'), null);
+      assert.equal(last.response.headers.get('link'), null);
       const ended = await list(member, '?state=ended&limit=1&offset=1');
       assert.deepEqual([ended.ids, ended.total_records], [mine.ended.slice(1), 2]);
     });
-    await t.test('X1 user_id is for admins; whoever names themselves needs no leave', async () => {
+    await t.test('X1 user_id is for admins; users may name themselves', async () => {
       for (const who of [owner, admin]) {
         assert.deepEqual((await list(who, `?user_id=${member.userId}`)).ids, all);
         assert.deepEqual((await list(who, `?user_id=${member.userId}&state=failing`)).ids, mine.failing);
         assert.deepEqual(
-          (await list(who, `?user_id=${stranger.userId}`)).ids,
+          (await list(who, `?user_id=${otherOwner.userId}`)).ids,
           [],
           'another account’s user has nothing',
         );
       }
       assert.deepEqual((await list(member, `?user_id=${member.userId}`)).ids, all);
-      const answer = await carillon.call(member, 'GET', `/v2/hooks?user_id=${admin.userId}`);
-      assert.deepEqual([answer.status, answer.json.code], [401, 'not_permitted']);
+      const response = await carillon.call(member, 'GET', `/v2/hooks?user_id=${admin.userId}`);
+      assert.deepEqual([response.status, response.json.code], [401, 'not_permitted']);
     });
     await t.test(
-      'C3 X1 one hook: its owner’s and the admins’; another member gets 401, another account 404',
+      'C3 X1 a single hook: for its owner and admins; another member gets 401, another account 404',
       async () => {
         const other = await carillon.user(owner, 'member');
         const [id = ''] = mine.live;
         const read = (who: Person, hook: string) => carillon.call(who, 'GET', `/v2/hooks/${hook}`);
         for (const who of [member, admin, owner]) assert.equal((await read(who, id)).status, 200);
         assert.equal((await read(other, id)).status, 401);
-        const foreign = await read(stranger, id);
+        const foreign = await read(otherOwner, id);
         assert.equal(foreign.status, 404);
-        assert.equal(foreign.text, (await read(stranger, '999999')).text);
+        assert.equal(foreign.text, (await read(otherOwner, '999999')).text);
       },
     );
   });

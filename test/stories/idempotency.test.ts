@@ -24,37 +24,41 @@ for (const { test, testService } of stores) {
   const post = (who: Person, path: string, body: unknown, word: string, service: TestService = carillon) =>
     service.call(who, 'POST', `/v2${path}`, body, { 'idempotency-key': word });
   const isRepeated = ({ headers }: Answer) => headers.get('idempotency-replayed') === 'true';
-  const said = ({ status, text, headers }: Answer) => ({
+  const visible = ({ status, text, headers }: Answer) => ({
     status,
     text,
     location: headers.get('location'),
     etag: headers.get('etag'),
     type: headers.get('content-type'),
   });
-  const refusal = ({ status, json }: Answer) => [status, json.code];
-  const kept = async (service: TestService = carillon) =>
+  const statusAndCode = ({ status, json }: Answer) => [status, json.code];
+  const storedResponses = async (service: TestService = carillon) =>
     (await service.store.read.selectFrom('idempotency').selectAll().execute()).length;
 
-  test('X4 a call that is made again is answered as the first time, and made once', async () => {
+  test('X4 a repeated request gets the same response and is executed once', async () => {
     const owner = await carillon.account('again.test');
     const first = await post(owner, '/events', EVENT, 'launch-1');
     assert.deepEqual([first.status, isRepeated(first)], [201, false]);
     const before = await everythingWritten(carillon);
     for (let count = 1; count <= 3; count += 1) {
       const again = await post(owner, '/events', EVENT, 'launch-1');
-      assert.deepEqual(said(again), said(first));
+      assert.deepEqual(visible(again), visible(first));
       assert.ok(isRepeated(again));
     }
     assert.equal(await everythingWritten(carillon), before, 'nothing was written');
     assert.equal(await positionOf(carillon, 'again.test'), 1, 'nothing happened');
 
     await owner.carillon.events.delete(first.json.data.event_id);
-    assert.deepEqual(said(await post(owner, '/events', EVENT, 'launch-1')), said(first), 'also when it is gone since');
+    assert.deepEqual(
+      visible(await post(owner, '/events', EVENT, 'launch-1')),
+      visible(first),
+      'also after its deletion',
+    );
     const other = await post(owner, '/events', EVENT, 'launch-2');
-    assert.notEqual(other.json.data.event_id, first.json.data.event_id, 'another word is another call');
+    assert.notEqual(other.json.data.event_id, first.json.data.event_id, 'another idempotency key is another request');
   });
 
-  test('X4 without the header every call is made', async () => {
+  test('X4 without the header every request is executed', async () => {
     const owner = await carillon.account('without.test');
     const [one, other] = [await owner.carillon.events.create(EVENT), await owner.carillon.events.create(EVENT)];
     assert.notEqual(one.event_id, other.event_id);
@@ -63,21 +67,21 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await owner.carillon.events.create(EVENT, again), first);
   });
 
-  test('X4 a word belongs to one key: another key, also of the same user, makes its own call', async () => {
+  test('X4 an idempotency key belongs to one API key: another one, also of the same user, executes its own request', async () => {
     const owner = await carillon.account('whose.test');
-    const stranger = await carillon.account('whose-not.test');
-    const answers: Answer[] = [];
-    for (const who of [owner, await carillon.key(owner, {}), await carillon.user(owner, 'member'), stranger]) {
-      answers.push(await post(who, '/events', EVENT, 'mine'));
+    const otherOwner = await carillon.account('whose-not.test');
+    const responses: Answer[] = [];
+    for (const who of [owner, await carillon.key(owner, {}), await carillon.user(owner, 'member'), otherOwner]) {
+      responses.push(await post(who, '/events', EVENT, 'mine'));
     }
     assert.deepEqual(
-      answers.map((answer) => [answer.status, isRepeated(answer)]),
+      responses.map((response) => [response.status, isRepeated(response)]),
       Array(4).fill([201, false]),
     );
-    assert.equal(new Set(answers.map(({ json }) => json.data.event_id)).size, 4);
+    assert.equal(new Set(responses.map(({ json }) => json.data.event_id)).size, 4);
   });
 
-  test('X4 a word that was used for another body or another path is 422, and nothing is done', async () => {
+  test('X4 an idempotency key used for another body or path is 422, and nothing is executed', async () => {
     const owner = await carillon.account('other.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'One' });
     const { project_id: second } = await owner.carillon.projects.create({ project_name: 'Two' });
@@ -91,27 +95,27 @@ for (const { test, testService } of stores) {
       [`/subtasks/${project_id}`, { task_name: 'Do' }],
       ['/events', EVENT],
     ] as const) {
-      assert.deepEqual(refusal(await post(owner, path, body, 'word')), [422, 'idempotency_mismatch'], path);
+      assert.deepEqual(statusAndCode(await post(owner, path, body, 'word')), [422, 'idempotency_mismatch'], path);
     }
     assert.equal(await everythingWritten(carillon), before);
-    assert.deepEqual(said(await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word')), said(first));
+    assert.deepEqual(visible(await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word')), visible(first));
   });
 
-  test('X4 what was refused is not kept: the same word may be used for a better call', async () => {
+  test('X4 rejected requests are not stored: the same idempotency key may be used for a corrected request', async () => {
     const owner = await carillon.account('refused.test');
-    const before = await kept();
+    const before = await storedResponses();
     assert.equal((await post(owner, '/events', {}, 'w')).status, 400);
     assert.equal((await post(owner, '/events', 'not json', 'w')).status, 400);
     assert.equal((await post(owner, '/events', { ...EVENT, project_id: '99' }, 'w')).status, 404);
     assert.equal((await post(owner, '/tasks/99', { task_name: 'Do' }, 'w')).status, 404);
-    const poor = await carillon.key(owner, { permissions: ['events:read'] });
-    assert.equal((await post(poor, '/events', EVENT, 'w')).status, 401);
-    assert.equal(await kept(), before);
+    const readOnly = await carillon.key(owner, { permissions: ['events:read'] });
+    assert.equal((await post(readOnly, '/events', EVENT, 'w')).status, 401);
+    assert.equal(await storedResponses(), before);
     assert.equal((await post(owner, '/events', EVENT, 'w')).status, 201);
-    assert.equal(await kept(), before + 1);
+    assert.equal(await storedResponses(), before + 1);
   });
 
-  test('X4 a word is 1 to 255 visible characters, once; where nothing is made it is ignored', async () => {
+  test('X4 an idempotency key is 1 to 255 visible characters, sent once; it is ignored where nothing is created', async () => {
     const owner = await carillon.account('form.test');
     const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`, 'host: x'];
     const body = JSON.stringify(EVENT);
@@ -130,10 +134,10 @@ for (const { test, testService } of stores) {
       ['Idempotency-Key: a', 'Idempotency-Key: a'],
       ['Idempotency-Key: a', 'idempotency-key: b'],
     ]) {
-      const answer = await raw(...lines);
-      assert.equal(answer.status, 400, lines.join());
+      const response = await raw(...lines);
+      assert.equal(response.status, 400, lines.join());
       assert.deepEqual(
-        JSON.parse(answer.body).errors.map(({ field }: { field: string }) => field),
+        JSON.parse(response.body).errors.map(({ field }: { field: string }) => field),
         ['Idempotency-Key'],
       );
     }
@@ -144,17 +148,17 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'GET', '/v2/events', undefined, bad)).status, 200);
   });
 
-  test('X4 the first answer is kept for 24 hours, then the call is made anew', async () => {
+  test('X4 the response is stored for 24 hours, then the request is executed again', async () => {
     const owner = await carillon.account('day.test');
     const began = now;
     const first = await post(owner, '/events', EVENT, 'day');
     now = began + 24 * HOUR_MS - 1;
-    assert.deepEqual(said(await post(owner, '/events', EVENT, 'day')), said(first));
+    assert.deepEqual(visible(await post(owner, '/events', EVENT, 'day')), visible(first));
     now = began + 24 * HOUR_MS;
     const second = await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day');
     assert.deepEqual([second.status, isRepeated(second)], [201, false], 'also with another body');
     now += 23 * HOUR_MS;
-    assert.deepEqual(said(await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day')), said(second));
+    assert.deepEqual(visible(await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day')), visible(second));
 
     const young = await post(owner, '/events', EVENT, 'young');
     now = began + 48 * HOUR_MS;
@@ -165,12 +169,12 @@ for (const { test, testService } of stores) {
       ['young'],
       'what is still given again stays',
     );
-    assert.deepEqual(said(await post(owner, '/events', EVENT, 'young')), said(young));
+    assert.deepEqual(visible(await post(owner, '/events', EVENT, 'young')), visible(young));
     assert.equal(await dropIdempotency(carillon.store, now), 0);
     now = began;
   });
 
-  test('X4 X7 the secret of an issued key is given once: it is neither kept nor repeated', async () => {
+  test('X4 X7 the secret of an issued key is returned once: it is neither stored nor repeated', async () => {
     const owner = await carillon.account('secret.test');
     const first = await post(owner, '/keys', { label: 'new' }, 'key-1');
     const again = await post(owner, '/keys', { label: 'new' }, 'key-1');
@@ -182,22 +186,22 @@ for (const { test, testService } of stores) {
     assert.equal((await owner.carillon.keys.list()).paging.total_records, 2, 'one was issued');
   });
 
-  /** How many there are of everything that a POST can make; a delivery is pending, and then settled. */
+  /** Counts the records that any POST can create. A delivery is either pending or finalized. */
   async function countsOfRecords(): Promise<Readonly<Record<string, number>>> {
     const { read } = carillon.store;
     const counts: Record<string, number> = {};
     const records = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'api_keys', 'hooks'] as const;
     for (const table of records) counts[table] = (await read.selectFrom(table).select('account_id').execute()).length;
     const pending = await read.selectFrom('pending_deliveries').select('delivery_id').execute();
-    const settled = await read.selectFrom('finalized_deliveries').select('delivery_id').execute();
-    counts.deliveries = new Set([...pending, ...settled].map((row) => row.delivery_id)).size;
+    const finalized = await read.selectFrom('finalized_deliveries').select('delivery_id').execute();
+    counts.deliveries = new Set([...pending, ...finalized].map((row) => row.delivery_id)).size;
     return counts;
   }
 
-  /** What they answer holds what is shown once, and is kept without it. */
+  /** Their responses contain a secret, which is not stored. */
   const SHOWN_ONCE = ['POST /keys', 'POST /calendars', 'POST /hooks/{hook_id}/secret'];
 
-  test('X4 every POST of the interface is made once', async () => {
+  test('X4 every POST of the API is executed once', async () => {
     const target = await startTarget({ after });
     let hooks = 0;
     const targets = () => {
@@ -208,11 +212,13 @@ for (const { test, testService } of stores) {
     assert.ok(posts.length >= 10);
     for (const [index, [name, list]] of posts.entries()) {
       const owner = await carillon.account(`every-${index}.test`);
-      const stage = { owner, ids: await furnish(owner, carillon, targets), targets };
+      const fixture = { owner, ids: await furnish(owner, carillon, targets), targets };
       const [scenario] = list;
-      await scenario?.before?.(stage);
-      const path = name.slice('POST '.length).replace(/\{(\w+)\}/, (_, id: keyof typeof stage.ids) => stage.ids[id]);
-      const body = scenario?.body?.(stage);
+      await scenario?.before?.(fixture);
+      const path = name
+        .slice('POST '.length)
+        .replace(/\{(\w+)\}/, (_, id: keyof typeof fixture.ids) => fixture.ids[id]);
+      const body = scenario?.body?.(fixture);
       const { noted, result } = await noting(carillon, owner, async () => {
         const first = await post(owner, path, body, 'once');
         const before = await countsOfRecords();
@@ -233,29 +239,29 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X4 twins at once: the call is made once, and whoever is answered is answered the same', async () => {
+  test('X4 of concurrent duplicates one is executed, and all successful responses are the same', async () => {
     const owner = await carillon.account('twins.test');
-    const TWINS = 12;
+    const DUPLICATES = 12;
     for (let round = 1; round <= 5; round += 1) {
-      const answers = await Promise.all(
-        Array.from({ length: TWINS }, () => post(owner, '/events', EVENT, `round-${round}`)),
+      const responses = await Promise.all(
+        Array.from({ length: DUPLICATES }, () => post(owner, '/events', EVENT, `round-${round}`)),
       );
-      const made = answers.filter(({ status }) => status === 201);
+      const made = responses.filter(({ status }) => status === 201);
       assert.equal(made.filter((one) => !isRepeated(one)).length, 1);
       assert.equal(new Set(made.map(({ text }) => text)).size, 1);
-      const rest = answers.filter(({ status }) => status !== 201).map(refusal);
-      assert.deepEqual(rest, Array(TWINS - made.length).fill([409, 'idempotency_in_progress']));
+      const rest = responses.filter(({ status }) => status !== 201).map(statusAndCode);
+      assert.deepEqual(rest, Array(DUPLICATES - made.length).fill([409, 'idempotency_in_progress']));
     }
     assert.equal((await owner.carillon.events.list()).paging.total_records, 5);
   });
 
-  test('X4 a twin that is still running is 409, another call of its word 422; a repetition prepares nothing', async (t) => {
-    let asked = 0;
+  test('X4 a duplicate of a running request is 409, another request with its idempotency key 422; a repetition does no preparation', async (t) => {
+    let lookups = 0;
     const { promise: resolved, resolve } = Promise.withResolvers<{ addresses: string[] }>();
     const service = await testService(t, {
       ports: {
         resolve: () => {
-          asked += 1;
+          lookups += 1;
           return resolved;
         },
       },
@@ -264,28 +270,31 @@ for (const { test, testService } of stores) {
     const hook = { target_url: 'http://slow.example/bell', event: 'new_event' };
     const first = post(owner, '/hooks', hook, 'hook', service);
     await eventually(
-      () => asked,
+      () => lookups,
       (count) => count === 1,
     );
-    assert.deepEqual(refusal(await post(owner, '/hooks', hook, 'hook', service)), [409, 'idempotency_in_progress']);
+    assert.deepEqual(statusAndCode(await post(owner, '/hooks', hook, 'hook', service)), [
+      409,
+      'idempotency_in_progress',
+    ]);
     const other = { ...hook, event: 'new_task' };
-    assert.deepEqual(refusal(await post(owner, '/hooks', other, 'hook', service)), [422, 'idempotency_mismatch']);
+    assert.deepEqual(statusAndCode(await post(owner, '/hooks', other, 'hook', service)), [422, 'idempotency_mismatch']);
     const colleague = await service.user(owner, 'member');
     const theirs = post(colleague, '/hooks', { ...hook, target_url: 'http://slow.example/theirs' }, 'hook', service);
     await eventually(
-      () => asked,
+      () => lookups,
       (count) => count === 2,
     );
     resolve({ addresses: ['93.184.215.14'] });
     const made = await first;
     assert.equal(made.status, 201, made.text);
-    assert.deepEqual(said(await post(owner, '/hooks', hook, 'hook', service)), said(made));
-    assert.equal((await theirs).status, 201, 'the word of another key is another word');
-    assert.equal(asked, 2, 'no name is looked up for what is known');
+    assert.deepEqual(visible(await post(owner, '/hooks', hook, 'hook', service)), visible(made));
+    assert.equal((await theirs).status, 201, 'idempotency keys of other API keys are independent');
+    assert.equal(lookups, 2, 'no name is resolved for a stored response');
     assert.equal((await owner.carillon.hooks.list()).paging.total_records, 1);
   });
 
-  test('X4 a twin that runs on another node is 409, and one that was made there meanwhile is not made again', async () => {
+  test('X4 a duplicate of a request that runs on another node is 409, and one that it completed meanwhile is not executed again', async () => {
     const { store } = carillon;
     const { account_id, key_id } = await store.read
       .selectFrom('api_keys')
@@ -293,15 +302,15 @@ for (const { test, testService } of stores) {
       .executeTakeFirstOrThrow();
     const once = { keyId: key_id, idempotencyKey: 'elsewhere', fingerprint: 'f' };
     let calls = 0;
-    const make = (isHeld: boolean, fingerprint = 'f') =>
+    const make = (canLock: boolean, fingerprint = 'f') =>
       store.write((tx) => {
         const write = new AccountWrite(tx, account_id, now);
         const call = async () => {
           calls += 1;
           return { body: { data: { call: calls } }, created: '/events/7' };
         };
-        const held = isHeld ? tx : { ...tx, tryLockAccount: async () => false };
-        return runOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
+        const transaction = canLock ? tx : { ...tx, tryLockAccount: async () => false };
+        return runOnce(transaction, write, { ...once, fingerprint }, 201, call, (body) => body);
       });
     await assert.rejects(make(false), { code: 'idempotency_in_progress' });
     assert.equal(calls, 0);
@@ -311,17 +320,17 @@ for (const { test, testService } of stores) {
     assert.equal(calls, 1);
   });
 
-  test('X4 the record and what is kept are one transaction: neither is there without the other', async (t) => {
+  test('X4 the record and the stored response are written in one transaction: neither exists without the other', async (t) => {
     const service = await testService(t);
     const owner = await service.account('atomic.test');
     assert.equal((await post(owner, '/events', EVENT, 'first', service)).status, 201);
-    // From here on no second answer of this status can be kept.
+    // From here on no second response with this status can be stored.
     await service.store.write(({ queries }) =>
       sql`create unique index in_the_way on idempotency (status)`.execute(queries),
     );
     const before = await everythingWritten(service);
     assert.equal((await post(owner, '/events', EVENT, 'second', service)).status, 500);
-    assert.equal(await everythingWritten(service), before, 'the event was not made either');
-    assert.equal(await kept(service), 1);
+    assert.equal(await everythingWritten(service), before, 'the event was not created either');
+    assert.equal(await storedResponses(service), 1);
   });
 }

@@ -9,8 +9,8 @@ for (const { test, testService } of stores) {
   const EVENTS = 100;
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('C22 twenty targets that hang delay nothing of the healthy one, and no lane has more in flight than it earned', async (t) => {
-    // Longer than this test may take: what hangs, hangs throughout.
+  test('C22 twenty hanging targets do not delay a healthy one, and no hook queue exceeds the concurrency that it has earned', async (t) => {
+    // Longer than this test may take: hanging attempts hang throughout.
     const carillon = await testService(t, { options: { attemptTimeout: '60s' } });
     const owner = await carillon.account('acme.test');
     const open = new Map<string, number>();
@@ -19,11 +19,11 @@ for (const { test, testService } of stores) {
       await owner.carillon.hooks.create({ target_url: hanging.at(`/${index}`), event: 'new_event' });
     }
     let inFlight = 0;
-    let most = 0;
+    let maxInFlight = 0;
     const arrivedAt = new Map<string, number>();
     const healthy = await startTarget(t, (response: ServerResponse, { resourceUrl, at }) => {
       inFlight += 1;
-      most = Math.max(most, inFlight);
+      maxInFlight = Math.max(maxInFlight, inFlight);
       arrivedAt.set(resourceUrl, at);
       setImmediate(() => {
         inFlight -= 1;
@@ -47,9 +47,9 @@ for (const { test, testService } of stores) {
     lateMs.sort((a, b) => a - b);
     const p95 = lateMs[Math.floor(EVENTS * 0.95)] ?? Number.POSITIVE_INFINITY;
     assert.ok(p95 < 250, `p95 of the healthy target: ${p95} ms`);
-    assert.ok(most <= 8, `${most} in flight at the healthy target`);
-    assert.equal(open.size, HANGING, 'each of the others was tried');
-    assert.deepEqual(new Set(open.values()), new Set([1]), 'and has earned no second attempt');
+    assert.ok(maxInFlight <= 8, `${maxInFlight} in flight at the healthy target`);
+    assert.equal(open.size, HANGING, 'each hanging target was tried');
+    assert.deepEqual(new Set(open.values()), new Set([1]), 'and got no second concurrent attempt');
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
       ({ paging }) => paging.total_records === EVENTS,
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     await hanging.close();
   });
 
-  test('C22 a healthy target earns up to eight attempts at once by its 200s, and never more', async (t) => {
+  test('C22 a healthy target earns up to eight concurrent attempts by its 200s, and never more', async (t) => {
     const carillon = await testService(t, { options: { attemptTimeout: '60s' } });
     const owner = await carillon.account('acme.test');
     const open: ServerResponse[] = [];
@@ -67,16 +67,16 @@ for (const { test, testService } of stores) {
     const delivered = async () =>
       (await owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' })).paging.total_records;
     await target.arrived(1);
-    // One answer at a time: each makes room for itself and, until there are eight, for one more.
+    // One response at a time: each frees a slot and adds one, up to eight.
     for (let answered = 1; answered <= 20; answered += 1) {
       open.shift()?.end();
       await eventually(delivered, (count) => count === answered);
-      const window = Math.min(answered + 1, 8);
+      const concurrency = Math.min(answered + 1, 8);
       await eventually(
         () => open.length,
-        (count) => count >= window,
+        (count) => count >= concurrency,
       );
-      assert.equal(open.length, window);
+      assert.equal(open.length, concurrency);
     }
     target.answers(200);
     for (const response of open) response.end();

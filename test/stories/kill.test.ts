@@ -7,7 +7,7 @@ import { stores } from '../kit/stores.ts';
 import { startTarget } from '../kit/target.ts';
 
 for (const { test, serviceProcess } of stores) {
-  test('C19 C20 killed in the middle of an attempt: it is made again after the start, under the same id, and no failure counts', async (t) => {
+  test('C19 C20 after a kill in the middle of an attempt, the attempt is made again with the same id, and no failure counts', async (t) => {
     const open: ServerResponse[] = [];
     const target = await startTarget(t, (response) => void open.push(response), 200);
     const first = await serviceProcess(t);

@@ -12,11 +12,11 @@ for (const { test, testService } of stores) {
     { ports: { attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }) } },
   );
 
-  /** More than a statement of SQLite can carry values. */
+  /** More than the maximum number of parameters of a SQLite statement. */
   const MANY = 33_001;
   const ROWS_PER_STATEMENT = 1_000;
 
-  /** Rows straight into a table of an account; as many by HTTP would take their time. */
+  /** Inserts rows directly, because that many requests would take too long. */
   async function insertMany<T extends AccountTable>(
     who: Person,
     table: T,
@@ -72,7 +72,7 @@ for (const { test, testService } of stores) {
   const countOf = (noted: readonly Noted[]) =>
     Object.fromEntries([...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]));
 
-  test('C33 C34 a task with very many subtasks is completed, and deleted, with all of them', async () => {
+  test('C33 C34 a task with very many subtasks is completed and deleted together with them', async () => {
     const owner = await carillon.account('subtasks.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
@@ -90,7 +90,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
   });
 
-  test('C33 C41 a recurring task with very many subtasks is completed, and all of them are in the next one', async () => {
+  test('C33 C41 completing a recurring task with very many subtasks copies all of them to the next one', async () => {
     const owner = await carillon.account('recurring.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T', recurring: 'D' });
@@ -105,7 +105,7 @@ for (const { test, testService } of stores) {
     assert.equal(open.paging.total_records, MANY);
   });
 
-  test('C34 a project is deleted with very many subtasks of its tasks', async () => {
+  test('C34 a project is deleted together with very many subtasks of its tasks', async () => {
     const owner = await carillon.account('project.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
@@ -117,7 +117,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
   });
 
-  test('C23 a user with very many hooks is deleted, and every one of them ends', async () => {
+  test('C23 a user with very many hooks is deleted, and all hooks end', async () => {
     const owner = await carillon.account('hooks.test');
     const member = await carillon.user(owner, 'member');
     await insertMany(owner, 'hooks', MANY, hookOf(Number(member.userId)));
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     assert.equal(rows.length, MANY);
     assert.deepEqual(
       [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
-      // Up to there: that the user was deleted is recorded with the commit, and pending for no hook.
+      // The deletion of the user is recorded by the commit and is pending for no hook.
       [`user_deleted 2 ${position - 1}`],
     );
   });

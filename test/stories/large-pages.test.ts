@@ -11,21 +11,21 @@ import { consoleRows, publicRows } from '../kit/rows.ts';
 import type { Json, Person } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
 
-// However large its records are, no page of a list is larger than the limit, and all of them are reached by its Link.
+// No page of a list exceeds the byte limit, however large its records are, and Link leads to all of them.
 
 const MAX_PAGE_BYTES = 8 * 2 ** 20;
 
-/** What is read in one turn of the event loop, on SQLite before anybody else is served: some milliseconds. */
-const MAX_TURN_CHARACTERS = 3 * 2 ** 20;
-const MAX_TURN_ROWS = 6_000;
+/** Maximum data read in one event-loop iteration. On SQLite it blocks all other requests for a few milliseconds. */
+const MAX_CHARACTERS_PER_ITERATION = 3 * 2 ** 20;
+const MAX_ROWS_PER_ITERATION = 6_000;
 
 const lists = [...publicRows, ...consoleRows].filter(isList);
 
-plainTest('C7 every list is filled with the largest records here', () => {
+plainTest('C7 there are records of maximum size for every list', () => {
   assert.deepEqual(Object.keys(fillings).sort(), lists.map(({ path }) => path).sort());
 });
 
-/** What tells one record of a list from another. */
+/** The id of a record. */
 const identityOf = (path: string, record: Json): string => {
   if (path === '/hours') return `${record.hook_id} ${record.hour}`;
   const own = path === '/time_entries' ? 'entry_id' : `${path.slice(1, -1)}_id`;
@@ -35,7 +35,7 @@ const identityOf = (path: string, record: Json): string => {
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
-  /** An account with a list of the largest records that there can be, and who reads it. */
+  /** Creates an account with a list of records of maximum size. */
   async function filled(path: string) {
     const owner = await carillon.account(`${path.slice(1).replace('_', '-')}.test`);
     const { account_id } = await carillon.store.read
@@ -49,7 +49,7 @@ for (const { test, testService } of stores) {
     return { owner, place };
   }
 
-  /** Follows Link from the first page to the end. */
+  /** Follows Link from the first page to the last. */
   async function pagesOf(who: Pick<Person, 'headers'>, path: string) {
     const pages: { readonly bytes: number; readonly json: Json }[] = [];
     for (let next: string | undefined = path; next !== undefined; ) {
@@ -58,20 +58,20 @@ for (const { test, testService } of stores) {
       pages.push({ bytes: Buffer.byteLength(text), json });
       const [, link] = /<([^>]*)>; rel="next"/.exec(headers.get('link') ?? '') ?? [];
       next = link?.slice(carillon.baseUrl.length);
-      assert.ok(pages.length <= 200, 'it ends');
+      assert.ok(pages.length <= 200, 'the pages end');
     }
     return pages;
   }
 
-  /** Reads the first page as the service does, and answers the most that was read in one turn of the event loop. */
-  async function weighed(row: Route, { accountId, userId, now }: Place) {
-    const weighed = new Weighed();
-    const view = new AccountView(weighed.over(carillon.store.read), accountId, now);
+  /** Reads the first page as the service does, and returns the maximum read in one event-loop iteration. */
+  async function measureFirstPage(row: Route, { accountId, userId, now }: Place) {
+    const counter = new Weighed();
+    const view = new AccountView(counter.over(carillon.store.read), accountId, now);
     const permitted = { permissions: new Set(everyPermission), expiresAt: null };
     const caller: Caller = { accountId, userId, role: 'owner', keyId: 1, sessionId: 0, ...permitted };
-    if (row.mode !== 'read') throw new Error('a list is read');
+    if (row.mode !== 'read') throw new Error('not a read route');
     const { listing } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
-    if (listing === undefined) throw new Error(`${row.path} is no listing`);
+    if (listing === undefined) throw new Error(`${row.path} is not a listing`);
     const largePages = { enter: async () => () => undefined };
     await writeListing(listing, {
       accountId,
@@ -80,30 +80,31 @@ for (const { test, testService } of stores) {
       hasRoom: () => true,
       mustHaveRoom: () => undefined,
     });
-    return weighed.most;
+    return counter.most;
   }
 
   for (const row of lists) {
     const { path } = row;
-    test(`C7 no page of ${path} is larger than the limit, Link leads to every record, and no turn reads much`, async () => {
+    test(`C7 no page of ${path} is larger than the limit, Link leads to every record, and no event-loop iteration reads too much`, async () => {
       const { owner, place } = await filled(path);
       const isPublic = publicRows.some((one) => one.path === path);
       const who = isPublic ? owner : await carillon.signIn(owner);
       const pages = await pagesOf(who, `${isPublic ? '/v2' : '/console/api'}${path}`);
       const ids = pages.flatMap(({ json }) => json.data.map((record: Json) => identityOf(path, record)));
-      assert.equal(new Set(ids).size, ids.length, 'each once');
+      assert.equal(new Set(ids).size, ids.length, 'each record occurs once');
       let offset = 0;
       for (const [index, { bytes, json }] of pages.entries()) {
         const { data, paging } = json;
         assert.ok(bytes <= MAX_PAGE_BYTES, `${bytes} bytes in page ${index} with ${data.length} records`);
-        // A page that ends early says how many records it has, so that offset and limit lead on, too.
+        // A page that ends early has its number of records as the limit, so that offset pagination also
+        // continues correctly.
         const limit = index < pages.length - 1 ? data.length : 1_000;
         assert.deepEqual(paging, { offset, limit, total_records: ids.length });
         offset += data.length;
       }
-      const { characters, rows } = await weighed(row, place);
-      assert.ok(characters <= MAX_TURN_CHARACTERS, `${characters} characters in one turn`);
-      assert.ok(rows <= MAX_TURN_ROWS, `${rows} rows in one turn`);
+      const { characters, rows } = await measureFirstPage(row, place);
+      assert.ok(characters <= MAX_CHARACTERS_PER_ITERATION, `${characters} characters in one iteration`);
+      assert.ok(rows <= MAX_ROWS_PER_ITERATION, `${rows} rows in one iteration`);
     });
   }
 }

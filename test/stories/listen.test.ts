@@ -12,7 +12,7 @@ import { sqlite } from '../kit/stores.ts';
 const { test } = sqlite;
 const event = (event_name: string) => ({ event_name, start_date: '20270301', due_date: '20270301' });
 
-test('X2 listening goes on where it was: through its own death, a service that is gone, and an application that is down', async (t) => {
+test('X2 listen resumes at its cursor after it is killed, while the service is down, and while the application is down', async (t) => {
   const database = await sqlite.database(t);
   const service = await sqlite.serviceProcess(t, { CARILLON_DATABASE: database });
   const { baseUrl, headers } = service;
@@ -26,9 +26,9 @@ test('X2 listening goes on where it was: through its own death, a service that i
   const app = await localApp(t);
   const listen = () => startListening(t, ['--forward-to', app.url], environment);
   const { events } = service.carillon;
-  const told: string[] = [];
+  const expected: string[] = [];
   const create = async (name: string) => {
-    told.push(`${baseUrl}/v2/events/${(await events.create(event(name))).event_id}`);
+    expected.push(`${baseUrl}/v2/events/${(await events.create(event(name))).event_id}`);
   };
   const arrived = (count: number) =>
     eventually(
@@ -37,13 +37,13 @@ test('X2 listening goes on where it was: through its own death, a service that i
       15_000,
     );
 
-  // What happened before it listened for the first time is the past.
+  // Occurrences before the first start are not forwarded.
   await events.create(event('earlier'));
   let listening = await listen();
   await create('first');
   await arrived(1);
 
-  // Killed while the application is at work on the second one, of which nobody knows whether it was done.
+  // Killed while the application handles the second event. Whether it was handled is unknown.
   await eventually(
     () => listening.heard().length,
     (count) => count === 1,
@@ -56,10 +56,10 @@ test('X2 listening goes on where it was: through its own death, a service that i
   app.answer = 200;
   listening = await listen();
   await arrived(4);
-  told.splice(1, 0, told[1] ?? '');
+  expected.splice(1, 0, expected[1] ?? '');
   assert.equal(app.received[1]?.id, app.received[2]?.id, 'the same Webhook-Id, so that a receiver knows it again');
 
-  // The service is killed, and comes back at the same address.
+  // The service is killed and restarted at the same address.
   await service.stop('SIGKILL');
   await eventually(listening.said, (text) => text.includes('does not answer'));
   const again = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: new URL(baseUrl).port });
@@ -68,7 +68,7 @@ test('X2 listening goes on where it was: through its own death, a service that i
   await arrived(5);
   assert.match(listening.said(), /answers again/);
 
-  // The application is down, then broken, then well again.
+  // The application is down, then fails, then works again.
   await app.stop();
   await create('fifth');
   await create('sixth');
@@ -87,7 +87,7 @@ test('X2 listening goes on where it was: through its own death, a service that i
   const distinct = app.received.filter(({ id }, index) => app.received[index - 1]?.id !== id);
   assert.deepEqual(
     distinct.map(({ resourceUrl }) => resourceUrl),
-    [...new Set(told)],
+    [...new Set(expected)],
     'each one, in order, and nothing else',
   );
   assert.ok(refused >= 6);
@@ -99,7 +99,7 @@ test('X2 listening goes on where it was: through its own death, a service that i
   for (const { kind, forwarded } of heard) assert.deepEqual([kind, forwarded.status], ['new_event', 200]);
   assert.ok(heard[3].forwarded.attempts > 2);
 
-  // Ctrl-C ends it, and what it was told of before is not told of again.
+  // Ctrl-C ends it, and forwarded events are not forwarded again.
   assert.equal(await listening.end('SIGINT'), 0);
   listening = await listen();
   await create('seventh');
@@ -111,7 +111,7 @@ test('X2 listening goes on where it was: through its own death, a service that i
   assert.equal(await listening.end('SIGTERM'), 0);
 });
 
-test('X2 listening from a cursor that leads nowhere says what is missing and how to go on; kinds, the account, any answer', async (t) => {
+test('X2 listen with an expired or unknown cursor reports what is missing and how to continue; it filters kinds and scope, and accepts any response', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const member = await service.user(owner, 'member');
@@ -133,13 +133,13 @@ test('X2 listening from a cursor that leads nowhere says what is missing and how
   assert.equal(tooOld.code, 1);
   assert.match(
     tooOld.faults[1] ?? '',
-    /^Listening cannot go on behind cursor 0: what happened between it and cursor 2 \(20.* UTC\) is not kept any more/,
+    /^Cannot continue after cursor 0: what happened between it and cursor 2 \(20.* UTC\) is no longer stored and was missed/,
   );
-  assert.match(tooOld.faults[2] ?? '', /^Go on with --from-oldest.*--from-now\./);
+  assert.match(tooOld.faults[2] ?? '', /^Continue with --from-oldest.*--from-now\./);
   const unknown = await listen('--after', '999');
-  assert.match(unknown.faults[1] ?? '', /gone back to a backup, or is another one/);
+  assert.match(unknown.faults[1] ?? '', /restored from a backup or is a different one/);
 
-  // Any answer is enough here; a redirect is not followed.
+  // With --once-each any response is accepted. Redirects are not followed.
   const app = await localApp(t);
   app.answer = 302;
   const file = join(folder, 'mine.json');
@@ -157,16 +157,16 @@ test('X2 listening from a cursor that leads nowhere says what is missing and how
     ],
   );
   assert.equal(app.received.length, 2);
-  assert.match(listening.said(), /No redirect is followed/);
+  assert.match(listening.said(), /Redirects are not followed/);
   await eventually(
     () => JSON.parse(readFileSync(file, 'utf8')).cursor,
     (cursor) => cursor === '3',
   );
   await listening.end('SIGINT');
 
-  const anothers = await carillon(['listen', '--cursor-file', file], {
+  const otherListener = await carillon(['listen', '--cursor-file', file], {
     environment: { ...environment, CARILLON_KEY: member.key },
   });
-  const refusal = `${file} is the cursor of another listener (user_id ${owner.userId}): name another file.`;
-  assert.deepEqual(anothers.faults, [refusal]);
+  const errorMessage = `${file} belongs to another listener (user_id ${owner.userId}): give another file.`;
+  assert.deepEqual(otherListener.faults, [errorMessage]);
 });

@@ -12,10 +12,10 @@ for (const { test, testService } of stores) {
   type Line = Readonly<Record<string, unknown>>;
   const linesOf = ({ logged }: TestService, event: string): Line[] => logged.filter((line) => line.event === event);
 
-  test('one wide line a request: who, what, how it ended, how long, from where', async (t) => {
+  test('one log line per request: user, route, status, duration and source', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
-    const answers = [
+    const responses = [
       await carillon.call(owner, 'GET', '/v2/events?limit=5'),
       await carillon.call(owner, 'GET', '/v2/events/123'),
       await carillon.call(owner, 'POST', '/v2/clients', {}),
@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
     ];
     const lines = await eventually(
       () => linesOf(carillon, 'request'),
-      (all) => all.length >= answers.length,
+      (all) => all.length >= responses.length,
     );
     assert.deepEqual(
       lines.map(({ method, route, status, problem }) => [method, route, status, problem]),
@@ -37,8 +37,8 @@ for (const { test, testService } of stores) {
       ],
     );
     for (const [index, line] of lines.entries()) {
-      // The caller can name the line of their request.
-      assert.equal(line.request_id, answers[index]?.headers.get('x-request-id'));
+      // The caller can quote the id of their request.
+      assert.equal(line.request_id, responses[index]?.headers.get('x-request-id'));
       assert.equal(line.from, '127.0.0.1');
       assert.equal(typeof line.ms, 'number');
       assert.deepEqual(
@@ -49,7 +49,7 @@ for (const { test, testService } of stores) {
     assert.equal(new Set(lines.map((line) => line.request_id)).size, lines.length);
   });
 
-  test('one wide line an attempt: which delivery, where to, what came of it, what that meant', async (t) => {
+  test('one log line per attempt: delivery, target, outcome and result', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500, 200);
@@ -77,8 +77,8 @@ for (const { test, testService } of stores) {
     assert.ok(Number(lines[0]?.wait_ms) >= 50);
   });
 
-  /** Goes through everything that a caller can do wrong with a key and a target in their hands. */
-  async function provoke(carillon: TestService, t: TestContext): Promise<{ secrets: string[]; answers: Answer[] }> {
+  /** Makes all mistakes that a caller can make with a key and a target URL. */
+  async function provoke(carillon: TestService, t: TestContext): Promise<{ secrets: string[]; responses: Answer[] }> {
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500, 401);
     const secret = target.at('/canary-path-of-the-target?canary-query=1');
@@ -93,7 +93,7 @@ for (const { test, testService } of stores) {
     const hook = { target_url: secret, event: 'new_client' };
     const forbidden = 'http://169.254.169.254/canary-path-of-the-target';
     const wrongKey = `${owner.key.slice(0, -1)}_`;
-    const answers = [
+    const responses = [
       await carillon.call(owner, 'POST', '/v2/hooks', hook),
       await carillon.call(owner, 'POST', '/v2/hooks', hook),
       await carillon.call(owner, 'POST', '/v2/hooks', { ...hook, event: 'no_kind' }),
@@ -109,23 +109,23 @@ for (const { test, testService } of stores) {
     ];
     await rawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key: ${owner.key}`, `key: ${owner.key}`]);
     const broken = await rawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key ${owner.key}`]);
-    answers.push({ status: broken.status, headers: new Headers(), text: broken.body, json: undefined });
-    return { secrets: [owner.key, wrongKey, issued.key, signed.secret, 'canary-path', 'canary-query'], answers };
+    responses.push({ status: broken.status, headers: new Headers(), text: broken.body, json: undefined });
+    return { secrets: [owner.key, wrongKey, issued.key, signed.secret, 'canary-path', 'canary-query'], responses };
   }
 
-  test('no key, no secret and no whole target in any log line, in any refusal, or in the metrics; keys in the file as hashes', async (t) => {
+  test('no key, secret or full target URL is in log lines, error responses or metrics; stored keys are hashed', async (t) => {
     const carillon = await testService(t);
-    const { secrets, answers } = await provoke(carillon, t);
-    const refusals = answers.filter(({ status }) => status >= 400);
-    assert.equal(refusals.length, 11);
+    const { secrets, responses } = await provoke(carillon, t);
+    const errors = responses.filter(({ status }) => status >= 400);
+    assert.equal(errors.length, 11);
     const metrics = await carillon.call(undefined, 'GET', '/metrics');
     await carillon.stop();
 
     const logged = carillon.logged.map((line) => JSON.stringify(line));
     assert.ok(logged.length > 20);
     for (const secret of secrets) {
-      for (const text of [...logged, ...refusals.map((one) => one.text), metrics.text])
-        assert.ok(!text.includes(secret), `${secret} stands in ${text}`);
+      for (const text of [...logged, ...errors.map((one) => one.text), metrics.text])
+        assert.ok(!text.includes(secret), `${secret} is in ${text}`);
     }
     const [key = '', , issued = ''] = secrets;
     const file = await bytesOf(carillon.database);
@@ -135,7 +135,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('the options of a start are logged with their secrets masked', async (t) => {
+  test('the options of a start are logged with masked secrets', async (t) => {
     const carillon = await testService(t, { options: { metricsToken: 'canary-canary-canary' } });
     const [line] = linesOf(carillon, 'started');
     assert.deepEqual((line?.options as Line | undefined)?.['metrics-token'], '(set)');

@@ -9,7 +9,7 @@ import { startTestService, temporaryFolder } from '../kit/service.ts';
 
 const event = JSON.stringify({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
 
-/** A service in a process of its own, and how to write to it; undefined where the connection broke. */
+/** Starts a service in a child process. `create` returns a status, or undefined for a broken connection. */
 async function started(t: Parameters<typeof serve>[0]) {
   const path = join(temporaryFolder(t), 'carillon.db');
   const environment = { CARILLON_DATABASE: `sqlite:${path}` };
@@ -26,7 +26,7 @@ async function started(t: Parameters<typeof serve>[0]) {
   return { path, environment, served, create };
 }
 
-test('C20 a service whose database is removed under load acknowledges nothing more, says why in a fatal line, and ends with 1', async (t) => {
+test('C20 a service whose database is removed under load acknowledges nothing more, logs a fatal line with the reason, and exits with 1', async (t) => {
   const { path, served, create } = await started(t);
   assert.equal(await create(), 201);
   let removed = false;
@@ -57,7 +57,7 @@ test('C20 a service whose database is removed under load acknowledges nothing mo
   assert.match(fatal[0] ?? '', /carillon\.db was removed/);
 });
 
-test('C20 a service whose database was replaced leaves the new files alone as it ends', async (t) => {
+test('C20 a service whose database was replaced does not touch the new files when it exits', async (t) => {
   const { path, served, create } = await started(t);
   assert.equal(await create(), 201);
   const other = await started(t);
@@ -67,26 +67,26 @@ test('C20 a service whose database was replaced leaves the new files alone as it
   assert.equal(await served.exited, 1);
   const database = new DatabaseSync(path);
   t.after(() => database.close());
-  assert.equal(database.prepare('select count(*) as count from events').get()?.count, 1, 'its log among them');
+  assert.equal(database.prepare('select count(*) as count from events').get()?.count, 1, 'the WAL is complete');
 });
 
-test('X6 /readyz is 503 from the moment at which the files are found missing, whatever it said just before', async (t) => {
+test('X6 /readyz is 503 as soon as the files are found missing, even if it was 200 just before', async (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
   const service = await startTestService(t, `sqlite:${path}`, {
     ports: { onFatal: (error) => void fatal.push(error) },
   });
   const owner = await service.account('acme.test');
-  const ask = async (address: string) => (await service.call(undefined, 'GET', address)).status;
-  assert.equal(await ask('/readyz'), 200);
+  const statusOf = async (address: string) => (await service.call(undefined, 'GET', address)).status;
+  assert.equal(await statusOf('/readyz'), 200);
   renameSync(path, `${path}.elsewhere`);
   const written = await service.call(owner, 'POST', '/v2/events', event);
   assert.deepEqual([written.status, written.json.code], [503, 'storage_unavailable']);
-  assert.deepEqual([await ask('/readyz'), await ask('/healthz')], [503, 200]);
+  assert.deepEqual([await statusOf('/readyz'), await statusOf('/healthz')], [503, 200]);
   assert.equal(fatal.length, 1);
 });
 
-test('C20 a second service, and a command, that come by a hard link are refused in one line with exit 1', async (t) => {
+test('C20 a second service or a command that opens the database through a hard link is rejected in one line with exit code 1', async (t) => {
   const { path, served, create } = await started(t);
   assert.equal(await create(), 201);
   const link = `${path}.link`;
@@ -103,7 +103,7 @@ test('C20 a second service, and a command, that come by a hard link are refused 
   }
   const findings = await carillon(['doctor', '--offline', '--json', '--database', `sqlite:${link}`]);
   assert.match(findings.stdout, /has 2 names/);
-  assert.equal(await create(), 201, 'the first goes on');
+  assert.equal(await create(), 201, 'the first service still works');
   rmSync(link);
   const keys = await carillonJson(['keys', 'list', '--domain', String(served.said('domain'))], {
     environment: { CARILLON_DATABASE: `sqlite:${path}` },

@@ -17,12 +17,12 @@ const mailOptions = (box: Pick<MailBox, 'port'>) => ({
   mailFrom: 'Carillon <bells@acme.test>',
 });
 
-/** What a conversation with the mail server may take. */
+/** Timeout of an SMTP session. */
 const CONVERSATION_MS = 25 * SECOND_MS;
 
 type MailClock = TestClock & { readonly conversations: () => number };
 
-/** A conversation is real: while there is one, time is to stand still. */
+/** A test clock that does not advance while an SMTP session, which takes real time, is open. */
 function mailClock(epoch = TEST_EPOCH): MailClock {
   const clock = testClock(epoch);
   const open = new Set<() => void>();
@@ -47,22 +47,22 @@ function mailClock(epoch = TEST_EPOCH): MailClock {
   };
 }
 
-/** In steps that no conversation which begins on the way is too long for. */
+/** Advances in steps that are shorter than the timeout of an SMTP session. */
 async function pass(clock: MailClock, milliseconds: number): Promise<void> {
   for (let left = milliseconds; left > 0 && clock.conversations() === 0; left -= 10 * SECOND_MS) {
     await clock.advance(Math.min(left, 10 * SECOND_MS));
   }
 }
 
-/** Lets time pass until it is so. */
+/** Advances the clock until the value is as wanted. */
 function passUntil<T>(
   clock: MailClock,
-  ask: () => T | Promise<T>,
-  wanted: (answer: T) => boolean,
+  read: () => T | Promise<T>,
+  wanted: (value: T) => boolean,
   stepMs = 10 * SECOND_MS,
 ): Promise<T> {
   const step = () => pass(clock, stepMs);
-  return stepByStep(step, ask, wanted, 10_000);
+  return stepByStep(step, read, wanted, 10_000);
 }
 
 async function mailed(clock: MailClock, box: MailBox, count: number): Promise<readonly Mail[]> {
@@ -78,21 +78,21 @@ const sentAt = (mail: Mail | undefined) => Date.parse(mail?.headers.get('date') 
 const rowsOf = async ({ store }: TestService, table: 'hook_alerts' | 'mails') =>
   store.read.selectFrom(table).selectAll().execute();
 
-/** Hooks of somebody, each on an address of its own. */
+/** Creates hooks, each with its own target URL. */
 async function subscribe(who: Person, target: { at(path: string): string }, count: number): Promise<string[]> {
   const targets = Array.from({ length: count }, (_, index) => target.at(`/${who.userId}/${index}?secret=${index}`));
   const made = targets.map((target_url) => who.carillon.hooks.create({ target_url, event: 'new_event' }));
   return (await Promise.all(made)).map(({ id }) => id);
 }
 
-/** An attempt is real, too: time is not to pass before it is written down. */
+/** An attempt takes real time, too: wait until it is stored before the clock advances. */
 const delivered = (who: Person, hook_id: string, count: number) =>
   eventually(
     () => who.carillon.deliveries.list({ hook_id, state: 'delivered' }),
     ({ paging }) => paging.total_records === count,
   );
 
-/** @param step what brings them there, before each look; by themselves when left out */
+/** @param step runs before each poll to bring about the state; without it the test only waits */
 async function inState(who: Person, ids: readonly string[], state: string, step?: () => Promise<void>) {
   const found = async () => (await who.carillon.hooks.list({ state: state as 'ended' })).data.map(({ id }) => id);
   const areThere = (there: readonly string[]) => ids.every((id) => there.includes(id));
@@ -100,7 +100,7 @@ async function inState(who: Person, ids: readonly string[], state: string, step?
 }
 
 for (const { test, testService, serviceProcess, database } of stores) {
-  test('X10 a hook fails twice and its owner is mailed; it ends, and what the mail says to do restores it with all it missed', async (t) => {
+  test('X10 a hook fails twice and its owner gets a mail; it ends, and the command in the second mail restores it with all missed deliveries', async (t) => {
     const [clock, box] = [mailClock(), await startMailBox(t)];
     const setup = {
       options: { ...mailOptions(box), retryWaits: '1m,2h', attemptTimeout: '1m' },
@@ -117,7 +117,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
         (hook) => hook.failures === count,
       );
     await failures('1');
-    assert.deepEqual(await rowsOf(carillon, 'hook_alerts'), [], 'one failure is no news');
+    assert.deepEqual(await rowsOf(carillon, 'hook_alerts'), [], 'one failure causes no alert');
     await clock.advance(MINUTE_MS);
     await failures('2');
     const [failing] = await mailed(clock, box, 1);
@@ -127,7 +127,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.ok(
       failing?.text.includes(`the last one with 500. It will be retried on ${next} UTC; if that fails, the hook ends.`),
     );
-    assert.ok(sentAt(failing) - TEST_EPOCH >= 90 * SECOND_MS, 'gathered for half a minute');
+    assert.ok(sentAt(failing) - TEST_EPOCH >= 90 * SECOND_MS, 'alerts are collected for half a minute');
 
     await clock.advance(Date.parse(`${next.replace(' ', 'T')}Z`) + SECOND_MS - clock.now());
     await inState(owner, [id], 'ended');
@@ -142,17 +142,18 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.ok(ended?.html.includes(`<a href="${carillon.baseUrl}/#/hooks/${id}">`));
     for (const { raw, text, html } of box.taken) {
       assert.ok(text.includes(`${target.url}/… of new_event`), text);
-      for (const form of [raw, text, html]) assert.ok(!form.includes('secret='), 'the path of a target is its secret');
+      for (const form of [raw, text, html])
+        assert.ok(!form.includes('secret='), 'the path of a target may contain a secret');
     }
 
-    // As whoever reads it would do.
+    // As the reader of the mail would do.
     const [, call = ''] = /curl -X POST (\S+) -H 'domain: acme\.test' -H 'key: …'/.exec(ended?.text ?? '') ?? [];
     target.answers(200);
     const before = target.received.length;
-    const answer = await fetch(call, { method: 'POST', headers: owner.headers });
-    assert.equal(answer.status, 200);
-    const told = (await target.arrived(before + 2)).slice(before).map(({ resourceUrl }) => resourceUrl);
-    assert.deepEqual(told.sort(), missed.map(({ event_id }) => `${carillon.baseUrl}/v2/events/${event_id}`).sort());
+    const response = await fetch(call, { method: 'POST', headers: owner.headers });
+    assert.equal(response.status, 200);
+    const arrived = (await target.arrived(before + 2)).slice(before).map(({ resourceUrl }) => resourceUrl);
+    assert.deepEqual(arrived.sort(), missed.map(({ event_id }) => `${carillon.baseUrl}/v2/events/${event_id}`).sort());
 
     await delivered(owner, id, 2);
 
@@ -161,53 +162,53 @@ for (const { test, testService, serviceProcess, database } of stores) {
       async () => [...(await rowsOf(carillon, 'hook_alerts')), ...(await rowsOf(carillon, 'mails'))],
       ({ length }) => length === 0,
     );
-    assert.equal(box.taken.length, 2, 'each once, and nothing is left');
+    assert.equal(box.taken.length, 2, 'each was sent once, and nothing is left');
     const { text } = await carillon.call(undefined, 'GET', '/metrics');
     assert.match(text, /^carillon_mails_total\{result="sent"\} 2$/m);
   });
 
-  test('X10 two hundred hooks that end together are one mail; what comes after it waits; what got well or was restored is no news', async (t) => {
+  test('X10 two hundred hooks that end together are one mail; the next one is delayed; recovered and restored hooks are not mentioned', async (t) => {
     const [clock, box] = [mailClock(), await startMailBox(t)];
     const carillon = await testService(t, { options: { ...mailOptions(box), retryWaits: '10s,1h' }, ports: { clock } });
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
     const away = await startTarget(t, 401);
-    const many = await subscribe(owner, away, 200);
+    const ids = await subscribe(owner, away, 200);
     const [membersOwn = ''] = await subscribe(member, away, 1);
-    const ill = await startTarget(t, 500);
-    const [well = ''] = await subscribe(member, ill, 1);
+    const flaky = await startTarget(t, 500);
+    const [flakyHook = ''] = await subscribe(member, flaky, 1);
     await owner.carillon.events.create(event);
     await member.carillon.events.create(event);
-    // So many begin one after the other.
-    await inState(owner, many, 'ended', () => clock.advance(20));
+    // The start rate is limited, so attempts begin one after the other.
+    await inState(owner, ids, 'ended', () => clock.advance(20));
     await eventually(
-      () => member.carillon.hooks.get(well),
+      () => member.carillon.hooks.get(flakyHook),
       ({ failures }) => failures === '1',
     );
     await clock.advance(11 * SECOND_MS);
     await eventually(
-      () => member.carillon.hooks.get(well),
+      () => member.carillon.hooks.get(flakyHook),
       ({ failures }) => failures === '2',
     );
-    ill.answers(200);
-    await member.carillon.hooks.test(well);
-    await inState(member, [well], 'live');
+    flaky.answers(200);
+    await member.carillon.hooks.test(flakyHook);
+    await inState(member, [flakyHook], 'live');
     away.answers(200);
-    await owner.carillon.hooks.restore(many[0] ?? '');
-    await delivered(owner, many[0] ?? '', 1);
+    await owner.carillon.hooks.restore(ids[0] ?? '');
+    await delivered(owner, ids[0] ?? '', 1);
     await mailed(clock, box, 2);
     const [first, ...others] = box.taken.toSorted((one, other) => other.text.length - one.text.length);
     assert.equal(first?.headers.get('subject'), '199 hooks have ended (acme.test)');
-    for (const id of many.slice(1)) assert.ok(first?.text.includes(`\nHook ${id} has ended\n`), id);
-    assert.ok(!first?.text.includes(`Hook ${many[0]} `), 'it was restored');
+    for (const id of ids.slice(1)) assert.ok(first?.text.includes(`\nHook ${id} has ended\n`), id);
+    assert.ok(!first?.text.includes(`Hook ${ids[0]} `), 'it was restored');
     assert.deepEqual(
       others.map((mail) => mail.headers.get('subject')),
       [`Hook ${membersOwn} has ended (acme.test)`],
-      'each user is told of their own, and not of what got well',
+      'each user gets a mail about their own hooks, without recovered ones',
     );
     assert.match(others[0]?.text ?? '', /responded 401, which ends the subscription/);
 
-    // Ended by somebody else is told, ended by oneself is known, and who is gone is nobody to be told.
+    // Hooks ended by another user are reported, hooks ended by their owner are not, and deleted users get no mail.
     const later = { at: (path: string) => away.at(`/later${path}`) };
     const [deleted = '', own = '', both = ''] = await subscribe(member, later, 3);
     const gone = await carillon.user(owner, 'member');
@@ -223,7 +224,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.equal(third?.headers.get('subject'), `Hook ${deleted} has ended (acme.test)`);
     assert.match(third?.text ?? '', /another user of the account deleted it/);
     assert.equal(third?.to, others[0]?.to);
-    assert.ok(sentAt(third) - sentAt(others[0]) >= 5 * MINUTE_MS, 'not at once after the other');
+    assert.ok(sentAt(third) - sentAt(others[0]) >= 5 * MINUTE_MS, 'not immediately after the other');
     await passUntil(
       clock,
       async () => [...(await rowsOf(carillon, 'hook_alerts')), ...(await rowsOf(carillon, 'mails'))],
@@ -232,12 +233,12 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.equal(box.seen.length, 3);
   });
 
-  test('X10 the server is away for hours, refuses, hangs: nothing is lost, nobody waits for another, and after days it is given up', async (t) => {
+  test('X10 while the mail server is down, rejects or hangs, nothing is lost, no user waits for another, and after days mails are given up', async (t) => {
     const [clock, first] = [mailClock(), await startMailBox(t)];
     await first.close();
     const carillon = await testService(t, { options: mailOptions(first), ports: { clock } });
     const owner = await carillon.account('acme.test');
-    const [nobody, busy] = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
+    const [rejected, hanging] = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
     const target = await startTarget(t, 401);
     const end = async (who: Person, path: string) => {
       const { id } = await who.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
@@ -255,55 +256,58 @@ for (const { test, testService, serviceProcess, database } of stores) {
 
     const box = await startMailBox(t, { port: first.port });
     const [late] = await mailed(clock, box, 1);
-    for (const id of ids)
-      assert.ok(late?.text.includes(`Hook ${id} has ended`), 'what came meanwhile is in the same mail');
+    for (const id of ids) assert.ok(late?.text.includes(`Hook ${id} has ended`), 'later alerts are in the same mail');
     assert.equal(box.seen.length, 1);
 
-    // One that is refused for good is given up and the others go on; one whose server hangs is tried again, as it was.
+    // A permanently rejected mail is given up without blocking others. A mail that hung is sent again unchanged.
     const emails = await carillon.store.read.selectFrom('users').select(['user_id', 'email']).execute();
     const emailOf = ({ userId }: Person) => emails.find(({ user_id }) => String(user_id) === userId)?.email;
-    box.toRecipient = (address) => (address === emailOf(nobody) ? 550 : 'take');
-    const busys = () => box.seen.filter(({ to }) => to === emailOf(busy));
-    box.toText = ({ to }) => (to === emailOf(busy) && busys().length === 1 ? 'hang' : 'take');
-    const [, of] = [await end(nobody, '/nobody'), await end(busy, '/busy')];
-    await passUntil(clock, busys, ({ length }) => length === 1);
-    // Deliveries go on while a mail hangs.
+    box.toRecipient = (address) => (address === emailOf(rejected) ? 550 : 'take');
+    const mailsToHanging = () => box.seen.filter(({ to }) => to === emailOf(hanging));
+    box.toText = ({ to }) => (to === emailOf(hanging) && mailsToHanging().length === 1 ? 'hang' : 'take');
+    const [, of] = [await end(rejected, '/rejected'), await end(hanging, '/hanging')];
+    await passUntil(clock, mailsToHanging, ({ length }) => length === 1);
+    // Deliveries continue while a mail hangs.
     await end(owner, '/meanwhile');
-    const next = await end(busy, '/next');
-    assert.equal(busys().length, 1);
+    const next = await end(hanging, '/next');
+    assert.equal(mailsToHanging().length, 1);
     await clock.advance(30 * SECOND_MS);
     await mailed(clock, box, 3);
-    const [hung, again] = busys();
+    const [hung, again] = mailsToHanging();
     assert.ok(again?.text.includes(`Hook ${of} has ended`));
-    assert.ok(!again?.text.includes(`Hook ${next} has ended`), 'who takes it for a copy misses nothing');
-    assert.equal(again?.headers.get('message-id'), hung?.headers.get('message-id'), 'who has it already can know');
+    assert.ok(!again?.text.includes(`Hook ${next} has ended`), 'the repeated mail has no new content');
+    assert.equal(
+      again?.headers.get('message-id'),
+      hung?.headers.get('message-id'),
+      'the recipient can recognize a copy',
+    );
     assert.notEqual(late?.headers.get('message-id'), hung?.headers.get('message-id'));
     const givenUp = () => carillon.logged.filter((line) => line.event === 'mail.given_up');
     assert.deepEqual(
       givenUp().map(({ user_id, reason }) => [String(user_id), /550/.test(String(reason))]),
-      [[nobody.userId, true]],
+      [[rejected.userId, true]],
     );
 
     await box.close();
-    await end(busy, '/late');
+    await end(hanging, '/late');
     await carillon.stop();
     for (const [tries, given] of [
       [76, 0],
       [77, 1],
     ] as const) {
-      // A year later by the clock, and days of tries later by their number: only the latter counts.
+      // The clock is a year later. Only the number of tries counts for giving up.
       const later = mailClock(clock.now() + 8_760 * HOUR_MS);
       const options = mailOptions(first);
       const service = await testService(t, { database: carillon.database, options, ports: { clock: later } });
       await service.store.write(({ queries }) => queries.updateTable('mails').set({ tries }).execute());
-      const isOfBusy = ({ user_id }: Record<string, unknown>) => String(user_id) === busy.userId;
+      const isOfHanging = ({ user_id }: Record<string, unknown>) => String(user_id) === hanging.userId;
       await passUntil(
         later,
-        () => service.logged.filter((line) => /^mail\.(failed|given_up)$/.test(String(line.event))).filter(isOfBusy),
+        () => service.logged.filter((line) => /^mail\.(failed|given_up)$/.test(String(line.event))).filter(isOfHanging),
         ({ length }) => length > 0,
       );
       await eventually(
-        async () => (await rowsOf(service, 'hook_alerts')).filter(isOfBusy).length,
+        async () => (await rowsOf(service, 'hook_alerts')).filter(isOfHanging).length,
         (count) => count === (given > 0 ? 0 : 2),
       );
       const { text } = await service.call(undefined, 'GET', '/metrics');
@@ -313,7 +317,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     }
   });
 
-  test('X10 a mail that was made while the clock was 400 days ahead is sent once that is set right', async (t) => {
+  test('X10 a mail created while the clock was 400 days ahead is sent once the clock is corrected', async (t) => {
     const [clock, box] = [mailClock(), await startMailBox(t)];
     const carillon = await testService(t, { options: mailOptions(box), ports: { clock } });
     const owner = await carillon.account('acme.test');
@@ -333,7 +337,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.ok(clock.now() - TEST_EPOCH < HOUR_MS, 'and not in 400 days');
   });
 
-  test('X10 what is to be mailed is committed with the verdict: killed between both, the service mails it once after its next start', async (t) => {
+  test('X10 a mail is committed together with the end of the hook: after a kill in between, the service sends it once after its next start', async (t) => {
     const box = await startMailBox(t);
     const { smtpUrl, mailFrom } = mailOptions(box);
     const address = await database(t);
@@ -366,7 +370,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.equal(box.seen.length, 1);
   });
 
-  test('X10 without a mail server nothing is written, and nothing is sent', async (t) => {
+  test('X10 without a mail server nothing is stored and nothing is sent', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
@@ -376,7 +380,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     await owner.carillon.hooks.delete(deleted);
     await inState(owner, ids, 'ended');
     assert.deepEqual([await rowsOf(carillon, 'hook_alerts'), await rowsOf(carillon, 'mails')], [[], []]);
-    // What is left of a time when there was one is pending by nobody.
+    // Alerts left from a time with a mail server do not count as pending.
     await carillon.store.write((tx) => enqueueAlerts(tx, 'failing', ids.map(Number), 0));
     const { text } = await carillon.call(undefined, 'GET', '/metrics');
     for (const line of ['carillon_hook_alerts_pending 0', 'carillon_oldest_hook_alert_seconds 0'])
@@ -385,11 +389,11 @@ for (const { test, testService, serviceProcess, database } of stores) {
 }
 
 for (const { test, testService, database } of shared) {
-  test('X10 of several nodes one sends a mail; one that is killed while it does is followed by another, under the same Message-ID', async (t) => {
+  test('X10 of several nodes one sends a mail; if it is killed meanwhile, another sends it again with the same Message-ID', async (t) => {
     const box = await startMailBox(t);
     const options = mailOptions(box);
     const address = await database(t);
-    // A while ago, so that whoever starts finds it due at once.
+    // In the past, so that the mail is due as soon as a node starts.
     const past = mailClock(Date.now() - HOUR_MS);
     const maker = await testService(t, { database: address, options, ports: { clock: past } });
     const owner = await maker.account('acme.test');
@@ -413,25 +417,25 @@ for (const { test, testService, database } of shared) {
       (count) => count === 1,
     );
     const clock = mailClock(Date.now());
-    const beside = [
+    const nodes = [
       await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
       await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
     ];
     box.toText = () => 'take';
-    for (let look = 0; look < 30; look += 1) {
+    for (let round = 0; round < 30; round += 1) {
       await clock.advance(10 * SECOND_MS);
-      await beside[look % 2]?.store.probe();
+      await nodes[round % 2]?.store.probe();
     }
-    assert.equal(box.connections(), 1, "it is the first one's while that lives");
+    assert.equal(box.connections(), 1, 'the first node keeps the mail while it lives');
     doomed.kill('SIGKILL');
     await mailed(clock, box, 1);
-    for (let look = 0; look < 30; look += 1) {
+    for (let round = 0; round < 30; round += 1) {
       await clock.advance(10 * SECOND_MS);
-      await beside[look % 2]?.store.probe();
+      await nodes[round % 2]?.store.probe();
     }
     assert.equal(box.connections(), 2);
     const [cut, sent] = box.seen;
     assert.equal(sent?.headers.get('message-id'), cut?.headers.get('message-id'));
-    assert.deepEqual(await rowsOf(beside[0] as TestService, 'hook_alerts'), []);
+    assert.deepEqual(await rowsOf(nodes[0] as TestService, 'hook_alerts'), []);
   });
 }

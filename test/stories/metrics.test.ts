@@ -4,7 +4,7 @@ import { stores } from '../kit/stores.ts';
 import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
-  test('C23 X6 hooks that ended are counted by reason, whoever ended them', async (t) => {
+  test('C23 X6 ended hooks are counted by reason, from every cause', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
@@ -36,7 +36,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('X6 what is pending for a live hook has an age, what is pending for an ended one has none; lanes and nodes are counted', async (t) => {
+  test('X6 the age of pending deliveries counts live hooks only; hook queues and nodes are counted', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500);
@@ -61,6 +61,6 @@ for (const { test, testService } of stores) {
     assert.equal(await metric('carillon_oldest_pending_seconds'), 0);
     assert.equal(await metric('carillon_hooks_failing'), 0);
     const pending = await carillon.store.read.selectFrom('pending_deliveries').selectAll().execute();
-    assert.equal(pending.length, 1, 'what is pending for an ended hook is kept');
+    assert.equal(pending.length, 1, 'pending deliveries of an ended hook are kept');
   });
 }

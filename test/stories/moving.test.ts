@@ -16,7 +16,7 @@ const options = { retryWaits: '1h,2h' };
 for (const from of stores) {
   for (const to of stores) {
     from.test(
-      `C5 C18 C20 X2 X8 moved to ${to.name}: what was pending is told under the same id and secret, a wait goes on, and so do ids and cursors`,
+      `C5 C18 C20 X2 X8 moved to ${to.name}: pending deliveries keep their ids and secrets, and waits, ids and cursors continue`,
       async (t) => {
         const path = join(temporaryFolder(t), 'service.jsonl');
         const target = await startTarget(t);
@@ -49,11 +49,11 @@ for (const from of stores) {
         assert.deepEqual(await carillonJson(['import', '--database', into, '--from', path]), moved);
 
         const destination = await to.testService(t, { options, database: into });
-        const told = await target.arrived(4);
-        assert.deepEqual(told.map(({ deliveryId }) => deliveryId).sort(), [...pending].sort());
-        assert.deepEqual([...new Set(told.map((one) => one.path))], ['/well']);
-        assert.ok(told.every((one) => isTaken(secret, one)));
-        for (const { resourceUrl } of told) assert.ok(resourceUrl.startsWith(`${destination.baseUrl}/v2/events/`));
+        const delivered = await target.arrived(4);
+        assert.deepEqual(delivered.map(({ deliveryId }) => deliveryId).sort(), [...pending].sort());
+        assert.deepEqual([...new Set(delivered.map((one) => one.path))], ['/well']);
+        assert.ok(delivered.every((one) => isTaken(secret, one)));
+        for (const { resourceUrl } of delivered) assert.ok(resourceUrl.startsWith(`${destination.baseUrl}/v2/events/`));
 
         const hook = await destination.call(owner, 'GET', `/v2/hooks/${sick}`);
         assert.deepEqual(hook.json.data, failing);
@@ -74,7 +74,7 @@ for (const from of stores) {
 }
 
 for (const { test, database, testService } of stores) {
-  test('an import that was not finished: no service starts on it and no command works on it, each says so in one line', async (t) => {
+  test('with an unfinished import no service starts and no command works, each with a one-line error', async (t) => {
     const path = join(temporaryFolder(t), 'service.jsonl');
     const source = await testService(t);
     const target = await startTarget(t);
@@ -88,9 +88,9 @@ for (const { test, database, testService } of stores) {
     const into = await database(t);
     assert.equal(await importKilled(into, path, 'import', rows), 'SIGKILL');
 
-    const said =
+    const expectedError =
       'An import into this database was not finished: carillon import --resume goes on with it, carillon import --undo takes it back.';
-    const heard = target.received.length;
+    const arrivedBefore = target.received.length;
     for (const args of [
       ['serve', '--port', '0'],
       ['keys', 'list', '--domain', 'acme.test'],
@@ -99,16 +99,16 @@ for (const { test, database, testService } of stores) {
       ['import', '--from', path],
     ]) {
       const ended = await carillon([...args, '--database', into]);
-      assert.deepEqual([ended.code, ended.stdout, ended.faults], [1, '', [said]], args.join(' '));
+      assert.deepEqual([ended.code, ended.stdout, ended.faults], [1, '', [expectedError]], args.join(' '));
     }
-    assert.equal(target.received.length, heard);
+    assert.equal(target.received.length, arrivedBefore);
     const { sha256 } = await carillonJson(['import', '--database', into, '--from', path, '--resume']);
     assert.match(sha256, /^[0-9a-f]{64}$/);
     const destination = await testService(t, { database: into });
     assert.equal((await fetch(`${destination.baseUrl}/readyz`)).status, 200);
   });
 
-  test('while a service runs, an account or all of it can be exported, and nothing imported or removed', async (t) => {
+  test('while a service runs, accounts can be exported, but not imported or removed', async (t) => {
     const folder = temporaryFolder(t);
     const running = await testService(t);
     const owner = await running.account('acme.test');
@@ -141,8 +141,17 @@ for (const { test, database, testService } of stores) {
     assert.match(late.faults.join('\n'), /^positions: .*\nevents: 2 rows in the database, 1 in the file\.\n/m);
     const again = join(folder, 'again.jsonl');
     await carillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', again]);
-    const gone = ['accounts', 'delete', '--database', running.database, '--domain', 'acme.test', '--exported', again];
-    assert.equal((await carillonJson(gone)).domain, 'acme.test');
+    const deletion = [
+      'accounts',
+      'delete',
+      '--database',
+      running.database,
+      '--domain',
+      'acme.test',
+      '--exported',
+      again,
+    ];
+    assert.equal((await carillonJson(deletion)).domain, 'acme.test');
 
     const there = await testService(t, { database: running.database });
     assert.equal((await there.call(owner, 'GET', '/v2/events')).status, 401);

@@ -8,7 +8,7 @@ import { sqlite } from '../kit/stores.ts';
 const workflow: Json = JSON.parse(readFileSync(new URL('../../deploy/n8n/workflow.json', import.meta.url), 'utf8'));
 const parametersOf = (name: string): Json => workflow.nodes.find((node: Json) => node.name === name).parameters;
 
-/** What an expression of n8n comes to: text with JavaScript in double braces, or one value. */
+/** Evaluates an n8n expression: text with JavaScript in double braces, or a single value. */
 function evaluate(expression: string, given: object): string {
   return expression
     .slice(1)
@@ -17,7 +17,7 @@ function evaluate(expression: string, given: object): string {
 
 const { test, testService } = sqlite;
 
-test('C16 what the workflow for n8n makes of a notification fetches the record, wherever others reach the service', async (t) => {
+test('C16 the n8n workflow fetches the record of a notification, at the address where n8n reaches the service', async (t) => {
   const carillon = await testService(t, { options: { baseUrl: 'https://calendar.example.com/bells' } });
   const owner = personAt({ baseUrl: carillon.service.url }, await carillon.account('acme.test'));
   const { event_id } = await owner.carillon.events.create({
@@ -25,7 +25,7 @@ test('C16 what the workflow for n8n makes of a notification fetches the record, 
     start_date: '20270101',
     due_date: '20270102',
   });
-  // As a notification has it: under the address that others use, which need not be reached from here.
+  // The notification has the public base URL, which n8n may not be able to reach.
   const notification = { resource_url: `https://calendar.example.com/bells/v2/events/${event_id}` };
   const env = {
     RECEIVER_SERVICE: carillon.service.url,
@@ -43,15 +43,15 @@ test('C16 what the workflow for n8n makes of a notification fetches the record, 
   };
   assert.equal(options.response.response.neverError, true);
   assert.equal(options.redirect.redirect.followRedirects, false);
-  const answer = await fetched();
-  assert.equal(answer.status, 200);
-  const record: Json = await answer.json();
+  const response = await fetched();
+  assert.equal(response.status, 200);
+  const record: Json = await response.json();
   assert.equal(record.data.event_name, 'Release');
   assert.equal(answerCode(200), '200');
 
   await owner.carillon.events.delete(event_id);
   assert.equal((await fetched()).status, 404);
   assert.equal(answerCode(404), '200', 'deleted since: nothing to try again');
-  // A wrong key must not end the hook, and neither must a service that is just starting.
+  // A wrong key and a starting service must not end the hook.
   for (const status of [401, 500, 503]) assert.equal(answerCode(status), '502');
 });

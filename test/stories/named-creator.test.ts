@@ -5,19 +5,19 @@ import type { Person } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
-  // C14: only admins may create in another user's name or change user_id; whoever may not hears so before the user is
-  // looked up, so that nobody can find out who there is.
+  // C14: only admins may name another creator or change user_id. Members are rejected before the user is looked
+  // up, so that they cannot find out which users exist.
 
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
-  const stranger = await carillon.account('other.test');
+  const otherOwner = await carillon.account('other.test');
   const admin = await carillon.user(owner, 'admin');
   const member = await carillon.user(owner, 'member');
   const colleague = await carillon.user(owner, 'member');
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
 
-  /** Every noun that has a creator: where it is created and found, the field of its id, and the least it needs. */
+  /** Every resource with a creator: its paths and the required fields. */
   const resourceTypes = [
     {
       resourceType: 'event',
@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
     const createdBy = async (who: Person) => (await create(who)).json.data;
     const idOf = (data: Record<string, string>) => data[`${resourceType}_id`] ?? '';
     const change = (who: Person, id: string, changes: unknown) => carillon.call(who, 'PUT', `${at}/${id}`, changes);
-    const nobody = ['999999', stranger.userId];
+    const unknownUsers = ['999999', otherOwner.userId];
 
     test(`C14 ${resourceType}: the recorded creator is the caller, unless an admin names another user`, async () => {
       for (const user_id of [undefined, member.userId, Number(member.userId), '0', 0, '', null]) {
@@ -56,15 +56,15 @@ for (const { test, testService } of stores) {
       }
     });
 
-    test(`C14 ${resourceType}: a member who names another user is refused alike, whether or not there is such a user`, async () => {
+    test(`C14 ${resourceType}: a member who names another user is rejected in the same way, whether or not that user exists`, async () => {
       const record = await createdBy(member);
       const { noted } = await noting(carillon, owner, async () => {
-        const answers = [];
-        for (const user_id of [colleague.userId, owner.userId, ...nobody]) {
-          answers.push(await create(member, user_id), await change(member, idOf(record), { user_id }));
+        const responses = [];
+        for (const user_id of [colleague.userId, owner.userId, ...unknownUsers]) {
+          responses.push(await create(member, user_id), await change(member, idOf(record), { user_id }));
         }
-        for (const { status, json } of answers) assert.deepEqual([status, json.code], [401, 'not_permitted']);
-        assert.equal(new Set(answers.map((answer) => answer.text)).size, 1, 'byte for byte the same');
+        for (const { status, json } of responses) assert.deepEqual([status, json.code], [401, 'not_permitted']);
+        assert.equal(new Set(responses.map((response) => response.text)).size, 1, 'byte for byte the same');
       });
       assert.deepEqual(noted, []);
       assert.deepEqual((await carillon.call(owner, 'GET', `${at}/${idOf(record)}`)).json.data, record);
@@ -73,7 +73,7 @@ for (const { test, testService } of stores) {
     test(`C14 C26 ${resourceType}: an admin who names an unknown user gets 404`, async () => {
       const record = await createdBy(member);
       const { noted } = await noting(carillon, owner, async () => {
-        for (const user_id of nobody) {
+        for (const user_id of unknownUsers) {
           for (const { status, json } of [
             await create(admin, user_id),
             await change(admin, idOf(record), { user_id }),
@@ -85,7 +85,7 @@ for (const { test, testService } of stores) {
       assert.deepEqual(noted, []);
     });
 
-    test(`C2 C14 ${resourceType}: a member may change somebody else's, but not make it their own`, async () => {
+    test(`C2 C14 ${resourceType}: a member may change another user's record, but not take it over`, async () => {
       const record = await createdBy(owner);
       const taken = await change(member, idOf(record), { user_id: member.userId });
       assert.deepEqual([taken.status, taken.json.code], [401, 'not_permitted']);
@@ -94,7 +94,7 @@ for (const { test, testService } of stores) {
       assert.deepEqual(
         [result.status, result.json.data.user_id],
         [200, owner.userId],
-        'naming who it is changes nothing',
+        'naming the current creator changes nothing',
       );
       assert.deepEqual(noted, [{ kind: `changed_${resourceType}`, record_id: idOf(record), user_id: member.userId }]);
       const given = await change(admin, idOf(record), { user_id: colleague.userId });

@@ -12,10 +12,10 @@ for (const { test, testService, database: newDatabase } of shared) {
   const HOOKS = 4;
   const BACKLOG = 60;
 
-  /** Longer than this after its last beat no attempt begins. */
-  const FRESH_MS = 1_000;
+  /** A node whose heartbeat is older than this starts no attempt. */
+  const LEASE_TTL_MS = 1_000;
 
-  test('C13 C20 a node whose way to the database breaks and is refused begins nothing any more; the other goes on, and it comes back', async (t) => {
+  test('C13 C20 a node that loses its database connection starts no more attempts; the other continues, and the node rejoins later', async (t) => {
     const database = await newDatabase(t);
     const proxy = await startProxy(t, database);
     const [near, far] = [tracedAttempt(), tracedAttempt()];
@@ -29,22 +29,22 @@ for (const { test, testService, database: newDatabase } of shared) {
     for (const path of paths) {
       ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
     }
-    const beside = await createNoted(there.carillon, 'new_event', ['First']);
+    const otherCalls = await createNoted(there.carillon, 'new_event', ['First']);
     const [lost] = await nodesOn(store);
     await eventually(
       () => ownersOf(store),
       (owners) => ids.every((id) => owners.get(id) === lost),
     );
-    // Only now, so that nobody else can have taken them up.
+    // Started only now, so that it cannot have claimed the hook queues.
     const stays = await testService(t, { database, options, ports: { attempt: near.attempt } });
     const owner = personAt(stays, there);
     const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
-    beside.push(...(await createNoted(there.carillon, 'new_event', backlog)));
+    otherCalls.push(...(await createNoted(there.carillon, 'new_event', backlog)));
 
-    // What waits for its second attempt needs nothing of the database when its time has come.
+    // The second attempt needs no database when it comes due.
     const fails = await startTarget(t, 500, 200);
     await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
-    beside.push(...(await createNoted(there.carillon, 'new_client', ['Second chance'])));
+    otherCalls.push(...(await createNoted(there.carillon, 'new_client', ['Second chance'])));
     await fails.arrived(1);
 
     proxy.reset();
@@ -63,9 +63,9 @@ for (const { test, testService, database: newDatabase } of shared) {
     await fails.arrived(2);
     for (const path of ['/fails', ...paths]) {
       const begun = far.traceOf(path).begun;
-      const [taken = Number.POSITIVE_INFINITY] = near.traceOf(path).begun;
-      assert.ok((begun.at(-1) ?? 0) <= cutAt + FRESH_MS, `${path}: it began something after its beat was over`);
-      assert.ok((begun.at(-1) ?? 0) <= taken, `${path}: two nodes told it at once`);
+      const [claimed = Number.POSITIVE_INFINITY] = near.traceOf(path).begun;
+      assert.ok((begun.at(-1) ?? 0) <= cutAt + LEASE_TTL_MS, `${path}: an attempt began after the lease had expired`);
+      assert.ok((begun.at(-1) ?? 0) <= claimed, `${path}: two nodes delivered concurrently`);
     }
     assert.equal(far.traceOf('/fails').begun.length + near.traceOf('/fails').begun.length, 2);
     const tookMs = Math.max(...paths.slice(1).map((path) => (near.traceOf(path).begun[0] ?? 0) - cutAt));
@@ -83,15 +83,15 @@ for (const { test, testService, database: newDatabase } of shared) {
       (nodes) => nodes.length === 2,
       10_000,
     );
-    assert.notEqual(back, lost, 'it comes back as a new node');
-    // Either node may come upon a hook first; before long it is this one.
+    assert.notEqual(back, lost, 'it rejoins as a new node');
+    // Either node may claim a hook queue first. Repeat until this one does.
     let round = 0;
-    const taken = await eventually(
+    const claimed = await eventually(
       async () => {
         round += 1;
         const path = `/again-${round}`;
         const { id } = await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' });
-        beside.push(...(await createNoted(there.carillon, 'new_client', [`Back ${round}`])));
+        otherCalls.push(...(await createNoted(there.carillon, 'new_client', [`Back ${round}`])));
         const begun = (node: typeof far) => node.traceOf(path).begun.length;
         await eventually(
           () => begun(far) + begun(near),
@@ -102,7 +102,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       (id) => id !== undefined,
     );
     const backMs = performance.now() - mendedAt;
-    assert.equal((await ownersOf(store)).get(taken ?? ''), back);
+    assert.equal((await ownersOf(store)).get(claimed ?? ''), back);
     assert.equal(timesLogged(cutOff, 'node.evicted'), 1);
 
     await eventually(
@@ -111,13 +111,13 @@ for (const { test, testService, database: newDatabase } of shared) {
     );
     const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
     assert.deepEqual(late, [], 'nothing goes to the hook after the 200 of its DELETE');
-    // What it could not write down any more may be told twice.
-    const crashes = [{ at: cutAt + FRESH_MS, pending: inFlight, fates: new Map() }];
-    const asked = { calls: [...beside, ...load.calls] };
-    assert.deepEqual(await compareLedgers(database, asked, target, { paths: paths.slice(1), crashes }), []);
+    // Results that the node could not store may be delivered again.
+    const crashes = [{ at: cutAt + LEASE_TTL_MS, pending: inFlight, fates: new Map() }];
+    const history = { calls: [...otherCalls, ...load.calls] };
+    assert.deepEqual(await compareLedgers(database, history, target, { paths: paths.slice(1), crashes }), []);
     assert.deepEqual(load.failures, []);
     t.diagnostic(
-      `the lanes went on after ${Math.round(tookMs)} ms, DELETE answered after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the way was mended; ${repeatedIn(target).length} told twice`,
+      `the hook queues continued after ${Math.round(tookMs)} ms, DELETE returned after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the connection was restored; ${repeatedIn(target).length} delivered twice`,
     );
   });
 }

@@ -11,7 +11,7 @@ import type { Crash } from '../reliability/checker/history.ts';
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const HOOKS_PER_NODE = 3;
 
-  test('C20 of four nodes under load two are killed and one is paused: the fourth tells everything, and the paused one comes back', async (t) => {
+  test('C20 of four nodes under load two are killed and one is paused: the fourth delivers everything, and the paused one rejoins', async (t) => {
     const database = await newDatabase(t);
     const first = await serviceProcess(t, { CARILLON_DATABASE: database });
     const others = await Promise.all([1, 2, 3].map(() => processBeside(t, first)));
@@ -38,24 +38,24 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     await wait(500);
 
     const crashes: Crash[] = [];
-    const note = async () => void crashes.push(await crashNow(store, target));
-    // Whoever calls goes elsewhere first: what is refused by a process that is gone is no matter of this.
+    const recordCrash = async () => void crashes.push(await crashNow(store, target));
+    // Redirect the load first: errors of a killed process are not under test.
     load.through(stays.carillon);
     await load.pause();
     load.resume();
     killed.process.kill('SIGKILL');
-    await note();
+    await recordCrash();
     paused.process.kill('SIGSTOP');
-    await note();
+    await recordCrash();
     await wait(300);
     alsoKilled.process.kill('SIGKILL');
-    await note();
+    await recordCrash();
     await eventually(
       () => nodesOn(store),
       (left) => left.length === 1,
       15_000,
     );
-    await note();
+    await recordCrash();
     paused.process.kill('SIGCONT');
     await eventually(
       () => nodesOn(store),
@@ -72,7 +72,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
 
     assert.deepEqual(await compareLedgers(database, load, target, { paths, crashes }), []);
     assert.deepEqual(load.failures, []);
-    t.diagnostic(`${load.acknowledged.size} events, ${target.received.length} told`);
+    t.diagnostic(`${load.acknowledged.size} events, ${target.received.length} delivered`);
     assert.deepEqual(await Promise.all([paused.stop('SIGTERM'), stays.stop('SIGTERM')]), [0, 0]);
   });
 }

@@ -11,9 +11,9 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('C15 the notification, byte by byte: a POST of the address and nothing else, without authentication', async (t) => {
+  test('C15 the notification, byte by byte: a POST of the resource URL and nothing else, without authentication', async (t) => {
     const owner = await carillon.account('bytes.test');
-    const { promise: heard, resolve: hear } = Promise.withResolvers<string>();
+    const { promise: received, resolve: onReceived } = Promise.withResolvers<string>();
     const server = createServer((socket: Socket) => {
       let text = '';
       socket.on('data', (chunk) => {
@@ -21,7 +21,7 @@ for (const { test, testService } of stores) {
         const [head = '', body = ''] = text.split('\r\n\r\n');
         const length = Number(/content-length: (\d+)/i.exec(head)?.[1]);
         if (body.length < length) return;
-        hear(text);
+        onReceived(text);
         socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
       });
       socket.on('error', () => undefined);
@@ -35,7 +35,7 @@ for (const { test, testService } of stores) {
     const hook = await owner.carillon.hooks.create({ target_url, event: 'new_event' });
     const { event_id } = await owner.carillon.events.create(event);
 
-    const [head = '', body] = (await heard).split('\r\n\r\n');
+    const [head = '', body] = (await received).split('\r\n\r\n');
     const [line, ...headers] = head.split('\r\n');
     const { data } = await owner.carillon.deliveries.list({ hook_id: hook.id });
     assert.equal(line, 'POST /a%20b/secret?q=1&r=%C3%BC HTTP/1.1');
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('C15 each kind is told with the address of its own resource', async (t) => {
+  test('C15 each kind is sent with the URL of its own resource', async (t) => {
     const owner = await carillon.account('kinds.test');
     const target = await startTarget(t);
     for (const kind of ['client', 'event', 'project', 'task', 'subtask'] as const) {
@@ -65,9 +65,11 @@ for (const { test, testService } of stores) {
     const { subtask_id } = await owner.carillon.subtasks.create(task_id, { subtask_name: 'Melt' });
     await owner.carillon.tasks.complete(task_id);
 
-    const told = Object.fromEntries((await target.arrived(7)).map((one) => [one.path.slice(1), one.resourceUrl]));
+    const resourceUrls = Object.fromEntries(
+      (await target.arrived(7)).map((one) => [one.path.slice(1), one.resourceUrl]),
+    );
     const at = (path: string) => `${carillon.baseUrl}/v2${path}`;
-    assert.deepEqual(told, {
+    assert.deepEqual(resourceUrls, {
       new_client: at(`/clients/${client_id}`),
       new_event: at(`/events/${event_id}`),
       new_project: at(`/projects/${project_id}`),
@@ -78,11 +80,11 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('C10 C15 the address begins with the base URL that is configured', async (t) => {
+  test('C10 C15 the URL begins with the configured base URL', async (t) => {
     const options = { baseUrl: 'https://calendar.example.com/bells', allowTargets: '127.0.0.0/8' };
     const elsewhere = await testService(t, { options });
     const owner = await elsewhere.account('acme.test');
-    // The client knows the service by where it listens; only what the service writes begins with the base URL.
+    // The client uses the listening address. Only URLs written by the service begin with the base URL.
     const target = await startTarget(t);
     const call = (path: string, body: unknown) =>
       fetch(`${elsewhere.service.url}${path}`, {
@@ -92,12 +94,12 @@ for (const { test, testService } of stores) {
       });
     assert.equal((await call('/v2/hooks', { target_url: target.url, event: 'new_event' })).status, 201);
     const created = await call('/v2/events', event);
-    const [told] = await target.arrived(1);
-    assert.equal(told?.resourceUrl, created.headers.get('location'));
-    assert.match(told?.resourceUrl ?? '', /^https:\/\/calendar\.example\.com\/bells\/v2\/events\/\d+$/);
+    const [notification] = await target.arrived(1);
+    assert.equal(notification?.resourceUrl, created.headers.get('location'));
+    assert.match(notification?.resourceUrl ?? '', /^https:\/\/calendar\.example\.com\/bells\/v2\/events\/\d+$/);
   });
 
-  test('C15 C17 a redirect is not followed, whichever it is: it is a failure like any other', async (t) => {
+  test('C15 C17 no redirect is followed: each is a failure', async (t) => {
     const owner = await carillon.account('redirects.test');
     const elsewhere = await startTarget(t);
     const statuses = [300, 301, 302, 303, 307, 308];
@@ -123,7 +125,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(elsewhere.received, []);
   });
 
-  test('C16 whoever fetches the address the moment it arrives finds the record: every kind, under load', async (t) => {
+  test('C16 the record can be fetched as soon as its notification arrives: every kind, under load', async (t) => {
     const owner = await carillon.account('fetchable.test');
     const found: { address: string; status: number; data: unknown }[] = [];
     const target = await startTarget(t, async (response, { resourceUrl }) => {
@@ -163,14 +165,14 @@ for (const { test, testService } of stores) {
       assert.deepEqual(byAddress.get(`${carillon.baseUrl}/v2${path}`), record);
   });
 
-  test('C16 a record that was deleted since is told all the same, and its address gives 404', async (t) => {
+  test('C16 a record deleted meanwhile is still notified, and its URL gives 404', async (t) => {
     const owner = await carillon.account('deleted.test');
     const target = await startTarget(t, 500, 200);
     await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const { event_id } = await owner.carillon.events.create(event);
     await target.arrived(1);
     await owner.carillon.events.delete(event_id);
-    const [, told] = await target.arrived(2);
-    assert.equal((await fetch(told?.resourceUrl ?? '', { headers: owner.headers })).status, 404);
+    const [, notification] = await target.arrived(2);
+    assert.equal((await fetch(notification?.resourceUrl ?? '', { headers: owner.headers })).status, 404);
   });
 }

@@ -4,7 +4,7 @@ import { stores } from '../kit/stores.ts';
 import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
-  test('C15 a created event is told by a POST that holds its address and nothing else', async (t) => {
+  test('C15 a created event is sent by a POST that contains its URL and nothing else', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t);
@@ -33,7 +33,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C17 C18 a target that fails three times in a row is removed, at its third failure exactly', async (t) => {
+  test('C17 C18 a hook is ended at exactly the third failure in a row', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500, 204, 302);

@@ -11,11 +11,11 @@ import { temporaryFolder } from '../kit/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test('C20 npm start that is told to stop leaves nothing running behind it, and the database to the next', async (t) => {
+test('C20 npm start on SIGTERM leaves no process behind and releases the database', async (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');
   const npm = spawn('npm', ['start'], {
     cwd: root,
-    // A group of its own, so that whatever is left of it can be ended with the test.
+    // A process group, so that remaining processes can be ended with the test.
     detached: true,
     env: {
       ...inherited,
@@ -26,20 +26,21 @@ test('C20 npm start that is told to stop leaves nothing running behind it, and t
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => endGroup(npm.pid));
-  let said = '';
+  let output = '';
   npm.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
+    output += text;
   });
   const exited = once(npm, 'exit');
   const ended = exited.then(() => 'ended');
-  while (!/^console: .*\n/m.test(said)) assert.notEqual(await Promise.race([once(npm.stdout, 'data'), ended]), 'ended');
-  const baseUrl = /^console: (.*)\/#\/welcome\/[\w-]{43}$/m.exec(said)?.[1] ?? '';
+  while (!/^console: .*\n/m.test(output))
+    assert.notEqual(await Promise.race([once(npm.stdout, 'data'), ended]), 'ended');
+  const baseUrl = /^console: (.*)\/#\/welcome\/[\w-]{43}$/m.exec(output)?.[1] ?? '';
   assert.equal((await fetch(`${baseUrl}/healthz`)).status, 200);
 
   npm.kill('SIGTERM');
   await exited;
-  await assert.rejects(fetch(`${baseUrl}/healthz`), 'nobody listens any more');
-  // Held for as long as a process of a service lives.
+  await assert.rejects(fetch(`${baseUrl}/healthz`), 'the port is closed');
+  // The file lock is held while any process of the service lives.
   const next = await openStore(openingOf(`sqlite:${path}`));
   assert.equal((await next.read.selectFrom('accounts').selectAll().execute()).length, 1);
   await next.close();
@@ -54,7 +55,7 @@ function endGroup(pid: number | undefined): void {
   if (pid !== undefined) signalled(pid, 'SIGKILL');
 }
 
-/** Whether there was anybody in the group to be signalled. */
+/** Whether the process group had a member to signal. */
 function signalled(pid: number, signal: 'SIGKILL' | 0): boolean {
   try {
     process.kill(-pid, signal);

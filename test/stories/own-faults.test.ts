@@ -12,15 +12,15 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
-  const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 1 });
+  const localError = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 1 });
 
-  /** A service whose way out is a script: the outcomes one after the other, and 200 when they are through. */
+  /** Starts a service whose attempts have scripted outcomes, and 200 after the script. */
   async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
     const clock = testClock();
-    const begun: { at: number; deliveryId: string }[] = [];
+    const started: { at: number; deliveryId: string }[] = [];
     const attempt: Attempt = async ({ deliveryId }) => {
-      const next = script[begun.length] ?? ok;
-      begun.push({ at: clock.now(), deliveryId });
+      const next = script[started.length] ?? ok;
+      started.push({ at: clock.now(), deliveryId });
       if (next instanceof Error) throw next;
       return next;
     };
@@ -33,15 +33,15 @@ for (const { test, testService } of stores) {
     const delivery = () => owner.carillon.deliveries.get(data[0]?.id ?? '');
     return {
       clock,
-      begun,
+      started,
       delivery,
       hook: () => owner.carillon.hooks.get(id),
       attempted: (count: number) => eventually(delivery, (one) => one.attempts.length === count),
     };
   }
 
-  test('C19 our own faults count nothing, however many: the attempt is made again until it is the target’s turn', async (t) => {
-    const faults: LocalErrorCode[] = [
+  test('C19 local errors never count, however many: the attempt is repeated until the target responds', async (t) => {
+    const localErrors: LocalErrorCode[] = [
       'no_file_handle',
       'no_local_port',
       'no_route',
@@ -49,52 +49,52 @@ for (const { test, testService } of stores) {
       'no_memory',
       'broken',
     ];
-    const script = faults.map((fault) => (fault === 'broken' ? new Error('a bug of ours') : ours(fault)));
-    const { clock, begun, delivery, hook, attempted } = await scripted(t, script);
-    for (const [index, fault] of faults.entries()) {
+    const script = localErrors.map((fault) => (fault === 'broken' ? new Error('a bug') : localError(fault)));
+    const { clock, started, delivery, hook, attempted } = await scripted(t, script);
+    for (const [index, fault] of localErrors.entries()) {
       const { attempts, state } = await attempted(index + 1);
       assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'pending']);
       const { state: alive, failures, next_attempt_at } = await hook();
       assert.deepEqual([alive, failures, next_attempt_at], ['live', '0', '0000-00-00 00:00:00']);
       await clock.advance(1_000 * 2 ** index);
     }
-    const told = await eventually(delivery, (one) => one.state === 'delivered');
+    const delivered = await eventually(delivery, (one) => one.state === 'delivered');
     assert.deepEqual(
-      told.attempts.map((attempt) => attempt.outcome),
-      [...faults, '200'],
+      delivered.attempts.map((attempt) => attempt.outcome),
+      [...localErrors, '200'],
     );
     assert.deepEqual(
-      begun.map(({ at }, index) => at - (begun[index - 1]?.at ?? at)),
+      started.map(({ at }, index) => at - (started[index - 1]?.at ?? at)),
       [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000],
     );
-    assert.equal(new Set(begun.map((one) => one.deliveryId)).size, 1);
+    assert.equal(new Set(started.map((one) => one.deliveryId)).size, 1);
   });
 
-  test('C19 an attempt under way stands nowhere as a failure: whatever ends the service meanwhile counts nothing', async (t) => {
-    const answer = Promise.withResolvers<Outcome>();
-    const begun = Promise.withResolvers<void>();
+  test('C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile', async (t) => {
+    const result = Promise.withResolvers<Outcome>();
+    const started = Promise.withResolvers<void>();
     const attempt: Attempt = () => {
-      begun.resolve();
-      return answer.promise;
+      started.resolve();
+      return result.promise;
     };
     const carillon = await testService(t, { ports: { attempt } });
     const owner = await carillon.account('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
-    await begun.promise;
-    // Behind whatever the beginning of an attempt could have had written.
+    await started.promise;
+    // Later than any write that the start of an attempt could have caused.
     await owner.carillon.events.create(event);
     const { failures } = await carillon.store.read.selectFrom('hooks').select('failures').executeTakeFirstOrThrow();
-    answer.resolve(ok);
+    result.resolve(ok);
     assert.equal(failures, 0);
   });
 
-  test('C19 faults of ours between a target’s failures neither count nor forgive', async (t) => {
+  test('C19 local errors between failures of a target neither count nor reset the count', async (t) => {
     const script = [
       failed('refused'),
-      ours('no_resolver'),
+      localError('no_resolver'),
       failed('timeout'),
-      ours('no_route'),
+      localError('no_route'),
       failed('no_such_name'),
     ];
     const { clock, hook, attempted } = await scripted(t, script);
@@ -113,7 +113,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([ended.ended_reason, ended.last_outcome], ['three_failures', 'no_such_name']);
   });
 
-  test('C19 a refused connection, a timeout and a name that does not exist count, each as it is', async (t) => {
+  test('C19 a refused connection, a timeout and an unknown name count, each with its own outcome', async (t) => {
     const silent = await startTarget(t, () => undefined);
     const gone = await startTarget(t);
     await gone.close();
@@ -146,11 +146,13 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C19 C20 a stop in the middle of an attempt is no failure: it is made again after the start', async (t) => {
+  test('C19 C20 a stop in the middle of an attempt is not a failure: the attempt is repeated after the start', async (t) => {
     const orders: { deliveryId: string; signal: AbortSignal }[] = [];
     const attempt: Attempt = ({ deliveryId, signal }) => {
       orders.push({ deliveryId, signal });
-      return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ ...ours('stopped'), ms: 0 })));
+      return new Promise((resolve) =>
+        signal.addEventListener('abort', () => resolve({ ...localError('stopped'), ms: 0 })),
+      );
     };
     const clock = testClock();
     const carillon = await testService(t, { ports: { attempt, clock } });
@@ -173,8 +175,11 @@ for (const { test, testService } of stores) {
 
     const again = await testService(t, { database: carillon.database, ports: { attempt: async () => ok } });
     const history = () => again.store.read.selectFrom('attempts').selectAll().execute();
-    const [told, ...others] = await eventually(history, (rows) => rows.length > 0);
-    assert.deepEqual([String(told?.delivery_id), told?.outcome, others.length], [orders[0]?.deliveryId, '200', 0]);
+    const [delivered, ...others] = await eventually(history, (rows) => rows.length > 0);
+    assert.deepEqual(
+      [String(delivered?.delivery_id), delivered?.outcome, others.length],
+      [orders[0]?.deliveryId, '200', 0],
+    );
     const hook = await again.store.read.selectFrom('hooks').selectAll().executeTakeFirstOrThrow();
     assert.deepEqual([hook.failures, hook.date_ended], [0, null]);
   });

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = temporaryFolder({ after });
 const run = promisify(execFile);
 
-/** As in a newcomer's shell: nothing of this repository on the path, nothing of the npm that may run this test. */
+/** The environment of a new user: no binaries of this repository or of the npm that runs this test. */
 const environment = {
   ...inherited,
   PATH: (process.env.PATH ?? '')
@@ -27,7 +27,7 @@ const packed = await npm(root, 'pack', '--json', '--silent', '--pack-destination
 const [{ filename, files }]: Json = JSON.parse(packed.stdout.slice(packed.stdout.indexOf('[\n')));
 const paths: string[] = files.map((file: Json) => file.path);
 
-test('the package holds what runs and what is read, and no test', () => {
+test('the package contains the program and its documents, and no tests', () => {
   for (const path of ['dist/main.js', 'console/dist/index.html', 'README.md', 'LICENSE', 'package.json'])
     assert.ok(paths.includes(path), path);
   assert.ok(paths.some((path) => /^dist\/migrations\/0001_\w+\.sql$/.test(path)));
@@ -44,7 +44,7 @@ test('the package holds what runs and what is read, and no test', () => {
   );
 });
 
-test('nothing that a production install brings has an install script', () => {
+test('no production dependency has an install script', () => {
   const { packages }: Json = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const scripted = Object.entries<Json>(packages).filter(([, one]) => one.hasInstallScript === true);
   assert.deepEqual(
@@ -55,7 +55,7 @@ test('nothing that a production install brings has an install script', () => {
   for (const name of ['preinstall', 'install', 'postinstall']) assert.equal(manifest.scripts[name], undefined);
 });
 
-test('where what builds the console was left out, an install goes on without it, and packing does not', async (t) => {
+test('without the tools that build the console, an install succeeds and packing fails', async (t) => {
   const bare = temporaryFolder(t);
   cpSync(join(root, 'console'), join(bare, 'console'), {
     recursive: true,
@@ -63,12 +63,12 @@ test('where what builds the console was left out, an install goes on without it,
   });
   const build = (...args: string[]) => run(process.execPath, ['console/build.ts', ...args], { cwd: bare });
   const { stdout } = await build();
-  assert.match(stdout, /^The console is not built; what builds it was left out of this install/);
+  assert.match(stdout, /^The console is not built: vite is not installed/);
   assert.ok(!existsSync(join(bare, 'console/dist')));
   await assert.rejects(build('--must'), { code: 1 });
 });
 
-/** `npx carillon serve` in the folder; with all that it starts it is a group of its own, ended together. */
+/** Starts `npx carillon serve` in the folder, in its own process group so that all its processes end together. */
 function serveThere() {
   const child = spawn('npx', ['--no-install', 'carillon', 'serve', '--port', '0'], {
     cwd: folder,
@@ -84,7 +84,7 @@ function serveThere() {
   return { child, end };
 }
 
-test('installed from its tarball into an empty folder it starts with npx, on the Node that it brought', async () => {
+test('installed from its tarball into an empty folder, the service starts with npx on the bundled Node', async () => {
   writeFileSync(join(folder, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
   await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', join(folder, filename));
   assert.ok(existsSync(join(folder, 'node_modules/.bin/node')));
@@ -92,8 +92,8 @@ test('installed from its tarball into an empty folder it starts with npx, on the
 
   const { child, end } = serveThere();
   const [greeting] = await once(child.stdout, 'data');
-  const said = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(String(greeting))?.[1] ?? '';
-  const baseUrl = said('console').replace(/\/(#.*)?$/, '');
+  const greetingValue = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(String(greeting))?.[1] ?? '';
+  const baseUrl = greetingValue('console').replace(/\/(#.*)?$/, '');
   assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
@@ -101,14 +101,19 @@ test('installed from its tarball into an empty folder it starts with npx, on the
   const page = await fetch(baseUrl, { headers: { accept: 'text/html' } });
   assert.match(await page.text(), /<div id="app">/);
 
-  // A file is read by a process of its own, from a file of the package that nothing imports.
+  // A worker process reads the file. It starts from a file of the package that no other file imports.
   writeFileSync(
     join(folder, 'bells.ics'),
     'BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:1@bells\r\nDTSTAMP:20270101T000000Z\r\nDTSTART:20270131T090000Z\r\nDTEND:20270131T100000Z\r\nSUMMARY:Casting\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n',
   );
   const imported = await run('npx', ['--no-install', 'carillon', 'import-calendar', 'bells.ics'], {
     cwd: folder,
-    env: { ...environment, CARILLON_SERVICE: baseUrl, CARILLON_DOMAIN: said('domain'), CARILLON_KEY: said('key') },
+    env: {
+      ...environment,
+      CARILLON_SERVICE: baseUrl,
+      CARILLON_DOMAIN: greetingValue('domain'),
+      CARILLON_KEY: greetingValue('key'),
+    },
   });
   assert.match(imported.stdout, /^created: 1, /);
 

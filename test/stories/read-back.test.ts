@@ -4,8 +4,8 @@ import type { Json, Person } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
-  // C9: what is read can be written back. A PUT of exactly what GET answered is accepted and changes nothing but
-  // date_modified, whoever writes it back and whatever the record holds.
+  // C9: a record can be written back as it was read. A PUT of the exact response of GET is accepted and changes
+  // only date_modified, for any caller and any content.
 
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
@@ -93,18 +93,18 @@ for (const { test, testService } of stores) {
   }
 
   for (const [label, path] of records) {
-    test(`C9 C27 ${label} can be written back as it was read, by its creator and by a colleague`, async () => {
+    test(`C9 C27 ${label} can be written back as read, by its creator and by a colleague`, async () => {
       await mustReadBack(owner, path);
       await mustReadBack(member, path);
       assert.notEqual((await carillon.call(owner, 'GET', path)).json.data.date_modified, '0000-00-00 00:00:00');
     });
   }
 
-  test('C9 C35 a user can be written back as it was read, the last owner too', async () => {
+  test('C9 C35 a user can be written back as read, including the last owner', async () => {
     for (const { userId } of [owner, member]) await mustReadBack(owner, `/v2/users/${userId}`);
   });
 
-  test('C9 a record can be written back after its creator and those assigned to it are gone', async () => {
+  test('C9 a record can be written back after its creator and its assignees are deleted', async () => {
     const leaver = await carillon.user(owner, 'member');
     const made = await carillon.call(leaver, 'POST', '/v2/projects', {
       project_name: 'Left behind',

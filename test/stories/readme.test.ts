@@ -15,12 +15,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 const receiving = readFileSync(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
 
-/** The story that a page tells, with these values in the lines at its top, and nothing else changed. */
-function told(page: string, values: Readonly<Record<string, string>>): string {
+/** Returns the `sh story` block of a page, with these values assigned in its first lines. */
+function storyOf(page: string, values: Readonly<Record<string, string>>): string {
   const [story = '', ...more] = [...page.matchAll(/^```sh story\n(.*?)^```$/gms)]
     .map((match) => match[1] ?? '')
     .filter((text) => text.includes('PORT=9090'));
-  assert.ok(story !== '' && more.length === 0, 'the page tells one story');
+  assert.ok(story !== '' && more.length === 0, 'the page has one story block');
   let text = story;
   for (const [name, value] of Object.entries(values)) {
     const line = new RegExp(`^(export )?${name}=.*$`, 'm');
@@ -30,8 +30,8 @@ function told(page: string, values: Readonly<Record<string, string>>): string {
   return text;
 }
 
-/** What a story says on its way. Whatever it leaves running ends with it, also when a line of it fails. */
-async function saidBy(story: string, cwd: string): Promise<string> {
+/** Runs a story and returns its output. Background processes end with it, even after an error. */
+async function runStory(story: string, cwd: string): Promise<string> {
   const script = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${story}`;
   const env = { ...inherited, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
@@ -42,10 +42,10 @@ async function saidBy(story: string, cwd: string): Promise<string> {
   return stdout;
 }
 
-test('the receiver in the README, word for word: it receives events, is stopped, and has missed none', async (t) => {
+test('the receiver in the README, unchanged: it receives events, is stopped, and has missed none', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
-  // A clone in which nothing was started yet: what the story writes stands apart from this one.
+  // A copy of the clone with an empty data folder.
   const clone = temporaryFolder(t);
   mkdirSync(join(clone, 'data'));
   for (const name of ['src', 'packages', 'node_modules', 'package.json'])
@@ -56,10 +56,10 @@ test('the receiver in the README, word for word: it receives events, is stopped,
     CARILLON_KEY: owner.key,
     PORT: String(await freePort()),
   };
-  await saidBy(told(readme, values), clone);
+  await runStory(storyOf(readme, values), clone);
 
   assert.equal(readFileSync(join(clone, 'data/received.txt'), 'utf8'), 'Launch\nWhile it was down\n');
-  // Its second start found the hook of the first.
+  // The second start found the hook of the first.
   const { data: hooks } = await owner.carillon.hooks.list();
   assert.deepEqual(
     hooks.map(({ event }) => event),
@@ -67,12 +67,12 @@ test('the receiver in the README, word for word: it receives events, is stopped,
   );
 });
 
-test('the example in docs/receiving.md, word for word: subscribe, create, receive, fetch, list deliveries', async (t) => {
+test('the example in docs/receiving.md, unchanged: subscribe, create, receive, fetch, list deliveries', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
   const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: String(await freePort()) };
-  const said = await saidBy(told(receiving, values), temporaryFolder(t));
-  const [hook, event, notification, fetched, history] = said
+  const output = await runStory(storyOf(receiving, values), temporaryFolder(t));
+  const [hook, event, notification, fetched, history] = output
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
@@ -96,9 +96,9 @@ test('the example in docs/receiving.md, word for word: subscribe, create, receiv
   );
 });
 
-test('what the README says of the first start is what a first start prints', () => {
+test('the README shows the lines that the first start prints', () => {
   const greeting = readFileSync(new URL('../../src/cli/server/serve.ts', import.meta.url), 'utf8');
-  const shown = readme.match(/^(console|domain|key): /gm) ?? [];
-  assert.deepEqual(shown, ['console: ', 'domain: ', 'key: ']);
-  for (const line of shown) assert.ok(greeting.includes(line), line);
+  const documented = readme.match(/^(console|domain|key): /gm) ?? [];
+  assert.deepEqual(documented, ['console: ', 'domain: ', 'key: ']);
+  for (const line of documented) assert.ok(greeting.includes(line), line);
 });

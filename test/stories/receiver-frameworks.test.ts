@@ -13,7 +13,7 @@ import { sqlite } from '../kit/stores.ts';
 
 const PATH = '/bell-d7c1';
 
-/** Listens on a free port; answers it. */
+/** Listens on a free port and returns it. */
 type Listen = (receiver: Receiver, t: TestContext) => Promise<number>;
 
 function portOf(server: Pick<Server, 'address'>): number {
@@ -29,14 +29,14 @@ async function listening(t: TestContext, server: Server): Promise<number> {
   return portOf(server);
 }
 
-function fetchStyle(t: TestContext, fetch: (request: Request) => Response | Promise<Response>): Promise<number> {
+function listenFetchStyle(t: TestContext, fetch: (request: Request) => Response | Promise<Response>): Promise<number> {
   return new Promise((resolve) => {
     const server = serveFetch({ fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => resolve(port));
     atEnd(t, () => server.close());
   });
 }
 
-/** Each as it stands in docs/receiving.md. */
+/** The examples of docs/receiving.md. */
 const frameworks: Readonly<Record<string, Listen>> = {
   'node:http': ({ node }, t) => listening(t, createServer(node)),
   Express: ({ node }, t) => listening(t, createServer(express().post(PATH, node))),
@@ -58,16 +58,16 @@ const frameworks: Readonly<Record<string, Listen>> = {
     await app.listen({ port: 0, host: '127.0.0.1' });
     return portOf(app.server);
   },
-  Hono: (receiver, t) => fetchStyle(t, new Hono().post(PATH, (c) => receiver.fetch(c.req.raw)).fetch),
-  'a fetch-style server': ({ fetch }, t) => fetchStyle(t, fetch),
+  Hono: (receiver, t) => listenFetchStyle(t, new Hono().post(PATH, (c) => receiver.fetch(c.req.raw)).fetch),
+  'a fetch-style server': ({ fetch }, t) => listenFetchStyle(t, fetch),
 };
 
 const carillon = await sqlite.testService({ after }, { options: { retryWaits: '20ms,40ms' } });
 
 const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
 
-/** What a stranger might send, and what is answered, by any of them. */
-const strange: readonly (readonly [status: number, mediaType: string, body: string])[] = [
+/** Invalid requests, and the status that every framework must return. */
+const invalidRequests: readonly (readonly [status: number, mediaType: string, body: string])[] = [
   [415, 'text/plain', `{"resource_url":"${carillon.baseUrl}/v2/events/1"}`],
   [400, 'application/json', '{"resource_url":"http://127.0.0.1:9/v2/events/1"}'],
   [400, 'application/json', '["resource_url"]'],
@@ -75,11 +75,11 @@ const strange: readonly (readonly [status: number, mediaType: string, body: stri
 ];
 
 for (const [name, listen] of Object.entries(frameworks)) {
-  test(`C15 C17 a receiver is told, again after a failure, and does nothing for strangers: ${name}`, async (t) => {
+  test(`C15 C17 a receiver handles a notification, again after a failure, and ignores invalid requests: ${name}`, async (t) => {
     const owner = await carillon.account(`${name.replace(/\W+/g, '-').toLowerCase()}.test`);
     const { events, hooks, deliveries } = owner.carillon;
     const called: string[] = [];
-    const heard: unknown[] = [];
+    const errors: unknown[] = [];
     const failing = ['Launch'];
     const receiver = createReceiver({
       ...{ baseUrl: carillon.baseUrl, domain: owner.domain, key: owner.key },
@@ -89,15 +89,15 @@ for (const [name, listen] of Object.entries(frameworks)) {
           if (failing.shift() === event_name) throw new Error('not now');
         },
       },
-      onError: (error, context) => heard.push([error instanceof Error && error.message, context?.kind]),
+      onError: (error, context) => errors.push([error instanceof Error && error.message, context?.kind]),
     });
     const target_url = `http://127.0.0.1:${await listen(receiver, t)}${PATH}`;
-    for (const [status, mediaType, body] of strange) {
-      const answer = await fetch(target_url, { method: 'POST', headers: { 'content-type': mediaType }, body });
-      assert.equal(answer.status, status, body.slice(0, 60));
+    for (const [status, mediaType, body] of invalidRequests) {
+      const response = await fetch(target_url, { method: 'POST', headers: { 'content-type': mediaType }, body });
+      assert.equal(response.status, status, body.slice(0, 60));
     }
     assert.deepEqual(called, []);
-    heard.length = 0;
+    errors.length = 0;
     const { id } = await hooks.create({ target_url, event: 'new_event' });
     await hooks.test(id);
     await events.create(event('Launch'));
@@ -111,7 +111,7 @@ for (const [name, listen] of Object.entries(frameworks)) {
       [['200'], ['503', '200']],
     );
     assert.deepEqual(called, ['Launch', 'Launch']);
-    assert.deepEqual(heard, [['not now', 'new_event']]);
+    assert.deepEqual(errors, [['not now', 'new_event']]);
     await receiver.stop();
   });
 }

@@ -9,14 +9,14 @@ import { eventually } from '../kit/eventually.ts';
 import { sqlite } from '../kit/stores.ts';
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text.padEnd(32, '.')).toString('base64')}`;
-const [old, fresh, others] = [secretOf('old'), secretOf('new'), secretOf('of others')];
+const [old, fresh, otherSecret] = [secretOf('old'), secretOf('new'), secretOf('other')];
 
 const carillon = await sqlite.testService({ after });
 const owner = await carillon.account('acme.test');
 const account = { baseUrl: carillon.baseUrl, domain: owner.domain, key: owner.key };
 const body = JSON.stringify({ resource_url: `${carillon.baseUrl}/v2/events/1` });
 
-/** Signs as the library of Standard Webhooks does. */
+/** Signs as the Standard Webhooks library does. */
 function signed(secret: string, { ageS = 0, id = 'd-1', text = body } = {}): Record<string, string> {
   const at = new Date(Date.now() - ageS * 1_000);
   return {
@@ -27,20 +27,20 @@ function signed(secret: string, { ageS = 0, id = 'd-1', text = body } = {}): Rec
   };
 }
 
-test('X8 a receiver takes what the official library has signed by one of its secrets, lately, and nothing else', async () => {
-  const heard: unknown[] = [];
-  const onError = (error: unknown) => heard.push(error);
+test('X8 a receiver accepts recent notifications that the official library signed with one of its secrets, and no others', async () => {
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
   const receiver = createReceiver({ ...account, secret: [old, `${fresh}\n`], on: {}, onError });
   const status = async (headers: Record<string, string>, text = body) =>
     (await receiver.fetch(new Request('http://here/', { method: 'POST', headers, body: text }))).status;
   const good = signed(old);
   for (const secret of [old, fresh]) assert.equal(await status(signed(secret)), 200);
   for (const ageS of [290, -290]) assert.equal(await status(signed(old, { ageS })), 200, `${ageS} s old`);
-  // While a secret is being replaced, both sign.
-  const two = `${signed(others)['webhook-signature']} v1a,x ${good['webhook-signature']}`;
+  // During a rotation a notification has two signatures.
+  const two = `${signed(otherSecret)['webhook-signature']} v1a,x ${good['webhook-signature']}`;
   assert.equal(await status({ ...good, 'webhook-signature': two }), 200);
   const wrong: readonly Record<string, string>[] = [
-    signed(others),
+    signed(otherSecret),
     signed(old, { ageS: 310 }),
     signed(old, { ageS: -310 }),
     signed(old, { text: `${body} ` }),
@@ -55,16 +55,16 @@ test('X8 a receiver takes what the official library has signed by one of its sec
     { 'content-type': 'application/json', 'webhook-id': 'd-1' },
   ];
   for (const headers of wrong) assert.equal(await status(headers), 400, JSON.stringify(headers));
-  assert.equal(heard.length, wrong.length);
+  assert.equal(errors.length, wrong.length);
   for (const secret of ['', 'whsec_', 'whsec_%', 'abc']) {
     assert.throws(() => createReceiver({ ...account, secret, on: {} }), TypeError);
   }
 });
 
-test('X8 a signed hook rings its receiver, also behind a parser of bodies', async (t) => {
-  const held: { receiver?: Receiver } = {};
+test('X8 a receiver accepts notifications of a signed hook, also behind a body parser', async (t) => {
+  const current: { receiver?: Receiver } = {};
   const app = express().use(express.json());
-  const server = createServer(app.post('/bell-9c', (request, response) => held.receiver?.node(request, response)));
+  const server = createServer(app.post('/bell-9c', (request, response) => current.receiver?.node(request, response)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(t, () => server.close());
   const address = server.address();
@@ -74,7 +74,7 @@ test('X8 a signed hook rings its receiver, also behind a parser of bodies', asyn
   const { id } = await hooks.create({ target_url, event: 'new_event' });
   const { secret } = await hooks.createSecret(id);
   const called: string[] = [];
-  held.receiver = createReceiver({
+  current.receiver = createReceiver({
     ...account,
     secret,
     on: { new_event: ({ event_name }) => called.push(event_name) },
@@ -85,7 +85,7 @@ test('X8 a signed hook rings its receiver, also behind a parser of bodies', asyn
     ({ paging }) => paging.total_records === 1,
   );
   assert.deepEqual(called, ['Launch']);
-  const stranger = await fetch(target_url, { method: 'POST', headers: signed(others), body });
-  assert.equal(stranger.status, 400);
-  await held.receiver.stop();
+  const forged = await fetch(target_url, { method: 'POST', headers: signed(otherSecret), body });
+  assert.equal(forged.status, 400);
+  await current.receiver.stop();
 });

@@ -21,7 +21,7 @@ async function make({ carillon }: Person, wanted: readonly string[]): Promise<vo
 
 const hooksOf = async ({ carillon }: Person) => (await carillon.hooks.list()).data;
 
-/** A process takes its time to start, and more of it on a busy machine. */
+/** Process start-up is slow on a busy machine. */
 const START_TIMEOUT_MS = 20_000;
 
 const isSubscribed = (who: Person) =>
@@ -31,13 +31,14 @@ const isSubscribed = (who: Person) =>
     START_TIMEOUT_MS,
   );
 
-const isTold = async ({ carillon }: Person) => (await carillon.deliveries.list({ state: 'pending' })).data.length === 0;
+const isDelivered = async ({ carillon }: Person) =>
+  (await carillon.deliveries.list({ state: 'pending' })).data.length === 0;
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after }, { options: { retryWaits: '20ms,40ms' } });
   const patient = await testService({ after }, { options: { retryWaits: '1h,2h' } });
 
-  test('X1 X2 a receiver that was switched off until its hook ended is told everything, once and in order', async (t) => {
+  test('X1 X2 a receiver that was down until its hook ended gets everything, once and in order', async (t) => {
     const owner = await carillon.account('away.test');
     const receiver = await receiverProcess(t, {
       folder: temporaryFolder(t),
@@ -48,7 +49,7 @@ for (const { test, testService } of stores) {
     await isSubscribed(owner);
     await make(owner, names(1, 3));
     await eventually(receiver.written, (written) => written.length === 3);
-    await eventually(() => isTold(owner), Boolean);
+    await eventually(() => isDelivered(owner), Boolean);
 
     await receiver.kill();
     await make(owner, names(4, 8));
@@ -66,14 +67,14 @@ for (const { test, testService } of stores) {
     await eventually(receiver.written, (written) => written.length >= wanted.length, START_TIMEOUT_MS);
     t.diagnostic(`caught up ${Math.round(performance.now() - startedAt)} ms after its process was started`);
     await isSubscribed(owner);
-    await eventually(() => isTold(owner), Boolean);
+    await eventually(() => isDelivered(owner), Boolean);
     assert.deepEqual(receiver.written(), wanted);
     const [hook, ...more] = await hooksOf(owner);
     assert.deepEqual([hook?.state, more.length, hook?.event], ['live', 0, 'new_event']);
     assert.deepEqual(receiver.faults, []);
   });
 
-  test('X2 C20 a receiver that is killed at its work, again and again, loses nothing and keeps the order', async (t) => {
+  test('X2 C20 a receiver that is killed repeatedly while it works loses nothing and keeps the order', async (t) => {
     const owner = await carillon.account('killed.test');
     const receiver = await receiverProcess(t, { folder: temporaryFolder(t), baseUrl: carillon.baseUrl, who: owner });
     receiver.start();
@@ -91,21 +92,21 @@ for (const { test, testService } of stores) {
     const written = receiver.written();
     assert.deepEqual([...new Set(written)], wanted);
     const again = written.length - wanted.length;
-    assert.ok(again <= KILLS.length, `${again} a second time in ${KILLS.length} kills`);
-    await eventually(() => isTold(owner), Boolean, 10_000);
+    assert.ok(again <= KILLS.length, `${again} repetitions in ${KILLS.length} kills`);
+    await eventually(() => isDelivered(owner), Boolean, 10_000);
   });
 
-  /** A receiver in this process that can be switched off and on at the same address. */
-  async function switchable(t: TestContext, who: Person, options: Partial<ReceiverOptions>) {
+  /** A receiver in this process that can be stopped and started at the same address. */
+  async function switchable(t: TestContext, who: Person, receiverOptions: Partial<ReceiverOptions>) {
     const port = await freePort();
     const at = `http://127.0.0.1:${port}/bell-d41d`;
-    const { baseUrl } = options.baseUrl === undefined ? carillon : { baseUrl: options.baseUrl };
+    const { baseUrl } = receiverOptions.baseUrl === undefined ? carillon : { baseUrl: receiverOptions.baseUrl };
     const called: string[] = [];
     const on = async () => {
       const receiver = createReceiver({
         ...{ domain: who.domain, key: who.key, at, baseUrl },
         on: { new_event: ({ event_name }) => called.push(event_name) },
-        ...options,
+        ...receiverOptions,
       });
       const server = createServer(receiver.node);
       await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
@@ -120,7 +121,7 @@ for (const { test, testService } of stores) {
     return { called, on };
   }
 
-  test('X1 a hook that waits for an hour is told at once when its receiver is back', async (t) => {
+  test('X1 a hook that waits for an hour is delivered immediately when its receiver is back', async (t) => {
     const owner = await patient.account('waiting.test');
     const { called, on } = await switchable(t, owner, { baseUrl: patient.baseUrl, state: memoryState() });
     const first = await on();
@@ -134,13 +135,13 @@ for (const { test, testService } of stores) {
     const second = await on();
     await second.receiver.start();
     assert.deepEqual(called, names(1, 5));
-    await eventually(() => isTold(owner), Boolean);
+    await eventually(() => isDelivered(owner), Boolean);
     const [hook] = await hooksOf(owner);
     assert.deepEqual([hook?.state, hook?.failures], ['live', '0']);
     assert.deepEqual(called, names(1, 5));
   });
 
-  test('X1 X2 without a kept cursor it begins with what the service was not answered 200 for', async (t) => {
+  test('X1 X2 without a stored cursor a receiver begins with the deliveries that were not answered with 200', async (t) => {
     const owner = await carillon.account('forgetful.test');
     const member = await carillon.user(owner, 'member');
     await make(owner, ['before there was a hook']);
@@ -149,7 +150,7 @@ for (const { test, testService } of stores) {
     await first.receiver.start();
     await make(owner, names(1, 3));
     await make(member, ['of somebody else']);
-    await eventually(() => isTold(owner), Boolean);
+    await eventually(() => isDelivered(owner), Boolean);
     await first.off();
     await make(owner, names(4, 6));
     await eventually(
@@ -161,11 +162,11 @@ for (const { test, testService } of stores) {
     await second.receiver.start();
     assert.deepEqual(called, names(1, 8));
     await make(owner, ['E9']);
-    await eventually(() => isTold(owner), Boolean);
+    await eventually(() => isDelivered(owner), Boolean);
     assert.deepEqual(called, names(1, 9));
   });
 
-  test('C33 X1 each kind has a hook and a handler of its own, and each occurrence is handled once', async (t) => {
+  test('C33 X1 each kind has its own hook and handler, and each occurrence is handled once', async (t) => {
     const owner = await carillon.account('kinds.test');
     const handled: string[] = [];
     const { on } = await switchable(t, owner, {
@@ -185,7 +186,7 @@ for (const { test, testService } of stores) {
     await clients.create({ client_name: 'ACME' });
     const made = await Promise.all(names(1, 20).map((task_name) => tasks.create(project_id, { task_name })));
     await Promise.all(made.map(({ task_id }) => tasks.complete(task_id)));
-    await eventually(() => isTold(owner), Boolean);
+    await eventually(() => isDelivered(owner), Boolean);
     const wanted = names(1, 20).flatMap((name) => [`new_task ${name}`, `completed_task ${name} 1`]);
     assert.deepEqual(handled.toSorted(), ['ACME of mine', ...wanted].sort());
     assert.equal((await owner.carillon.deliveries.list({ state: 'delivered' })).paging.total_records, 41);
@@ -193,29 +194,30 @@ for (const { test, testService } of stores) {
     const wantedQueries = ['?kind=completed_task', '?kind=new_client', '?kind=new_task'];
     assert.deepEqual(queries, wantedQueries);
 
-    // The feed leaves out what a key may not read: nothing is passed over by that, and whoever starts it hears why.
-    const blind = await carillon.key(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
+    // The feed omits kinds that the key may not read. The receiver must not move its cursor past them, and
+    // reports the reason.
+    const narrowKey = await carillon.key(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
     const state = memoryState();
     await state.save((await owner.carillon.notifications.list()).next);
     const before = await state.load();
-    const told = {
-      ...{ baseUrl: carillon.baseUrl, domain: owner.domain, key: blind.key },
+    const options = {
+      ...{ baseUrl: carillon.baseUrl, domain: owner.domain, key: narrowKey.key },
       state,
       onError: () => undefined,
     };
-    const unable = createReceiver({
-      ...told,
+    const restricted = createReceiver({
+      ...options,
       on: { new_event: () => handled.push('E'), new_task: () => handled.push('T') },
     });
     const { task_id } = await tasks.create(project_id, { task_name: 'unseen' });
     const body = JSON.stringify({ resource_url: `${carillon.baseUrl}/v2/tasks/${task_id}` });
-    const ring = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
-    assert.equal((await unable.fetch(new Request('http://here/', ring))).status, 503);
-    await assert.rejects(unable.start(), { code: 'not_permitted' });
+    const notification = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    assert.equal((await restricted.fetch(new Request('http://here/', notification))).status, 503);
+    await assert.rejects(restricted.start(), { code: 'not_permitted' });
     assert.equal(await state.load(), before);
-    await unable.stop();
+    await restricted.stop();
 
-    // Whoever deletes a hook means it, until the application itself starts again.
+    // A deleted hook stays deleted until the application starts again.
     const [deleted] = await hooksOf(owner);
     await owner.carillon.hooks.delete(deleted?.id ?? '');
     const at = String(deleted?.target_url).replace(/\?.*/, '');

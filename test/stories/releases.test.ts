@@ -13,13 +13,13 @@ import { startTarget } from '../kit/target.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Columns that a later version has dropped, or whose meaning it has changed; everything else must read as it did. */
+/** Columns that later versions dropped or changed. All others must keep their values. */
 const CHANGED: Readonly<Record<string, readonly string[]>> = {
   hooks: ['lease_owner', 'leased_until'],
   ...{ tasks: ['recurring'], subtasks: ['recurring'] },
 };
 
-/** Tables and columns that a later version has renamed. */
+/** Tables and columns that later versions renamed. */
 const RENAMED: Readonly<Record<string, string>> = {
   owed: 'pending_deliveries',
   settled: 'finalized_deliveries',
@@ -29,7 +29,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   ask_id: 'manual_attempt_id',
   noun: 'resource_type',
 };
-const nameNow = (name: unknown) => RENAMED[String(name)] ?? String(name);
+const currentName = (name: unknown) => RENAMED[String(name)] ?? String(name);
 
 function everyRow(path: string): Map<string, Row[]> {
   const database = new DatabaseSync(path, { readOnly: true });
@@ -39,11 +39,11 @@ function everyRow(path: string): Map<string, Row[]> {
   return new Map(rows);
 }
 
-/** A clock that begins an hour after the release stopped, so that nothing has grown old and every wait is over. */
+/** A clock that starts one hour after the release stopped: no row has expired, and every wait is over. */
 function hourAfter(path: string): Clock {
   const last = Number(everyRow(path).get('attempts')?.at(-1)?.attempted_at);
-  const begun = systemClock.monotonic();
-  return { ...systemClock, now: () => Math.round(last + 3_600_000 + systemClock.monotonic() - begun) };
+  const startedAt = systemClock.monotonic();
+  return { ...systemClock, now: () => Math.round(last + 3_600_000 + systemClock.monotonic() - startedAt) };
 }
 
 test('there is a stored database of a release', () => {
@@ -51,7 +51,7 @@ test('there is a stored database of a release', () => {
 });
 
 for (const release of releases) {
-  test(`a database of ${release.version} is brought up to date with every row it had, and kept beside as it was`, async (t) => {
+  test(`a database of ${release.version} is migrated with every row, and a copy of the original is kept`, async (t) => {
     const path = load(t, release);
     const before = everyRow(path);
     const store = await openAt(t, `sqlite:${path}`);
@@ -63,11 +63,15 @@ for (const release of releases) {
       const columns = Object.keys(rows[0] ?? {}).filter((column) => !CHANGED[table]?.includes(column));
       const valuesOf = (all: readonly Row[] = [], names: readonly string[]) =>
         all.map((row) => names.map((name) => row[name]));
-      assert.deepEqual(valuesOf(after.get(nameNow(table)), columns.map(nameNow)), valuesOf(rows, columns), table);
+      assert.deepEqual(
+        valuesOf(after.get(currentName(table)), columns.map(currentName)),
+        valuesOf(rows, columns),
+        table,
+      );
     }
     for (const { name, seq } of before.get('sqlite_sequence') ?? []) {
-      const now = after.get('sqlite_sequence')?.find((row) => row.name === nameNow(name))?.seq;
-      assert.equal(now, seq, `${name} numbers on`);
+      const now = after.get('sqlite_sequence')?.find((row) => row.name === currentName(name))?.seq;
+      assert.equal(now, seq, `${name} continues its ids`);
     }
     const [kept, ...more] = readdirSync(dirname(path)).filter((file) => file.startsWith(`${basename(path)}.before-`));
     assert.deepEqual(more, []);
@@ -75,7 +79,7 @@ for (const release of releases) {
     assert.deepEqual(everyRow(join(dirname(path), kept ?? '')), before);
   });
 
-  test(`C20 a service goes on from a database of ${release.version}: keys open, what was pending is told, ended hooks live again`, async (t) => {
+  test(`C20 a service continues with a database of ${release.version}: keys work, pending deliveries are sent, ended hooks can be restored`, async (t) => {
     const target = await startTarget(t);
     const path = load(t, release, target.url);
     const before = everyRow(path);
@@ -103,17 +107,17 @@ for (const release of releases) {
     await assert.rejects(as('revoked').user.get(), { code: 'unauthorized' });
     await assert.rejects(as('other.test').user.get(), { code: 'unauthorized' });
 
-    // Pending: to the hook that waited after a failure, and to the one in the middle of whose attempt it was killed.
+    // Pending for the hook that waited after a failure, and for the hook whose attempt was interrupted by a kill.
     const pending = (before.get('owed') ?? []).filter(({ hook_id }) => [2, 4].includes(Number(hook_id)));
     assert.ok(pending.length >= 4, 'two tasks, a client, a test');
     await eventually(
       () => pending.filter(({ delivery_id }) => !target.received.some((one) => one.deliveryId === String(delivery_id))),
-      (untold) => untold.length === 0,
+      (missing) => missing.length === 0,
     );
-    const told = new Map(target.received.map((one) => [one.deliveryId, one]));
+    const received = new Map(target.received.map((one) => [one.deliveryId, one]));
     for (const { delivery_id, kind, record_id } of pending) {
       const collection = kind === 'test' ? 'hooks' : `${String(kind).replace('new_', '')}s`;
-      assert.equal(told.get(String(delivery_id))?.resourceUrl, `${baseUrl}/v2/${collection}/${record_id}`);
+      assert.equal(received.get(String(delivery_id))?.resourceUrl, `${baseUrl}/v2/${collection}/${record_id}`);
     }
     const failing = await eventually(
       () => owner.hooks.get(release.hooks.failing?.id ?? ''),
@@ -126,7 +130,7 @@ for (const release of releases) {
     assert.equal((await owner.hooks.get(release.hooks.deleted?.id ?? '')).ended_reason, 'deleted');
     await owner.hooks.restore(refusing);
     const missed = () => target.received.filter((one) => one.path === '/refusing');
-    // What its 401 answered, and what was completed while it was ended.
+    // The delivery that was answered with 401, and the completion that was missed while the hook was ended.
     await eventually(missed, (all) => all.length === 2);
 
     const last = Number((before.get('sqlite_sequence') ?? []).find(({ name }) => name === 'events')?.seq);
@@ -140,11 +144,11 @@ for (const release of releases) {
       () => target.received.filter((one) => one.path === '/live').map((one) => one.resourceUrl),
       (urls) => urls.includes(`${baseUrl}/v2/events/${event_id}`),
     );
-    const settled = (before.get('settled') ?? []).map(({ delivery_id }) => String(delivery_id));
+    const finalized = (before.get('settled') ?? []).map(({ delivery_id }) => String(delivery_id));
     assert.deepEqual(
-      settled.filter((id) => told.has(id)),
+      finalized.filter((id) => received.has(id)),
       [],
-      'what was told before is not told again',
+      'finalized deliveries are not sent again',
     );
   });
 }

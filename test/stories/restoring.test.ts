@@ -22,7 +22,7 @@ for (const { test, testService } of stores) {
       (hook) => hook.state === 'ended',
     );
 
-  test('X1 a restored hook lives again under its id and is told what was undelivered and what occurred since', async (t) => {
+  test('X1 a restored hook is live again with the same id and gets its undelivered and missed deliveries', async (t) => {
     const owner = await newOwner();
     const member = await carillon.user(owner, 'member');
     const open: ServerResponse[] = [];
@@ -30,7 +30,7 @@ for (const { test, testService } of stores) {
     const create = (who = owner) => who.carillon.events.create(event);
     await create();
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
-    const told = await create();
+    const delivered = await create();
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
       ({ paging }) => paging.total_records === 1,
@@ -50,15 +50,15 @@ for (const { test, testService } of stores) {
     const missed = [await create(), await create()];
     await create(member);
     await owner.carillon.clients.create({ client_name: 'of another kind' });
-    await owner.carillon.events.update(told.event_id, { event_name: 'changed' });
+    await owner.carillon.events.update(delivered.event_id, { event_name: 'changed' });
     assert.equal(target.received.length, before);
 
     target.answers(200);
-    const answer = await restore(owner, id);
-    assert.equal(answer.status, 200);
-    const { state, failures, date_ended, ended_reason } = answer.json.data;
+    const response = await restore(owner, id);
+    assert.equal(response.status, 200);
+    const { state, failures, date_ended, ended_reason } = response.json.data;
     assert.deepEqual(
-      { id: answer.json.data.id, state, failures, date_ended, ended_reason },
+      { id: response.json.data.id, state, failures, date_ended, ended_reason },
       { id, state: 'live', failures: '0', date_ended: '0000-00-00 00:00:00', ended_reason: '' },
     );
     const since = (await target.arrived(before + 4)).slice(before);
@@ -80,14 +80,18 @@ for (const { test, testService } of stores) {
     assert.ok(target.received[before + 4]?.resourceUrl.endsWith(`/${later.event_id}`));
   });
 
-  test('X1 a hook can be restored whatever ended it, and ended again', async (t) => {
+  test('X1 a hook can be restored after any reason, and ended again', async (t) => {
     const owner = await newOwner();
     const target = await startTarget(t, 401);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await owner.carillon.events.create(event);
     assert.equal((await ended(owner, id)).ended_reason, 'answered_401');
     assert.equal((await restore(owner, id)).status, 200);
-    assert.equal((await ended(owner, id)).ended_reason, 'answered_401', 'it was told what was undelivered: 401 again');
+    assert.equal(
+      (await ended(owner, id)).ended_reason,
+      'answered_401',
+      'its undelivered delivery was answered with 401 again',
+    );
     target.answers(200);
     assert.equal((await restore(owner, id)).status, 200);
     await eventually(
@@ -105,7 +109,7 @@ for (const { test, testService } of stores) {
     assert.equal(target.received.length, 4);
   });
 
-  test('C12 X1 409 when the target was taken meanwhile; the hook stays ended, and is restored once it is free', async (t) => {
+  test('C12 X1 409 when the target was taken meanwhile; the hook stays ended and is restored once the target is free', async (t) => {
     const owner = await newOwner();
     const other = await newOwner();
     const target = await startTarget(t);
@@ -121,10 +125,10 @@ for (const { test, testService } of stores) {
     await target.arrived(1);
   });
 
-  test('X1 404 for what is no ended hook of the caller, for admins too', async () => {
+  test('X1 404 for hooks that are not ended or not visible to the caller, for admins too', async () => {
     const owner = await newOwner();
     const member = await carillon.user(owner, 'member');
-    const stranger = await newOwner();
+    const otherOwner = await newOwner();
     const make = (who: Person, path: string) =>
       who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/restore/${path}`, event: 'new_event' });
     const live = await make(member, 'live');
@@ -134,23 +138,23 @@ for (const { test, testService } of stores) {
     for (const [who, id] of [
       [member, live.id],
       [owner, over.id],
-      [stranger, over.id],
+      [otherOwner, over.id],
     ] as const) {
-      const answer = await restore(who, id);
-      assert.equal(answer.status, 404);
-      assert.equal(answer.text, never.text);
+      const response = await restore(who, id);
+      assert.equal(response.status, 404);
+      assert.equal(response.text, never.text);
     }
     assert.equal((await member.carillon.hooks.get(over.id)).state, 'ended');
   });
 
-  test('X1 of many restores at once one succeeds, and nothing is pending twice', async (t) => {
+  test('X1 of concurrent restores one succeeds, and no delivery is added twice', async (t) => {
     const owner = await newOwner();
     const target = await startTarget(t);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await owner.carillon.hooks.delete(id);
     for (let missed = 0; missed < 5; missed += 1) await owner.carillon.events.create(event);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => restore(owner, id)));
-    assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, ...Array(19).fill(404)]);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => restore(owner, id)));
+    assert.deepEqual(responses.map((response) => response.status).sort(), [200, ...Array(19).fill(404)]);
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
       ({ paging }) => paging.total_records === 5,
@@ -158,7 +162,7 @@ for (const { test, testService } of stores) {
     assert.equal(target.received.length, 5);
   });
 
-  test('C13 X1 an answer from before the end changes nothing of the hook that was restored since', async (t) => {
+  test('C13 X1 a response from before the end does not change a hook that was restored meanwhile', async (t) => {
     for (const late of [401, 500]) {
       const owner = await newOwner();
       const open: ServerResponse[] = [];
@@ -168,14 +172,14 @@ for (const { test, testService } of stores) {
       await target.arrived(1);
       await owner.carillon.hooks.delete(id);
       assert.equal((await restore(owner, id)).status, 200);
-      const told = await eventually(
+      const delivered = await eventually(
         () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
         ({ paging }) => paging.total_records === 1,
       );
-      assert.ok(told.data[0]?.resource_url.endsWith(`/${event_id}`));
+      assert.ok(delivered.data[0]?.resource_url.endsWith(`/${event_id}`));
       open[0]?.writeHead(late).end();
       const { attempts } = await eventually(
-        () => owner.carillon.deliveries.get(told.data[0]?.id ?? ''),
+        () => owner.carillon.deliveries.get(delivered.data[0]?.id ?? ''),
         (one) => one.attempts.length === 2,
       );
       assert.equal(attempts[1]?.outcome, String(late), 'that it came is history');

@@ -11,11 +11,11 @@ import { shared, stores } from '../kit/stores.ts';
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
-  /** A request whose body is still on its way: its caller has been let in. */
+  /** A request whose body is incomplete. Its caller was authenticated. */
   type Slow = { finish(): Promise<{ status: number; body: string }> };
 
-  /** What each mutation of these writes, asked for by somebody who may. */
-  const asked: Readonly<Record<string, object>> = {
+  /** A valid body for each of these paths. */
+  const bodies: Readonly<Record<string, object>> = {
     '/v2/keys': { label: 'survivor' },
     '/v2/events': { event_name: 'Launch', start_date: '20270101', due_date: '20270102' },
     '/v2/hooks': { target_url: 'http://127.0.0.1:9/late', event: 'new_event' },
@@ -23,8 +23,8 @@ for (const { test, testService } of stores) {
 
   async function begin(who: Person, path: string): Promise<Slow> {
     const { hostname, port } = new URL(carillon.baseUrl);
-    const body = JSON.stringify(asked[path]);
-    // Known from here on for a moment, so that it is let in before its body is asked for.
+    const body = JSON.stringify(bodies[path]);
+    // A request fills the caller cache, so that the next one is authenticated before its body arrives.
     await carillon.call(who, 'GET', '/v2/user');
     const socket = connect(Number(port), hostname);
     const closed = once(socket, 'close');
@@ -36,80 +36,80 @@ for (const { test, testService } of stores) {
       text += chunk;
     });
     await once(socket, 'data');
-    assert.match(text, /^HTTP\/1\.1 100 /, 'it was let in, and its body is waited for');
+    assert.match(text, /^HTTP\/1\.1 100 /, 'the caller is authenticated, and the service waits for the body');
     return {
       async finish() {
         socket.write(body.slice(5));
         await closed;
-        const [head = '', answer = ''] = text.split('\r\n\r\n').slice(1);
-        return { status: Number(head.split(' ')[1]), body: answer };
+        const [head = '', responseBody = ''] = text.split('\r\n\r\n').slice(1);
+        return { status: Number(head.split(' ')[1]), body: responseBody };
       },
     };
   }
 
-  /** Begins each of these as `who`, lets `meanwhile` happen, and sees each refused with nothing written. */
-  async function mustComeTooLate(who: Person, meanwhile: () => Promise<unknown>): Promise<void> {
-    const slow = await Promise.all(Object.keys(asked).map((path) => begin(who, path)));
+  /** Begins a request to each path as `who`, runs `meanwhile`, and asserts that each is rejected and writes nothing. */
+  async function assertRejectedAfter(who: Person, meanwhile: () => Promise<unknown>): Promise<void> {
+    const slow = await Promise.all(Object.keys(bodies).map((path) => begin(who, path)));
     await meanwhile();
     const before = await everythingWritten(carillon);
-    for (const [index, path] of Object.keys(asked).entries()) {
+    for (const [index, path] of Object.keys(bodies).entries()) {
       const { status, body } = (await slow[index]?.finish()) ?? { status: 0, body: '' };
       assert.deepEqual([path, status, JSON.parse(body).code], [path, 401, 'unauthorized']);
       assert.equal(await everythingWritten(carillon), before, path);
     }
   }
 
-  test('a slow body of somebody who still may is taken', async () => {
+  test('a slow body of an authorized user is accepted', async () => {
     const owner = await carillon.account('slow.test');
-    for (const path of Object.keys(asked)) assert.equal((await (await begin(owner, path)).finish()).status, 201, path);
+    for (const path of Object.keys(bodies)) assert.equal((await (await begin(owner, path)).finish()).status, 201, path);
   });
 
-  test('C1 a key that is revoked while its request is still arriving writes nothing any more', async () => {
+  test('C1 a key that is revoked while its request is arriving writes nothing more', async () => {
     const owner = await carillon.account('revoked.test');
     const { data: keys } = await owner.carillon.keys.list();
     const thief = await carillon.key(owner, {});
-    await mustComeTooLate(thief, async () => {
+    await assertRejectedAfter(thief, async () => {
       const { data } = await owner.carillon.keys.list();
       const id = data.map((key) => key.id).find((one) => keys.every((key) => key.id !== one)) ?? '';
       await owner.carillon.keys.revoke(id);
     });
   });
 
-  test('C1 a key that expires while its request is still arriving writes nothing any more', async (t) => {
+  test('C1 a key that expires while its request is arriving writes nothing more', async (t) => {
     let now = Date.parse('2027-01-01T00:00:00Z');
     t.mock.method(Date, 'now', () => now);
     const owner = await carillon.account('expired.test');
     const hour = await carillon.key(owner, { expiresAt: now + 3_600_000 });
-    await mustComeTooLate(hour, async () => {
+    await assertRejectedAfter(hour, async () => {
       now += 3_600_000;
     });
   });
 
-  test('C23 a user who is deleted while their request is still arriving writes nothing any more', async () => {
+  test('C23 a user who is deleted while their request is arriving writes nothing more', async () => {
     const owner = await carillon.account('deleted.test');
     const admin = await carillon.user(owner, 'admin');
-    await mustComeTooLate(admin, () => owner.carillon.users.delete(admin.userId));
+    await assertRejectedAfter(admin, () => owner.carillon.users.delete(admin.userId));
   });
 
-  test('C2 a role that shrinks while a request is still arriving takes the wider one with it', async () => {
+  test('C2 a role that is reduced while a request is arriving no longer authorizes it', async () => {
     const owner = await carillon.account('shrunk.test');
     const admin = await carillon.user(owner, 'admin');
-    await mustComeTooLate(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
+    await assertRejectedAfter(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
   });
 
-  test('X7 a key that is narrowed while a request is still arriving takes what it was let in with', async () => {
+  test('X7 a key that is narrowed while a request is arriving no longer authorizes it', async () => {
     const owner = await carillon.account('narrowed.test');
     const wide = await carillon.key(owner, {});
     const { data: keys } = await owner.carillon.keys.list();
-    await mustComeTooLate(wide, () => owner.carillon.keys.update(keys.at(-1)?.id ?? '', { permissions: [] }));
+    await assertRejectedAfter(wide, () => owner.carillon.keys.update(keys.at(-1)?.id ?? '', { permissions: [] }));
   });
 
-  test('C23 a user who is deleted in the very commit that creates their hook leaves no live hook behind', async (t) => {
+  test('C23 a user who is deleted concurrently with the creation of their hook has no live hook afterwards', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     for (let round = 1; round <= 25; round += 1) {
       const member = await carillon.user(owner, 'member');
-      // Known to the door already, so that only the transaction itself can tell.
+      // A request fills the caller cache, so that only the check in the transaction can reject.
       await member.carillon.user.get();
       const hook = { target_url: `http://127.0.0.1:9/${round}`, event: 'new_event' as const };
       const [, created] = await Promise.allSettled([
@@ -129,7 +129,7 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService, database } of shared) {
-  test('C1 where nodes do not hear each other (listen=off), a key revoked at one reads for 50 ms at another, and no longer', async (t) => {
+  test('C1 with listen=off, a key revoked at one node still reads for 50 ms at another, and no longer', async (t) => {
     const address = `${await database(t)}?listen=off`;
     const one = await testService(t, { database: address });
     const clock = testClock();
@@ -140,7 +140,7 @@ for (const { test, testService, database } of shared) {
     assert.equal(await reads(), 200);
     const { data } = await owner.carillon.keys.list({ user_id: member.userId });
     await owner.carillon.keys.revoke(data[0]?.id ?? '');
-    assert.equal(await reads(), 200, 'remembered');
+    assert.equal(await reads(), 200, 'the caller is cached');
     await clock.advance(50);
     assert.equal(await reads(), 401);
   });

@@ -12,7 +12,7 @@ const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101'
 
 for (const { test, testService, serviceProcess, database: newDatabase } of shared) {
   for (const listen of ['on', 'off'] as const) {
-    test(`C13 C20 one node answers and another tells, LISTEN ${listen}: everything arrives, and nothing after the 200 of a DELETE`, async (t) => {
+    test(`C13 C20 with an API node and a delivery node, LISTEN ${listen}, everything arrives, and nothing after the 200 of a DELETE`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
       const [atApi, atDelivery] = [tracedAttempt(), tracedAttempt()];
       const api = await testService(t, { database, options: { role: 'api' }, ports: { attempt: atApi.attempt } });
@@ -23,13 +23,13 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
       const stays = await owner.carillon.hooks.create({ target_url: target.at('/stays'), event: 'new_event' });
       const goes = await owner.carillon.hooks.create({ target_url: target.at('/goes'), event: 'new_event' });
       const tookMs: number[] = [];
-      const gone: number[] = [];
+      const deletedAt: number[] = [];
       for (let count = 0; count < EVENTS; count += 1) {
         const sentAt = performance.now();
         const { event_id } = await owner.carillon.events.create(event);
         if (count === EVENTS / 2) {
           await owner.carillon.hooks.delete(goes.id);
-          gone.push(performance.now());
+          deletedAt.push(performance.now());
         }
         if (listen === 'off') continue;
         const arrived = await eventually(
@@ -44,11 +44,15 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
       );
       assert.equal(target.received.filter((one) => one.path === '/stays').length, EVENTS);
       assert.deepEqual(
-        atDelivery.traceOf('/goes').begun.filter((at) => at > (gone[0] ?? 0)),
+        atDelivery.traceOf('/goes').begun.filter((at) => at > (deletedAt[0] ?? 0)),
         [],
         'an attempt began after the 200',
       );
-      assert.deepEqual([...atApi.traceOf('/stays').begun, ...atApi.traceOf('/goes').begun], [], 'it only answers');
+      assert.deepEqual(
+        [...atApi.traceOf('/stays').begun, ...atApi.traceOf('/goes').begun],
+        [],
+        'the API node makes no attempts',
+      );
       assert.equal((await owner.carillon.hooks.get(stays.id)).state, 'live');
       const sorted = tookMs.toSorted((a, b) => a - b).map((ms) => ms.toFixed(1));
       if (listen === 'on') {
@@ -57,7 +61,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     });
   }
 
-  test('X6 a node that only tells answers nothing but how it is; one that only answers never tells', async (t) => {
+  test('X6 a delivery-only node serves only health and metrics; an API-only node never delivers', async (t) => {
     const database = await newDatabase(t);
     const api = await serviceProcess(t, { CARILLON_DATABASE: database, CARILLON_ROLE: 'api' });
     const delivery = await processBeside(t, api, { CARILLON_ROLE: 'delivery' });
@@ -72,12 +76,12 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     await api.carillon.events.create(event);
     const again = await processBeside(t, api, { CARILLON_ROLE: 'delivery' });
     await target.arrived(1);
-    // What arrived came from the one that has begun since: nobody told it before.
+    // Sent by the delivery node that started last: there was none before.
     assert.equal(target.received.length, 1);
     assert.deepEqual(await Promise.all([api.stop('SIGTERM'), again.stop('SIGTERM')]), [0, 0]);
   });
 
-  test('several nodes that begin at once on an empty database make one account, and one of them says its key', async (t) => {
+  test('several nodes that start concurrently on an empty database create one account, and one of them prints its key', async (t) => {
     const database = await newDatabase(t);
     const nodes = await Promise.all(
       Array.from({ length: 3 }, () => processBeside(t, { database, headers: { domain: 'localhost', key: 'unknown' } })),
@@ -88,7 +92,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     assert.deepEqual(await Promise.all(nodes.map((node) => node.stop('SIGTERM'))), [0, 0, 0]);
   });
 
-  test('a person is known at every node, and not any more once the key is revoked at one', async (t) => {
+  test('a key works at every node, and at none after it is revoked at one', async (t) => {
     const database = await newDatabase(t);
     const one = await testService(t, { database });
     const other = await testService(t, { database });
@@ -108,7 +112,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
   });
 }
 
-sqlite.test('a role is refused on a database that is one process’s own', async (t) => {
+sqlite.test('a role is rejected on SQLite, which only one process uses', async (t) => {
   const database = await sqlite.database(t);
   for (const role of ['api', 'delivery']) {
     const { code, faults } = await run(['serve', '--port', '0', '--database', database, '--role', role]);

@@ -10,8 +10,8 @@ import type { Store, Tx } from '../../src/store/store.ts';
 import { openAt } from '../kit/database.ts';
 import { stores } from '../kit/stores.ts';
 
-/** What is pending cannot be written any more. */
-const REFUSES_OWED = {
+/** Makes inserts of pending deliveries fail. */
+const REJECT_PENDING = {
   SQLite: "create trigger refuses before insert on pending_deliveries begin select raise(abort, 'full'); end",
   PostgreSQL: 'alter table pending_deliveries add constraint refuses check (account_id < 0) not valid',
 } as const;
@@ -28,15 +28,15 @@ const caller = {
 const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof clients.create>[2];
 const fields = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
 const rest = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
-const whole = { ...rest, ...input };
+const complete = { ...rest, ...input };
 
 const clientsIn = async ({ read }: Store) => (await read.selectFrom('clients').selectAll().execute()).length;
 
 for (const { name, test, database } of stores) {
   const NOW = Date.UTC(2025, 4, 1, 12);
 
-  /** A store with an account, whose owner (user 1) has a hook for new clients and one for new events. */
-  async function openTold(t: TestContext) {
+  /** Opens a store with an account whose owner (user 1) has a hook for new clients and one for new events. */
+  async function openWithHooks(t: TestContext) {
     const store = await openAt(t, await database(t));
     t.after(() => store.close());
     await store.write(async (tx) => {
@@ -45,7 +45,7 @@ for (const { name, test, database } of stores) {
         [1, 'new_client'],
         [2, 'new_event'],
       ] as const) {
-        const none = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+        const unset = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
         const hook = {
           hook_id,
           account_id: 1,
@@ -56,12 +56,12 @@ for (const { name, test, database } of stores) {
         };
         await tx.queries
           .insertInto('hooks')
-          .values({ ...hook, ...none })
+          .values({ ...hook, ...unset })
           .execute();
       }
     });
-    const announced: number[][] = [];
-    store.onCommitted((news) => void announced.push([...news.pending.keys()]));
+    const published: number[][] = [];
+    store.onCommitted((events) => void published.push([...events.pending.keys()]));
     const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
     const stored = async () => ({
@@ -77,22 +77,22 @@ for (const { name, test, database } of stores) {
         .orderBy('position')
         .execute(),
     });
-    return { store, inAccount, announced, stored };
+    return { store, inAccount, published, stored };
   }
 
-  const fact = (kind: NewOccurrence['kind'], recordId: number, userId = 1): NewOccurrence => ({
+  const occurrence = (kind: NewOccurrence['kind'], recordId: number, userId = 1): NewOccurrence => ({
     kind,
     recordId,
     userId,
   });
 
-  test('C14 C16 a fact is an occurrence at the next position, pending for the live hooks of its user and kind', async (t) => {
-    const { inAccount, announced, stored } = await openTold(t);
+  test('C14 C16 a recorded occurrence gets the next position and is pending for the live hooks of its user and kind', async (t) => {
+    const { inAccount, published, stored } = await openWithHooks(t);
     await inAccount(async (write) =>
-      record(write, [fact('new_client', 7), fact('new_client', 8), fact('changed_client', 7)]),
+      record(write, [occurrence('new_client', 7), occurrence('new_client', 8), occurrence('changed_client', 7)]),
     );
     await inAccount(async (write) =>
-      record(write, [fact('new_event', 3), fact('new_event', 4, 99), fact('new_task', 5)]),
+      record(write, [occurrence('new_event', 3), occurrence('new_event', 4, 99), occurrence('new_task', 5)]),
     );
     const { position, occurrences, pending } = await stored();
     assert.equal(position, 6);
@@ -115,18 +115,18 @@ for (const { name, test, database } of stores) {
         [2, 4, 'new_event', 3],
       ],
     );
-    assert.deepEqual(announced, [[1], [2]]);
+    assert.deepEqual(published, [[1], [2]]);
   });
 
-  test('C16 what rolled back is never told: no occurrence, nothing pending, nobody woken, and no gap in the positions', async (t) => {
-    const { inAccount, announced, stored } = await openTold(t);
+  test('C16 a rollback leaves no occurrence, no pending delivery, no commit event and no gap in the positions', async (t) => {
+    const { inAccount, published, stored } = await openWithHooks(t);
     const outcomes = await Promise.allSettled([
-      inAccount(async (write) => record(write, [fact('new_client', 1)])),
+      inAccount(async (write) => record(write, [occurrence('new_client', 1)])),
       inAccount(async (write) => {
-        record(write, [fact('new_client', 2), fact('new_event', 2)]);
+        record(write, [occurrence('new_client', 2), occurrence('new_event', 2)]);
         throw new Error('something after it failed');
       }),
-      inAccount(async (write) => record(write, [fact('new_client', 3)])),
+      inAccount(async (write) => record(write, [occurrence('new_client', 3)])),
     ]);
     assert.deepEqual(
       outcomes.map((outcome) => outcome.status),
@@ -134,40 +134,40 @@ for (const { name, test, database } of stores) {
     );
     const { position, occurrences, pending } = await stored();
     assert.equal(position, 2);
-    // Which of two at once comes first is the database's choice.
-    const placed = occurrences.map((one) => [one.position, one.record_id]);
+    // The order of two concurrent commits is undefined.
+    const rows = occurrences.map((one) => [one.position, one.record_id]);
     assert.deepEqual(
-      placed.map(([place]) => place),
+      rows.map(([first]) => first),
       [1, 2],
     );
-    assert.deepEqual(placed.map(([, recordId]) => recordId).sort(), [1, 3]);
+    assert.deepEqual(rows.map(([, recordId]) => recordId).sort(), [1, 3]);
     assert.deepEqual(
       pending.map((one) => [one.position, one.record_id]),
-      placed,
+      rows,
     );
-    // In one commit or in two: the news are those of a commit.
-    assert.deepEqual([...new Set(announced.flat())], [1]);
+    // The writes may share one commit, which publishes its events once.
+    assert.deepEqual([...new Set(published.flat())], [1]);
   });
 
-  test('C16 C20 the record and what is pending for it are one transaction: both or neither', async (t) => {
-    const { store, inAccount, stored } = await openTold(t);
+  test('C16 C20 a record and its pending deliveries are written in one transaction: both or neither', async (t) => {
+    const { store, inAccount, stored } = await openWithHooks(t);
     await assert.rejects(
       inAccount(async (write) => {
-        await clients.create(write, caller, whole);
+        await clients.create(write, caller, complete);
         throw new Error('the disk is gone');
       }),
       /the disk is gone/,
     );
     assert.deepEqual([await clientsIn(store), (await stored()).pending.length], [0, 0]);
-    await inAccount((write) => clients.create(write, caller, whole));
+    await inAccount((write) => clients.create(write, caller, complete));
     assert.deepEqual([await clientsIn(store), (await stored()).pending.length], [1, 1]);
   });
 
-  test('C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered', async (t) => {
-    const { store, inAccount, stored } = await openTold(t);
-    await store.write(({ queries }) => sql.raw(REFUSES_OWED[name]).execute(queries));
+  test('C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails', async (t) => {
+    const { store, inAccount, stored } = await openWithHooks(t);
+    await store.write(({ queries }) => sql.raw(REJECT_PENDING[name]).execute(queries));
     const before = await stored();
-    await assert.rejects(inAccount((write) => clients.create(write, caller, whole)));
+    await assert.rejects(inAccount((write) => clients.create(write, caller, complete)));
     assert.deepEqual([await clientsIn(store), await stored()], [0, before]);
   });
 }

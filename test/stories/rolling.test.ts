@@ -21,7 +21,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     return paths;
   };
 
-  test('C20 two versions side by side: a newer node brings the database up to date under load, and the older one goes on', async (t) => {
+  test('C20 two versions run concurrently: a newer node migrates the database under load, and the older one keeps working', async (t) => {
     const copy = copySource();
     t.after(copy.remove);
     const number = String(newestVersion() + 1).padStart(4, '0');
@@ -32,8 +32,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     ];
     writeFileSync(join(copy.folder, `src/store/migrations/${number}_places.sql`), migration.join('\n'));
     const tables = join(copy.folder, 'src/store/tables.ts');
-    const types = readFileSync(tables, 'utf8');
-    writeFileSync(tables, types.replace('    event_id: issued,', '    event_id: issued, place: textOrDefault,'));
+    const source = readFileSync(tables, 'utf8');
+    writeFileSync(tables, source.replace('    event_id: issued,', '    event_id: issued, place: textOrDefault,'));
     const { startProcess } = (await import(
       pathToFileURL(join(copy.folder, 'test/kit/start-service.ts')).href
     )) as typeof import('../kit/start-service.ts');
@@ -43,7 +43,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const store = await openAt(t, database, { as: 'command' });
     const target = await startTarget(t);
     const paths = await hooksFor(old, target.at);
-    // So many at once that every connection of the older node knows its statements.
+    // Enough concurrency that every connection of the older node has prepared its statements.
     const load = startLoad(t, [old.carillon], 12, 0);
     load.resume();
     await eventually(
@@ -66,7 +66,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       (count) => count >= migratedAt + 150,
       10_000,
     );
-    // Whatever the older one reads and changes, it does as before.
+    // The older node reads and writes as before.
     const { data } = await old.carillon.events.list({ limit: 5 });
     const [some] = data;
     assert.equal(data.length, 5);

@@ -5,24 +5,24 @@ import { shared } from '../kit/stores.ts';
 import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService, database: newDatabase } of shared) {
-  /** Much longer than it takes to send a few statements one after the other: what waits for no answer is one burst. */
+  /** Much longer than sending a few statements takes, so that statements sent without waiting are one burst. */
   const ONE_WAY_MS = 25;
-  const MOST = 3;
+  const MAX_ROUND_TRIPS = 3;
   const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-  test(`a hot write takes ${MOST} round trips to the database at the most`, async (t) => {
+  test(`a frequent write takes at most ${MAX_ROUND_TRIPS} round trips to the database`, async (t) => {
     const database = await newDatabase(t);
     const near = await testService(t, { database, options: { role: 'api' } });
     const owner = await near.account('acme.test');
     const proxy = await startProxy(t, database, ONE_WAY_MS);
-    // It delivers nothing, so that what is counted is the request.
+    // An API-only node, so that only the request is counted.
     const far = await testService(t, { database: proxy.database, options: { role: 'api' } });
     const { carillon } = personAt(far, owner);
     const target = await startTarget(t);
 
-    /** The transaction of one call, as bursts. */
+    /** The bursts of the transaction of one call. */
     async function transactionOf(call: () => Promise<unknown>): Promise<string[]> {
-      // Known to the node, and every statement to its connection.
+      // Fill the caller cache and prepare the statements on the connections.
       await call();
       await carillon.user.get();
       const known = new Map(proxy.passages.map((passage) => [passage, passage.bursts.length]));
@@ -30,7 +30,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       const sent = proxy.passages.map((passage) =>
         passage.bursts.slice(known.get(passage) ?? 0).map(({ text }) => text),
       );
-      // Beside it the node writes down, now and then, when a key was used.
+      // The node also stores last_used of keys from time to time.
       const transactions = sent.filter((bursts) => bursts.some((text) => text.includes('begin;')));
       const [bursts = [], ...more] = transactions.filter((one) => !one.some((text) => text.includes('last_used')));
       assert.equal(more.length, 0);
@@ -47,13 +47,13 @@ for (const { test, testService, database: newDatabase } of shared) {
       return ids[next] ?? '';
     };
     const counts = new Map<string, number>();
-    // A machine that is busy sends one burst as two, and never two as one: what was fewest is what it takes.
+    // A busy machine may split a burst, but never merges two. The minimum is the true number.
     const count = async (what: string, call: () => Promise<unknown>) => {
-      let fewest = Number.POSITIVE_INFINITY;
-      for (let tries = 0; tries < 3 && fewest > MOST; tries += 1) {
-        fewest = Math.min(fewest, (await transactionOf(call)).length);
+      let minimum = Number.POSITIVE_INFINITY;
+      for (let tries = 0; tries < 3 && minimum > MAX_ROUND_TRIPS; tries += 1) {
+        minimum = Math.min(minimum, (await transactionOf(call)).length);
       }
-      counts.set(what, fewest);
+      counts.set(what, minimum);
     };
     await count('POST /v2/events', () => carillon.events.create(event));
     await count('POST /v2/events with a project', () => carillon.events.create({ ...event, project_id }));
@@ -71,6 +71,6 @@ for (const { test, testService, database: newDatabase } of shared) {
     );
 
     t.diagnostic([...counts].map(([what, trips]) => `${what}: ${trips}`).join('; '));
-    for (const [what, trips] of counts) assert.ok(trips > 0 && trips <= MOST, `${what}: ${trips}`);
+    for (const [what, trips] of counts) assert.ok(trips > 0 && trips <= MAX_ROUND_TRIPS, `${what}: ${trips}`);
   });
 }

@@ -16,35 +16,35 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
-/** Packed from its own folder and installed alone into an empty one, with no registry to ask. */
+/** Packed, then installed into an empty folder without a registry. */
 const { tarball, paths } = await pack(join(root, 'packages/sdk'), folder);
 const place = join(folder, 'newcomer');
 mkdirSync(place);
 writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
 await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: place });
 
-/** The oldest Node on this machine that the SDK promises to run on; its own where there is no other. */
+/** The oldest installed Node that the SDK supports; otherwise the one that runs this test. */
 function oldestNode(): string {
   const versionOf = (node: string) =>
     execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1).split('.').map(Number);
   const found = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'].map((one) =>
     join(one, 'node'),
   );
-  const able = [process.execPath, ...new Set(found.filter((node) => existsSync(node)))]
+  const supported = [process.execPath, ...new Set(found.filter((node) => existsSync(node)))]
     .map((node) => ({ node, version: versionOf(node) }))
     .filter(({ version: [major = 0, minor = 0] }) => major > 20 || (major === 20 && minor >= 3))
     .sort((one, other) => (one.version[0] ?? 0) - (other.version[0] ?? 0));
-  return able[0]?.node ?? process.execPath;
+  return supported[0]?.node ?? process.execPath;
 }
 
-test('the package of the SDK holds what its two entrances reach, and nothing of the console, of the service or of tests', () => {
+test('the SDK package contains its two entry points and nothing of the console, the service or the tests', () => {
   for (const entry of ['dist/index', 'dist/receiver/index'])
     assert.ok(paths.includes(`${entry}.js`) && paths.includes(`${entry}.d.ts`), entry);
   for (const path of ['package.json', 'README.md', 'LICENSE']) assert.ok(paths.includes(path), path);
-  const strange = paths.filter(
+  const unexpected = paths.filter(
     (path) => !/^dist\/(receiver\/)?[\w-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/.test(path),
   );
-  assert.deepEqual(strange, []);
+  assert.deepEqual(unexpected, []);
   assert.deepEqual(
     paths.filter((path) => /test|console|overview|passphrase|sessions/.test(path)),
     [],
@@ -52,7 +52,7 @@ test('the package of the SDK holds what its two entrances reach, and nothing of 
   assert.ok(!existsSync(join(place, 'node_modules/.bin')));
 });
 
-/** The one program that the blocks of docs/sdk.md are, with these values in the lines at its top. */
+/** Joins the code blocks of docs/sdk.md to one program, with these values assigned in its first lines. */
 function page(values: Readonly<Record<string, string>>): string {
   const text = readFileSync(join(root, 'docs/sdk.md'), 'utf8');
   const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
@@ -66,7 +66,7 @@ function page(values: Readonly<Record<string, string>>): string {
   return program;
 }
 
-/** Compiles what stands in the folder, as somebody who has the package and a browser's types and nothing else. */
+/** Compiles the folder as a user of the package would, with browser types only. */
 async function compile(options: Json): Promise<string> {
   const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
   const compilerOptions = {
@@ -81,7 +81,7 @@ async function compile(options: Json): Promise<string> {
   return stdout;
 }
 
-test('docs/sdk.md is one program: it compiles against the installed package and runs on the oldest Node there is', async (t) => {
+test('docs/sdk.md is one program: it compiles against the installed package and runs on the oldest installed Node', async (t) => {
   const service = await sqlite.testService(t);
   const { domain, key } = await service.account('acme.test');
   writeFileSync(join(place, 'page.ts'), page({ baseUrl: service.baseUrl, domain, key }));
@@ -112,7 +112,7 @@ test('docs/sdk.md is one program: it compiles against the installed package and 
   assert.match(kit, /\bcreateReceiver\b/);
 });
 
-test('a switch over the codes of an error can be exhaustive, and one that is not does not compile', async () => {
+test('a switch over the error codes can be exhaustive, and an incomplete one does not compile', async () => {
   const { serviceCodes, clientCodes } = await import(join(place, 'node_modules/@carillon/sdk/dist/index.js'));
   const codes: string[] = [...serviceCodes, ...clientCodes];
   const over = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
@@ -130,8 +130,8 @@ ${some.map((code) => `    case '${code}':`).join('\n')}
   assert.match(await compile(options), /page\.ts\(2,\d+\): error TS2366/);
 });
 
-test('the SDK is as small as docs/sdk.md says, minified and gzipped', async (t) => {
-  const [, said] =
+test('the minified and gzipped SDK is as small as docs/sdk.md states', async (t) => {
+  const [, documentedKb] =
     /less than (\d+) kB, minified\s+and\s+gzipped/.exec(readFileSync(join(root, 'docs/sdk.md'), 'utf8')) ?? [];
   const input = join(place, 'node_modules/@carillon/sdk/dist/index.js');
   const built: Json = await build({
@@ -143,5 +143,5 @@ test('the SDK is as small as docs/sdk.md says, minified and gzipped', async (t) 
   assert.match(code, /export\s*\{[^}]*\bas Carillon\b/);
   const bytes = gzipSync(code, { level: 9 }).length;
   t.diagnostic(`${code.length} bytes minified, ${bytes} gzipped`);
-  assert.ok(bytes < Number(said) * 1_000, `${bytes} bytes`);
+  assert.ok(bytes < Number(documentedKb) * 1_000, `${bytes} bytes`);
 });

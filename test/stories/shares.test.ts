@@ -9,23 +9,23 @@ import { stores } from '../kit/stores.ts';
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  /** More hanging targets than there are slots in all. */
+  /** More hanging targets than slots. */
   const TARGETS = 2_100;
-  const SHARE = 500;
-  /** Of all that are not known to answer. */
-  const ON_TRIAL = 1_000;
+  const ACCOUNT_LIMIT = 500;
+  /** Concurrency limit of all unproven targets together. */
+  const UNPROVEN_LIMIT = 1_000;
 
-  const TOLD: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const SUCCESS: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
 
-  /** Stands in for the network: the targets of the hostile account hang until they are let go, the others answer. */
+  /** Replaces the network: hostile targets hang until released, all others respond. */
   function hangingTargets() {
     const hanging = new Map<string, (outcome: Outcome) => void>();
-    const begun: string[] = [];
-    let most = 0;
+    const started: string[] = [];
+    let maxHanging = 0;
     const attempt: Attempt = ({ target, signal }) => {
-      begun.push(target);
-      if (!target.includes('hostile')) return Promise.resolve(TOLD);
+      started.push(target);
+      if (!target.includes('hostile')) return Promise.resolve(SUCCESS);
       const { promise, resolve } = Promise.withResolvers<Outcome>();
       const end = (outcome: Outcome) => {
         hanging.delete(target);
@@ -33,23 +33,23 @@ for (const { test, testService } of stores) {
       };
       hanging.set(target, end);
       signal.addEventListener('abort', () => end({ kind: 'ours', fault: 'stopped', ms: 1 }));
-      most = Math.max(most, hanging.size);
+      maxHanging = Math.max(maxHanging, hanging.size);
       return promise;
     };
     return {
       attempt,
-      begun: begun as readonly string[],
+      started: started as readonly string[],
       hanging,
-      get most() {
-        return most;
+      get maxHanging() {
+        return maxHanging;
       },
-      letGo(count: number, outcome = TOLD) {
-        for (const answer of [...hanging.values()].slice(0, count)) answer(outcome);
+      release(count: number, outcome = SUCCESS) {
+        for (const end of [...hanging.values()].slice(0, count)) end(outcome);
       },
     };
   }
 
-  /** Hooks straight into the database; as many by HTTP would take their time. */
+  /** Inserts hooks directly, because that many requests would take too long. */
   async function subscribe(carillon: TestService, who: Person, count: number): Promise<number[]> {
     return carillon.store.write(async (tx) => {
       const { account_id } = await tx.queries
@@ -76,7 +76,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C22 an account whose targets all hang leaves slots to the others, and each of its own lanes gets its turn', async (t) => {
+  test('C22 an account whose targets all hang leaves slots to other accounts, and all of its own hook queues are served', async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
     const hostile = await carillon.account('hostile.test');
@@ -87,72 +87,72 @@ for (const { test, testService } of stores) {
     await hostile.carillon.events.create(event);
     await eventually(
       () => targets.hanging.size,
-      (size) => size >= SHARE,
+      (size) => size >= ACCOUNT_LIMIT,
     );
     await healthy.carillon.events.create(event);
     await eventually(
-      () => targets.begun.includes('http://healthy.test/0'),
-      (told) => told,
+      () => targets.started.includes('http://healthy.test/0'),
+      (delivered) => delivered,
     );
-    assert.equal(targets.hanging.size, SHARE, 'its share, and no more');
+    assert.equal(targets.hanging.size, ACCOUNT_LIMIT, 'exactly its concurrency limit');
 
-    // One comes back, with a 200 or for ever: one that waited goes out.
-    for (const outcome of [TOLD, UNSUBSCRIBED]) {
-      const before = targets.begun.length;
-      targets.letGo(1, outcome);
+    // When an attempt ends, with a 200 or a 401, the next queue starts.
+    for (const outcome of [SUCCESS, UNSUBSCRIBED]) {
+      const before = targets.started.length;
+      targets.release(1, outcome);
       await eventually(
-        () => targets.begun.length,
+        () => targets.started.length,
         (length) => length > before,
       );
-      assert.equal(targets.hanging.size, SHARE);
+      assert.equal(targets.hanging.size, ACCOUNT_LIMIT);
     }
 
     await eventually(
       () => {
-        targets.letGo(SHARE);
-        return targets.begun.length;
+        targets.release(ACCOUNT_LIMIT);
+        return targets.started.length;
       },
       (length) => length === TARGETS + 1,
       20_000,
     );
-    targets.letGo(SHARE);
-    assert.equal(new Set(targets.begun).size, TARGETS + 1, 'each once');
-    assert.equal(targets.most, SHARE);
+    targets.release(ACCOUNT_LIMIT);
+    assert.equal(new Set(targets.started).size, TARGETS + 1, 'each target once');
+    assert.equal(targets.maxHanging, ACCOUNT_LIMIT);
     await eventually(
       () => carillon.store.read.selectFrom('finalized_deliveries').select('delivery_id').execute(),
       (rows) => rows.length === TARGETS,
     );
   });
 
-  test('C22 however many accounts have targets that hang, those that have answered are told at once, and a new one in its turn', async (t) => {
+  test('C22 when many accounts have hanging targets, proven targets are served immediately, and a new one is served in rotation', async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
     const healthy = await carillon.account('healthy.test');
     await subscribe(carillon, healthy, 1);
     await healthy.carillon.events.create(event);
     await eventually(
-      () => targets.begun.length,
-      (begun) => begun === 1,
+      () => targets.started.length,
+      (started) => started === 1,
     );
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       const hostile = await carillon.account(`${name}.hostile.test`);
-      await subscribe(carillon, hostile, SHARE);
+      await subscribe(carillon, hostile, ACCOUNT_LIMIT);
       await hostile.carillon.events.create(event);
     }
     await eventually(
       () => targets.hanging.size,
-      (size) => size >= ON_TRIAL,
+      (size) => size >= UNPROVEN_LIMIT,
     );
 
-    const told = targets.begun.length;
+    const startedBefore = targets.started.length;
     await healthy.carillon.events.create(event);
     await eventually(
-      () => targets.begun.slice(told).includes('http://healthy.test/0'),
+      () => targets.started.slice(startedBefore).includes('http://healthy.test/0'),
       (again) => again,
     );
-    const stranger = await carillon.account('stranger.test');
-    await subscribe(carillon, stranger, 1);
-    await stranger.carillon.events.create(event);
+    const newcomer = await carillon.account('newcomer.test');
+    await subscribe(carillon, newcomer, 1);
+    await newcomer.carillon.events.create(event);
     await eventually(
       () =>
         carillon.store.read
@@ -160,78 +160,78 @@ for (const { test, testService } of stores) {
           .select('delivery_id')
           .where('kind', '=', 'new_event')
           .execute(),
-      (rows) => rows.length >= 5 * SHARE + 1,
+      (rows) => rows.length >= 5 * ACCOUNT_LIMIT + 1,
     );
-    assert.equal(targets.hanging.size, ON_TRIAL, 'the share of those that are not known to answer, and no more');
-    assert.ok(!targets.begun.includes('http://stranger.test/0'), 'nor is it known yet');
-    // Each account has one turn before any has a second: it does not wait for the 1,500 that are in line before it.
+    assert.equal(targets.hanging.size, UNPROVEN_LIMIT, 'exactly the limit of unproven targets');
+    assert.ok(!targets.started.includes('http://newcomer.test/0'), 'the new target is unproven, too');
+    // Accounts are served round-robin: the new account does not wait for the 1,500 queues ahead of it.
     let ended = 0;
     await eventually(
       () => {
-        targets.letGo(1);
+        targets.release(1);
         ended += 1;
-        return targets.begun.includes('http://stranger.test/0');
+        return targets.started.includes('http://newcomer.test/0');
       },
-      (told) => told,
+      (delivered) => delivered,
     );
-    assert.ok(ended < 100, `after ${ended} turns`);
-    assert.equal(targets.most, ON_TRIAL);
+    assert.ok(ended < 100, `after ${ended} ended attempts`);
+    assert.equal(targets.maxHanging, UNPROVEN_LIMIT);
   });
 
-  test('C22 however many hooks are told of one change, a handful of attempts begins in each turn, and callers are heard in between', async (t) => {
-    let turn = 0;
-    const begun = new Map<number, number>();
+  test('C22 when many hooks match one occurrence, a few attempts start per event-loop iteration, and requests are handled in between', async (t) => {
+    let iteration = 0;
+    const started = new Map<number, number>();
     let all = 0;
     const attempt: Attempt = async () => {
-      begun.set(turn, (begun.get(turn) ?? 0) + 1);
+      started.set(iteration, (started.get(iteration) ?? 0) + 1);
       all += 1;
-      return TOLD;
+      return SUCCESS;
     };
     const carillon = await testService(t, { ports: { attempt } });
     const owner = await carillon.account('owner.test');
-    await subscribe(carillon, owner, SHARE);
+    await subscribe(carillon, owner, ACCOUNT_LIMIT);
     const next = () => {
-      turn += 1;
-      if (all < SHARE) setImmediate(next);
+      iteration += 1;
+      if (all < ACCOUNT_LIMIT) setImmediate(next);
     };
     next();
     await owner.carillon.events.create(event);
     await eventually(
       () => all,
-      (told) => told === SHARE,
+      (delivered) => delivered === ACCOUNT_LIMIT,
     );
-    const most = Math.max(...begun.values());
-    assert.ok(most < SHARE / 4, `${most} began in one turn`);
+    const busiest = Math.max(...started.values());
+    assert.ok(busiest < ACCOUNT_LIMIT / 4, `${busiest} started in one iteration`);
   });
 
-  test('C22 C23 lanes that end while they wait for their account’s share are not in the way of the others', async (t) => {
+  test("C22 C23 hook queues that end while they wait for their account's limit do not block the others", async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
     const hostile = await carillon.account('hostile.test');
-    const hookIds = await subscribe(carillon, hostile, SHARE + 20);
+    const hookIds = await subscribe(carillon, hostile, ACCOUNT_LIMIT + 20);
     await hostile.carillon.events.create(event);
     await eventually(
       () => targets.hanging.size,
-      (size) => size === SHARE,
+      (size) => size === ACCOUNT_LIMIT,
     );
-    // The first ten of those that wait.
-    const waiting = hookIds.filter((_, number) => !targets.begun.includes(`http://hostile.test/${number}`));
+    // The first ten waiting queues.
+    const waiting = hookIds.filter((_, number) => !targets.started.includes(`http://hostile.test/${number}`));
     for (const id of waiting.slice(0, 10)) await hostile.carillon.hooks.delete(String(id));
-    targets.letGo(1);
+    targets.release(1);
     await eventually(
-      () => targets.begun.length,
-      (length) => length === SHARE + 1,
+      () => targets.started.length,
+      (length) => length === ACCOUNT_LIMIT + 1,
     );
-    targets.letGo(9);
+    targets.release(9);
     await eventually(
-      () => targets.begun.length,
-      (length) => length === SHARE + 10,
+      () => targets.started.length,
+      (length) => length === ACCOUNT_LIMIT + 10,
     );
-    targets.letGo(SHARE);
-    assert.equal(new Set(targets.begun).size, SHARE + 10);
+    targets.release(ACCOUNT_LIMIT);
+    assert.equal(new Set(targets.started).size, ACCOUNT_LIMIT + 10);
   });
 
-  test('C22 all accounts together have no more in flight to one host than its share, each hook in its turn, and other hosts do not notice', async (t) => {
+  test('C22 all accounts share one concurrency limit per host, hooks are served round-robin, and other hosts are not affected', async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, {
       options: { maxAttemptsPerHost: '10' },
@@ -241,7 +241,7 @@ for (const { test, testService } of stores) {
     for (const name of ['a', 'b', 'c', 'd']) {
       const one = await carillon.account(`${name}.test`);
       people.push(one);
-      // One host, whatever stands behind it.
+      // All hooks have the same host.
       await subscribe(carillon, { ...one, domain: `hostile.test/${name}` }, 20);
     }
     const healthy = await carillon.account('healthy.test');
@@ -254,32 +254,32 @@ for (const { test, testService } of stores) {
     );
     await healthy.carillon.events.create(event);
     await eventually(
-      () => targets.begun.includes('http://healthy.test/0'),
-      (told) => told,
+      () => targets.started.includes('http://healthy.test/0'),
+      (delivered) => delivered,
     );
-    assert.equal(targets.hanging.size, 10, 'its share, and no more');
-    // A second one for each: whoever has had a turn comes behind those that wait for theirs.
+    assert.equal(targets.hanging.size, 10, 'exactly its concurrency limit');
+    // A second occurrence for each: queues that have been served line up behind the others.
     for (const one of people) await one.carillon.events.create(event);
     await eventually(
       () => {
-        targets.letGo(5);
-        return new Set(targets.begun).size;
+        targets.release(5);
+        return new Set(targets.started).size;
       },
       (hooks) => hooks === 81,
       20_000,
     );
-    const hostile = targets.begun.filter((target) => target.includes('hostile'));
-    // The ten that began first were in line once more before the others came.
-    assert.equal(new Set(hostile.slice(0, 90)).size, 80, 'each hook once before any has its third turn');
+    const hostile = targets.started.filter((target) => target.includes('hostile'));
+    // The ten that started first were waiting again before the other accounts.
+    assert.equal(new Set(hostile.slice(0, 90)).size, 80, 'each hook once before any is served a third time');
     await eventually(
       () => {
-        targets.letGo(10);
-        return targets.begun.length;
+        targets.release(10);
+        return targets.started.length;
       },
       (length) => length === 161,
       20_000,
     );
-    targets.letGo(10);
-    assert.equal(targets.most, 10);
+    targets.release(10);
+    assert.equal(targets.maxHanging, 10);
   });
 }

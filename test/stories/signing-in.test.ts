@@ -17,16 +17,16 @@ for (const { test, testService } of stores) {
   const open = (path: string, body?: unknown, headers: Record<string, string> = {}, at: TestService = carillon) =>
     at.call({ headers: { ...HOME, ...headers } }, body === undefined ? 'DELETE' : 'POST', `/console/${path}`, body);
 
-  /** The cookie that an answer sets, as the browser would send it. */
+  /** The cookie of a response, as the browser would send it. */
   const cookieIn = ({ headers }: Answer) => headers.get('set-cookie')?.split(';')[0] ?? '';
 
-  /** Comes by a link, as a person does; answers what was answered. */
+  /** Sets a passphrase through a link and returns the response. */
   async function welcome(who: Pick<Person, 'domain' | 'userId'>, passphrase = PASSPHRASE, at = carillon) {
     return open('welcome', { token: tokenOf(await at.link(who)), passphrase }, {}, at);
   }
 
-  /** The audit entries of an account since it was made, that are about signing in. */
-  async function noted({ domain }: Person, at = carillon): Promise<string[]> {
+  /** The audit entries about sign-ins of an account. */
+  async function auditEntries({ domain }: Person, at = carillon): Promise<string[]> {
     const rows = await at.store.read
       .selectFrom('audit')
       .innerJoin('accounts', 'accounts.account_id', 'audit.account_id')
@@ -41,13 +41,13 @@ for (const { test, testService } of stores) {
 
   const emailOf = async (who: Person) => (await who.carillon.user.get()).email;
 
-  test('a link says whom it is for, sets a passphrase once, and signs in', async () => {
+  test('a link names its user, sets a passphrase once, and signs in', async () => {
     const owner = await carillon.account('welcome.test');
     const link = await carillon.link(owner);
     assert.ok(link.startsWith(`${carillon.baseUrl}/#/welcome/`));
     const token = tokenOf(link);
-    const asked = await open('invitation', { token });
-    const { expires, ...whom } = asked.json.data;
+    const invitation = await open('invitation', { token });
+    const { expires, ...whom } = invitation.json.data;
     assert.deepEqual(whom, {
       email: 'owner@welcome.test',
       user_name: 'Account Owner',
@@ -65,26 +65,31 @@ for (const { test, testService } of stores) {
     const me = await carillon.call({ headers: { ...HOME, cookie } }, 'GET', '/console/api/user');
     assert.equal(me.json.data.user_id, owner.userId);
 
-    for (const answer of [
+    for (const response of [
       await open('invitation', { token }),
       await open('welcome', { token, passphrase: PASSPHRASE }),
       await open('invitation', { token: 'x'.repeat(43) }),
       await open('welcome', { token: '', passphrase: PASSPHRASE }),
     ]) {
-      assert.deepEqual([answer.status, answer.json.code], [404, 'not_found']);
-      assert.equal(answer.headers.get('set-cookie'), null);
+      assert.deepEqual([response.status, response.json.code], [404, 'not_found']);
+      assert.equal(response.headers.get('set-cookie'), null);
     }
-    assert.deepEqual(await noted(owner), ['invitation.made', 'invitation.used', 'passphrase.set', 'login.opened']);
+    assert.deepEqual(await auditEntries(owner), [
+      'invitation.made',
+      'invitation.used',
+      'passphrase.set',
+      'login.opened',
+    ]);
   });
 
-  test('used twice at the same moment, a link is used once', async () => {
+  test('of two concurrent uses of a link one succeeds', async () => {
     const owner = await carillon.account('twice.test');
     const token = tokenOf(await carillon.link(owner));
     const both = await Promise.all([1, 2].map((one) => open('welcome', { token, passphrase: `${PASSPHRASE} ${one}` })));
     assert.deepEqual(both.map(({ status }) => status).sort(), [200, 404]);
   });
 
-  test('whoever has a passphrase signs in with it, and out again', async () => {
+  test('a user with a passphrase signs in and out', async () => {
     const owner = await carillon.account('sign-in.test');
     await welcome(owner);
     const email = 'OWNER@Sign-in.test';
@@ -99,12 +104,12 @@ for (const { test, testService } of stores) {
     assert.match(out.headers.get('set-cookie') ?? '', /^carillon_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/);
     const after = await user();
     assert.deepEqual([after.status, after.json.code], [401, 'signed_out']);
-    assert.equal((await open('session', undefined, { cookie })).status, 200, 'also where nobody is signed in');
+    assert.equal((await open('session', undefined, { cookie })).status, 200, 'also without a session');
     assert.equal((await open('session')).status, 200);
-    assert.deepEqual((await noted(owner)).slice(-2), ['login.opened', 'login.closed']);
+    assert.deepEqual((await auditEntries(owner)).slice(-2), ['login.opened', 'login.closed']);
   });
 
-  test('signing in anew ends the session that the browser had', async () => {
+  test('a new sign-in ends the previous session of the browser', async () => {
     const owner = await carillon.account('anew.test');
     const first = cookieIn(await welcome(owner));
     const input = { domain: 'anew.test', email: 'owner@anew.test', passphrase: PASSPHRASE };
@@ -116,7 +121,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await Promise.all(statuses), [401, 200]);
   });
 
-  test('the cookie is for this host alone: under http by the port, under https by its name', async (t) => {
+  test('the cookie belongs to this host only: by port under http, by its name prefix under https', async (t) => {
     const owner = await carillon.account('cookie.test');
     const { port } = new URL(carillon.baseUrl);
     const plain = (await welcome(owner)).headers.get('set-cookie') ?? '';
@@ -125,7 +130,7 @@ for (const { test, testService } of stores) {
 
     const secure = await testService(t, { options: { baseUrl: 'https://calendar.example/bells' } });
     const resident = await secure.account('acme.test');
-    // It listens here, and is known elsewhere.
+    // The service listens on loopback and has another public address.
     const at = secure.service.url;
     const welcomed = await fetch(`${at}/console/welcome`, {
       method: 'POST',
@@ -135,25 +140,25 @@ for (const { test, testService } of stores) {
     const set = welcomed.headers.get('set-cookie') ?? '';
     assert.match(set, new RegExp(`^__Host-carillon=[\\w-]{43}; ${attributes}; Secure$`));
     const [cookie = ''] = set.split(';');
-    const ask = (headers: Record<string, string>) =>
+    const readUser = (headers: Record<string, string>) =>
       fetch(`${at}/console/api/user`, { headers: { ...HOME, ...headers } });
-    assert.equal((await ask({ cookie })).status, 200);
-    assert.equal((await ask({ cookie: cookie.replace('__Host-carillon', 'carillon_443') })).status, 401);
+    assert.equal((await readUser({ cookie })).status, 200);
+    assert.equal((await readUser({ cookie: cookie.replace('__Host-carillon', 'carillon_443') })).status, 401);
     const post = (origin: string) =>
       fetch(`${at}/console/session`, { method: 'DELETE', headers: { origin } }).then(({ status }) => status);
     assert.deepEqual([await post('https://calendar.example'), await post(at)], [200, 403]);
   });
 
-  test('all that may be wrong at signing in has one answer, after the same work', async (t) => {
+  test('every failed sign-in gets the same response after the same amount of work', async (t) => {
     const shipped = await testService(t, asShipped);
     await shipped.account('welcome.test');
     const owner = await shipped.account('wrong.test');
     const bare = await shipped.user(owner, 'member');
-    const gone = await shipped.user(owner, 'admin');
+    const deleted = await shipped.user(owner, 'admin');
     await welcome(owner, PASSPHRASE, shipped);
-    await welcome(gone, PASSPHRASE, shipped);
-    const goneEmail = await emailOf(gone);
-    await owner.carillon.users.delete(gone.userId);
+    await welcome(deleted, PASSPHRASE, shipped);
+    const deletedEmail = await emailOf(deleted);
+    await owner.carillon.users.delete(deleted.userId);
     const good = { domain: 'wrong.test', email: 'owner@wrong.test', passphrase: PASSPHRASE };
     const wrong: Record<string, object> = {
       passphrase: { ...good, passphrase: 'wrong horse battery staple' },
@@ -163,27 +168,27 @@ for (const { test, testService } of stores) {
       domain: { ...good, domain: 'nowhere.test' },
       "another account's domain": { ...good, domain: 'welcome.test' },
       'no passphrase was ever set': { ...good, email: await emailOf(bare) },
-      'a deleted user': { ...good, email: goneEmail },
+      'a deleted user': { ...good, email: deletedEmail },
     };
-    const seen = new Set<string>();
+    const responseTexts = new Set<string>();
     const tookMs: number[] = [];
     for (const [what, input] of Object.entries(wrong)) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const { status, text, json, headers } = await open('session', input, {}, shipped);
-      tookMs.push(performance.now() - begun);
+      tookMs.push(performance.now() - startedAt);
       assert.deepEqual([status, json.code], [401, 'sign_in_refused'], what);
       assert.equal(headers.get('set-cookie'), null);
       assert.equal(headers.get('www-authenticate'), 'Session realm="carillon"');
-      seen.add(text);
+      responseTexts.add(text);
     }
-    assert.equal(seen.size, 1, 'byte for byte the same');
-    // Hashing takes a good part of a second: whoever skipped it would be found out by far.
-    const least = Math.min(...tookMs);
-    assert.ok(least > 50, `${least} ms`);
+    assert.equal(responseTexts.size, 1, 'byte for byte the same');
+    // Hashing takes a large part of a second: a skipped hash would be noticed.
+    const minMs = Math.min(...tookMs);
+    assert.ok(minMs > 50, `${minMs} ms`);
     assert.equal((await open('session', good, {}, shipped)).status, 200);
   });
 
-  test('refused sign-ins are gathered into the audit log, by the user they named, and nothing that was typed', async () => {
+  test('failed sign-ins are collected in the audit log by user, without anything that was typed', async () => {
     const owner = await carillon.account('gathered.test');
     const input = { domain: 'gathered.test', email: 'owner@gathered.test', passphrase: 'my secret of all secrets' };
     for (const one of [input, input, { ...input, email: 'a secret in the wrong field' }]) await open('session', one);
@@ -201,11 +206,11 @@ for (const { test, testService } of stores) {
     );
     const subjects = rows.map(({ subject, user_id, source }) => [subject, user_id, source].join());
     assert.deepEqual([...new Set(subjects)].sort(), [`,0,127.0.0.1`, `user ${owner.userId},0,127.0.0.1`]);
-    const held = [await bytesOf(carillon.database), JSON.stringify(carillon.logged)].join();
-    for (const typed of ['my secret of all', 'a secret in the']) assert.ok(!held.includes(typed));
+    const stored = [await bytesOf(carillon.database), JSON.stringify(carillon.logged)].join();
+    for (const typed of ['my secret of all', 'a secret in the']) assert.ok(!stored.includes(typed));
   });
 
-  test('the domain may be left out where there is exactly one account', async (t) => {
+  test('the domain may be omitted when there is exactly one account', async (t) => {
     const several = await open('session', { email: 'owner@wrong.test', passphrase: PASSPHRASE });
     assert.deepEqual([several.status, several.json.errors[0].field], [400, 'domain']);
     const clean = await testService(t);
@@ -224,7 +229,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('a passphrase has 12 to 256 characters and is neither the address nor the domain; the field is named', async () => {
+  test('a passphrase has 12 to 256 characters and is neither the e-mail address nor the domain; the response names the field', async () => {
     const owner = await carillon.account('long-enough.test');
     const link = tokenOf(await carillon.link(owner));
     const refused = [
@@ -251,7 +256,7 @@ for (const { test, testService } of stores) {
     assert.equal((await open('session', { ...input, passphrase: longest.slice(2) })).status, 401);
   });
 
-  test('after five wrong tries here, even the right one waits, and from elsewhere it does not', async (t) => {
+  test('after five wrong tries from one address even the right passphrase has to wait, but not from another address', async (t) => {
     const clock = testClock();
     const slow = await testService(t, { options: { trustProxy: '127.0.0.1' }, ports: { clock } });
     const owner = await slow.account('slow.test');
@@ -272,27 +277,27 @@ for (const { test, testService } of stores) {
     assert.equal((await from('192.0.2.1', good)).status, 200);
     for (let count = 0; count < 4; count += 1) assert.equal((await from('192.0.2.1', wrong)).status, 401);
 
-    // Those that are nobody are slowed down alike.
-    const nobody = { ...good, email: 'nobody@slow.test' };
-    for (let count = 0; count < 5; count += 1) assert.equal((await from('192.0.2.1', nobody)).status, 401);
-    assert.equal((await from('192.0.2.1', nobody)).status, 429);
+    // Unknown users are slowed down in the same way.
+    const unknownUser = { ...good, email: 'nobody@slow.test' };
+    for (let count = 0; count < 5; count += 1) assert.equal((await from('192.0.2.1', unknownUser)).status, 401);
+    assert.equal((await from('192.0.2.1', unknownUser)).status, 429);
   });
 
-  test('when one has to wait does not say who is there, or what the account is called', async (t) => {
+  test('the delay reveals neither which users exist nor the name of the account', async (t) => {
     const single = await testService(t);
     const { domain: its = '' } = single.service.firstAccount ?? {};
     const six = async (email: string, first: string, last: string) => {
-      const tried = (domain: string) => open('session', { domain, email, passphrase: 'a wrong one' }, {}, single);
-      const five = await Promise.all([1, 2, 3, 4, 5].map(() => tried(first)));
-      return [...five, await tried(last)].map(({ status }) => status);
+      const tryToSignIn = (domain: string) => open('session', { domain, email, passphrase: 'a wrong one' }, {}, single);
+      const five = await Promise.all([1, 2, 3, 4, 5].map(() => tryToSignIn(first)));
+      return [...five, await tryToSignIn(last)].map(({ status }) => status);
     };
-    const wanted = [401, 401, 401, 401, 401, 429];
-    assert.deepEqual(await six(`owner@${its}`, its, ''), wanted, 'who is there');
-    assert.deepEqual(await six(`nobody@${its}`, its, ''), wanted, 'who is not');
-    assert.deepEqual(await six(`elsewhere@${its}`, '', 'other.test'), wanted, 'in no account');
+    const expected = [401, 401, 401, 401, 401, 429];
+    assert.deepEqual(await six(`owner@${its}`, its, ''), expected, 'an existing user');
+    assert.deepEqual(await six(`nobody@${its}`, its, ''), expected, 'an unknown user');
+    assert.deepEqual(await six(`elsewhere@${its}`, '', 'other.test'), expected, 'an unknown account');
   });
 
-  test('what is open is open to the pages of the console alone', async () => {
+  test('public routes are open only to the pages of the console', async () => {
     const owner = await carillon.account('open.test');
     const token = tokenOf(await carillon.link(owner));
     const bodies: Record<string, object | undefined> = {
@@ -313,19 +318,19 @@ for (const { test, testService } of stores) {
     assert.equal((await open('session', '{')).json.code, 'malformed_body');
   });
 
-  test('through the client of the console: an invitation, a passphrase, signing in and out', async () => {
+  test('with the console client: an invitation, a passphrase, sign-in and sign-out', async () => {
     const owner = await carillon.account('client.test');
     let cookie = '';
     const visitor = new CarillonConsole({
       baseUrl: carillon.baseUrl,
       async fetch(url, init) {
         assert.equal(init.credentials, 'same-origin');
-        const answer = await fetch(url, {
+        const response = await fetch(url, {
           ...init,
           headers: { ...(init.headers as Record<string, string>), ...HOME, cookie },
         });
-        cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? cookie;
-        return answer;
+        cookie = response.headers.get('set-cookie')?.split(';')[0] ?? cookie;
+        return response;
       },
     });
     await assert.rejects(visitor.user.get(), { code: 'signed_out', status: 401 });
@@ -347,16 +352,16 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('neither passphrases nor tokens stand in the database, in the log or in the audit log', async () => {
+  test('neither passphrases nor tokens are stored in the database, the log or the audit log', async () => {
     const owner = await carillon.account('secrets.test');
     const token = tokenOf(await carillon.link(owner));
     const passphrase = 'nobody will ever find this one';
     const session = cookieIn(await open('welcome', { token, passphrase })).split('=')[1] ?? '';
     await open('session', { domain: 'secrets.test', email: 'owner@secrets.test', passphrase });
-    const held = `${(await bytesOf(carillon.database)).toString('latin1')}${JSON.stringify(carillon.logged)}`;
+    const stored = `${(await bytesOf(carillon.database)).toString('latin1')}${JSON.stringify(carillon.logged)}`;
     for (const secret of [token, passphrase, session]) {
       assert.ok(secret.length >= 20);
-      assert.ok(!held.includes(secret));
+      assert.ok(!stored.includes(secret));
     }
   });
 }

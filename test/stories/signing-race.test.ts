@@ -16,31 +16,31 @@ const MAX_EVENTS = 150;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-/** What a hook is signed by, from an answer on; undefined for nothing. */
-type State = { readonly secret: string | undefined; readonly answeredAt: number };
+/** The secret of a hook from a response on; undefined when signing is off. */
+type SigningState = { readonly secret: string | undefined; readonly respondedAt: number };
 
-/** An attempt, with what signs it. */
-type Made = {
+/** An attempt with its signature. */
+type SignedAttempt = {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly begunAt: number;
+  readonly startedAt: number;
   dialledAt: number | undefined;
 };
 
-/** The real way out, and everything that took it. */
-function recording(): { readonly attempt: Attempt; readonly made: readonly Made[] } {
+/** The real HTTP attempt, with a record of all attempts. */
+function recordingAttempt(): { readonly attempt: Attempt; readonly attempts: readonly SignedAttempt[] } {
   const { attempt: real } = tracedAttempt();
-  const made: Made[] = [];
+  const attempts: SignedAttempt[] = [];
   return {
-    made,
+    attempts,
     attempt(order) {
       const { deliveryId, body, signature = [] } = order;
       const pairs = Array.from({ length: signature.length / 2 }, (_, pair) => signature.slice(2 * pair, 2 * pair + 2));
       const headers = { ...Object.fromEntries(pairs), 'webhook-id': deliveryId };
       const path = new URL(order.target).pathname;
-      const one: Made = { path, headers, body, begunAt: performance.now(), dialledAt: undefined };
-      made.push(one);
+      const one: SignedAttempt = { path, headers, body, startedAt: performance.now(), dialledAt: undefined };
+      attempts.push(one);
       const onDialled = () => {
         one.dialledAt = performance.now();
         order.onDialled?.();
@@ -50,17 +50,17 @@ function recording(): { readonly attempt: Attempt; readonly made: readonly Made[
   };
 }
 
-/** The newest state that an attempt is signed as; -1 for none of them. */
-function stateOf(states: readonly State[], one: Made): number {
+/** The index of the newest state that matches the signature of an attempt; -1 for none. */
+function stateOf(states: readonly SigningState[], one: SignedAttempt): number {
   const isSigned = one.headers['webhook-signature'] !== undefined;
   return states.findLastIndex(({ secret }) => (secret === undefined ? !isSigned : isSigned && isTaken(secret, one)));
 }
 
-/** Hooks are signed anew, and not, by turns through each of these, under load; answers nothing that contradicts X8. */
+/** Rotates the secrets of hooks under load, through all nodes in turn, and asserts that no attempt contradicts X8. */
 async function rotateUnderLoad(
   t: TestContext,
   people: readonly [Person, ...Person[]],
-  made: readonly Made[],
+  attempts: readonly SignedAttempt[],
   stop: () => Promise<unknown>,
 ): Promise<void> {
   const target = await startTarget(t);
@@ -69,7 +69,7 @@ async function rotateUnderLoad(
     Array.from({ length: HOOKS }, async (_, index) => {
       const path = `/${index}`;
       const { id } = await first.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
-      return { id, path, states: [{ secret: undefined, answeredAt: 0 }] as State[] };
+      return { id, path, states: [{ secret: undefined, respondedAt: 0 }] as SigningState[] };
     }),
   );
   let created = 0;
@@ -83,16 +83,16 @@ async function rotateUnderLoad(
   await Promise.all(
     hooks.map(async ({ id, path, states }, index) => {
       for (let round = 0; round < ROUNDS; round += 1) {
-        const before = made.length;
+        const before = attempts.length;
         await eventually(
-          () => made.slice(before).some((one) => one.path === path),
+          () => attempts.slice(before).some((one) => one.path === path),
           (hasBegun) => hasBegun,
         );
         const { hooks } = (people[(round + index) % people.length] ?? first).carillon;
         const isOff = round % 3 === 2;
         const secret = isOff ? undefined : (await hooks.createSecret(id, { overlap: 0 })).secret;
         if (isOff) await hooks.deleteSecret(id);
-        states.push({ secret, answeredAt: performance.now() });
+        states.push({ secret, respondedAt: performance.now() });
       }
     }),
   );
@@ -103,41 +103,44 @@ async function rotateUnderLoad(
 
   assert.equal(target.received.length, created * HOOKS);
   assert.deepEqual(repeatedIn(target), []);
-  const seen = new Set<string>();
+  const observed = new Set<string>();
   for (const { path, states } of hooks) {
-    const inForceAt = (moment: number) => states.findLastIndex(({ answeredAt }) => answeredAt <= moment);
-    for (const one of made.filter((each) => each.path === path)) {
+    const currentAt = (moment: number) => states.findLastIndex(({ respondedAt }) => respondedAt <= moment);
+    for (const one of attempts.filter((each) => each.path === path)) {
       const state = stateOf(states, one);
-      assert.ok(state >= inForceAt(one.begunAt), `${path}: begun as ${state}, ${inForceAt(one.begunAt)} was in force`);
+      assert.ok(
+        state >= currentAt(one.startedAt),
+        `${path}: started with ${state}, ${currentAt(one.startedAt)} was current`,
+      );
       if (one.dialledAt === undefined) continue;
-      const wanted = inForceAt(one.dialledAt);
-      assert.ok(state >= wanted, `${path}: went out as ${state}, ${wanted} was in force`);
-      seen.add(`${path} ${states[state]?.secret ?? 'unsigned'}`);
+      const wanted = currentAt(one.dialledAt);
+      assert.ok(state >= wanted, `${path}: sent with ${state}, ${wanted} was current`);
+      observed.add(`${path} ${states[state]?.secret ?? 'unsigned'}`);
     }
   }
   t.diagnostic(
-    `${created} events, ${target.received.length} notifications, ${HOOKS * ROUNDS} turns, ${seen.size} seen`,
+    `${created} events, ${target.received.length} notifications, ${HOOKS * ROUNDS} rotations, ${observed.size} observed`,
   );
-  assert.ok(seen.size >= HOOKS * 5, 'each hook went out under most of its secrets');
+  assert.ok(observed.size >= HOOKS * 5, 'attempts of each hook used most of its secrets');
 }
 
 for (const { test, testService } of stores) {
-  test(`X8 ${HOOKS} hooks get new secrets and none in the midst of 600 notifications: after each answer nothing goes out as before`, async (t) => {
-    const { attempt, made } = recording();
+  test(`X8 when ${HOOKS} hooks change their secrets during 600 notifications, no attempt after a response uses the previous state`, async (t) => {
+    const { attempt, attempts } = recordingAttempt();
     const carillon = await testService(t, { ports: { attempt } });
-    await rotateUnderLoad(t, [await carillon.account('acme.test')], made, () => carillon.stop());
+    await rotateUnderLoad(t, [await carillon.account('acme.test')], attempts, () => carillon.stop());
   });
 }
 
 for (const { test, testService, database: newDatabase } of shared) {
   for (const listen of ['on', 'off'] as const) {
-    test(`X8 the same through two nodes, LISTEN ${listen}: whichever has the lane, and whichever is asked`, async (t) => {
+    test(`X8 the same with two nodes, LISTEN ${listen}: for any owner of the hook queue, and any node that handles the request`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
-      const { attempt, made } = recording();
+      const { attempt, attempts } = recordingAttempt();
       const one: TestService = await testService(t, { database, ports: { attempt } });
       const other: TestService = await testService(t, { database, ports: { attempt } });
       const here = await one.account('acme.test');
-      await rotateUnderLoad(t, [here, personAt(other, here)], made, () => Promise.all([one.stop(), other.stop()]));
+      await rotateUnderLoad(t, [here, personAt(other, here)], attempts, () => Promise.all([one.stop(), other.stop()]));
     });
   }
 }

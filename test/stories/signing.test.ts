@@ -17,7 +17,7 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const member = await carillon.user(owner, 'member');
   const colleague = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('other.test');
+  const otherOwner = await carillon.account('other.test');
 
   let paths = 0;
   async function hookOf(who: Person, at = target) {
@@ -28,28 +28,28 @@ for (const { test, testService } of stores) {
     carillon.call(who, 'POST', `/v2/hooks/${id}/secret`, body, headers);
   const isSignedBy = (secret: string, one: Signed) => isTaken(secret, one, clock.now());
 
-  /** The next notification of a hook, by a test of it. */
+  /** Requests a test of the hook and returns its notification. */
   async function next(id: string): Promise<Signed> {
     const before = target.received.length;
     await owner.carillon.hooks.test(id);
     return (await target.arrived(before + 1))[before] ?? assert.fail();
   }
 
-  test('X8 off by default: no header of a signature, no secret, and subscribing answers the id alone', async () => {
-    const answer = await carillon.call(owner, 'POST', '/v2/hooks', {
+  test('X8 off by default: no signature header, no secret, and subscribing returns only the id', async () => {
+    const response = await carillon.call(owner, 'POST', '/v2/hooks', {
       target_url: target.at('/off'),
       event: 'new_client',
     });
-    assert.deepEqual(Object.keys(answer.json), ['id']);
-    const { headers } = await next(answer.json.id);
+    assert.deepEqual(Object.keys(response.json), ['id']);
+    const { headers } = await next(response.json.id);
     const sent = ['host', 'connection', 'content-type', 'user-agent', 'webhook-id', 'content-length'];
     assert.deepEqual(Object.keys(headers).sort(), sent.sort());
-    const hook = await owner.carillon.hooks.get(answer.json.id);
+    const hook = await owner.carillon.hooks.get(response.json.id);
     assert.deepEqual([hook.signed, hook.secret_created, hook.secret_previous_until], ['0', NEVER, NEVER]);
-    await owner.carillon.hooks.delete(answer.json.id);
+    await owner.carillon.hooks.delete(response.json.id);
   });
 
-  test('X8 a signed hook: the official library takes each attempt as it is, and nothing that was changed', async (t) => {
+  test('X8 the official library accepts each attempt of a signed hook unchanged, and no changed one', async (t) => {
     const failing = await startTarget(t, 500, 200);
     const id = await hookOf(owner, failing);
     const { secret, date_created, previous_until } = await owner.carillon.hooks.createSecret(id);
@@ -95,11 +95,11 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.delete(id);
   });
 
-  test('X8 a new secret: those before it overlap for as long as was asked for, and no longer; off is off', async () => {
+  test('X8 after a rotation the previous secrets are valid for the requested overlap; off means unsigned', async () => {
     const id = await hookOf(owner);
     const one = await owner.carillon.hooks.createSecret(id);
     const two = await owner.carillon.hooks.createSecret(id, { overlap: HOUR });
-    // Its answer was lost, say: whoever has the first secret still takes what comes.
+    // The response may have been lost: a receiver with the first secret still accepts notifications.
     const three = await owner.carillon.hooks.createSecret(id);
     assert.equal((await owner.carillon.hooks.get(id)).secret_previous_until, three.previous_until);
     const takes = async () => {
@@ -110,7 +110,7 @@ for (const { test, testService } of stores) {
     await clock.advance(HOUR * 1_000);
     assert.deepEqual(await takes(), [false, true, true], 'a later overlap lengthens no earlier one');
     await clock.advance(23 * HOUR * 1_000);
-    assert.deepEqual(await takes(), [false, false, true], 'a day when nothing is said');
+    assert.deepEqual(await takes(), [false, false, true], 'a day by default');
     assert.equal((await owner.carillon.hooks.get(id)).secret_previous_until, NEVER);
 
     const four = await owner.carillon.hooks.createSecret(id, { overlap: 0 });
@@ -127,7 +127,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.delete(id);
   });
 
-  test('X4 X8 a secret is shown once: not in a repeated answer, not in the hook, not in the audit log; 201 says where the hook is', async () => {
+  test('X4 X8 a secret is returned once: not in a repeated response, the hook or the audit log; 201 has the Location of the hook', async () => {
     const id = await hookOf(owner);
     const headers = { 'idempotency-key': 'sign-1' };
     const first = await sign(owner, id, {}, headers);
@@ -138,33 +138,34 @@ for (const { test, testService } of stores) {
     assert.ok(isSignedBy(secret, await next(id)), 'the repeated call made no other');
     const hook = await carillon.call(owner, 'GET', `/v2/hooks/${id}`);
     assert.equal(hook.json.data.secret, undefined);
-    const noted = await carillon.store.read.selectFrom('audit').selectAll().execute();
-    assert.ok(noted.some(({ action, subject }) => action === 'hook.signed' && subject === `hook ${id}`));
-    for (const text of [hook.text, JSON.stringify(noted)]) assert.ok(!text.includes(secret.slice('whsec_'.length)));
+    const auditEntries = await carillon.store.read.selectFrom('audit').selectAll().execute();
+    assert.ok(auditEntries.some(({ action, subject }) => action === 'hook.signed' && subject === `hook ${id}`));
+    for (const text of [hook.text, JSON.stringify(auditEntries)])
+      assert.ok(!text.includes(secret.slice('whsec_'.length)));
     await owner.carillon.hooks.delete(id);
   });
 
-  test('X8 its owner and admins sign a hook, as they end it: others 401, strangers 404, an ended one 409', async () => {
+  test('X8 the owner and admins may sign a hook: other users get 401, other accounts 404, an ended hook 409', async () => {
     const id = await hookOf(member);
     const unsign = (who: Person) => carillon.call(who, 'DELETE', `/v2/hooks/${id}/secret`);
     assert.equal((await unsign(member)).status, 404, 'it is not signed');
     for (const [who, status] of [
       [colleague, 401],
-      [stranger, 404],
+      [otherOwner, 404],
       [member, 201],
       [owner, 201],
     ] as const)
       assert.equal((await sign(who, id)).status, status);
     for (const [who, status] of [
       [colleague, 401],
-      [stranger, 404],
+      [otherOwner, 404],
       [member, 200],
       [member, 404],
     ] as const)
       assert.equal((await unsign(who)).status, status);
     await member.carillon.hooks.delete(id);
-    for (const answer of [await sign(member, id), await unsign(member)])
-      assert.deepEqual([answer.status, answer.json.code], [409, 'hook_ended']);
+    for (const response of [await sign(member, id), await unsign(member)])
+      assert.deepEqual([response.status, response.json.code], [409, 'hook_ended']);
     const refused = await sign(owner, await hookOf(owner), { overlap: 7 * 24 * HOUR + 1 });
     assert.deepEqual([refused.status, refused.json.errors[0].field], [400, 'overlap']);
   });

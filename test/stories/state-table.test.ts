@@ -5,7 +5,7 @@ import { stores } from '../kit/stores.ts';
 import { type Reply, startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
-  // The specification's state table (section 3), every row of it, on a whole service.
+  // The state table of the specification (section 3), row by row, on a running service.
 
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const post = (body: unknown) => carillon.call(owner, 'POST', '/v2/hooks', body);
   const hookCount = async () => (await owner.carillon.hooks.list()).paging.total_records;
 
-  /** A subscribed hook whose target answers so; told of one event. */
+  /** Subscribes a hook whose target has scripted responses. */
   async function subscribed(context: Parameters<typeof startTarget>[0], ...replies: Reply[]) {
     const target = await startTarget(context, ...replies);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
@@ -22,16 +22,16 @@ for (const { test, testService } of stores) {
     return { target, id, hook: () => owner.carillon.hooks.get(id) };
   }
 
-  test('C11 row 1: nothing, and a valid subscription of a free target: subscribed, 201 with the id', async (t) => {
+  test('C11 row 1: unsubscribed, valid subscription of a free target: subscribed, 201 with the id', async (t) => {
     const target = await startTarget(t);
-    const answer = await post({ target_url: target.url, event: 'new_event' });
-    assert.equal(answer.status, 201);
-    const hook = await owner.carillon.hooks.get(answer.json.id);
+    const response = await post({ target_url: target.url, event: 'new_event' });
+    assert.equal(response.status, 201);
+    const hook = await owner.carillon.hooks.get(response.json.id);
     assert.equal(hook.state, 'live');
     await owner.carillon.hooks.delete(hook.id);
   });
 
-  test('C11 row 2: nothing, and bad fields or an unknown kind: nothing still, 400', async () => {
+  test('C11 row 2: unsubscribed, invalid fields or an unknown kind: unsubscribed, 400', async () => {
     const before = await hookCount();
     for (const body of [
       { target_url: 'not an address', event: 'new_event' },
@@ -42,14 +42,14 @@ for (const { test, testService } of stores) {
     assert.equal(await hookCount(), before);
   });
 
-  test('C12 row 3: nothing, and a target in use: nothing still, 409', async (t) => {
+  test('C12 row 3: unsubscribed, target in use: unsubscribed, 409', async (t) => {
     const { target } = await subscribed(t);
     const before = await hookCount();
     assert.equal((await post({ target_url: target.url, event: 'new_client' })).status, 409);
     assert.equal(await hookCount(), before);
   });
 
-  test('C17 row 4: subscribed, and a 200: subscribed still, and the delivery counts as delivered', async (t) => {
+  test('C17 row 4: subscribed, 200: subscribed, and the delivery is delivered', async (t) => {
     const { id, hook } = await subscribed(t, 200);
     await owner.carillon.events.create(event);
     await eventually(
@@ -60,7 +60,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual({ state, failures, last_outcome }, { state: 'live', failures: '0', last_outcome: '200' });
   });
 
-  test('C17 row 5: subscribed, and a 401: unsubscribed at once', async (t) => {
+  test('C17 row 5: subscribed, 401: unsubscribed immediately', async (t) => {
     const { target, hook } = await subscribed(t, 401);
     await owner.carillon.events.create(event);
     const ended = await eventually(hook, (one) => one.state === 'ended');
@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
     assert.equal(target.received.length, 1);
   });
 
-  test('C18 row 6: subscribed, and anything else fewer than three times: subscribed, a wait, the same again', async (t) => {
+  test('C18 row 6: subscribed, any other response fewer than three times: subscribed, a wait, the same delivery again', async (t) => {
     for (const failures of [1, 2]) {
       const { target, hook } = await subscribed(t, ...Array<Reply>(failures).fill(500), 200);
       await owner.carillon.events.create(event);
@@ -79,7 +79,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C18 row 7: subscribed, and anything else for the third time: unsubscribed', async (t) => {
+  test('C18 row 7: subscribed, any other response for the third time: unsubscribed', async (t) => {
     const { target, hook } = await subscribed(t, 204);
     await owner.carillon.events.create(event);
     const ended = await eventually(hook, (one) => one.state === 'ended');
@@ -87,7 +87,7 @@ for (const { test, testService } of stores) {
     assert.equal(target.received.length, 3);
   });
 
-  test('C13 row 8: subscribed, and a permitted DELETE: unsubscribed, 200', async (t) => {
+  test('C13 row 8: subscribed, permitted DELETE: unsubscribed, 200', async (t) => {
     const { target, id, hook } = await subscribed(t);
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${id}`)).status, 200);
     assert.equal((await hook()).state, 'ended');

@@ -18,7 +18,7 @@ for (const { test, serviceProcess } of stores) {
 
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-  test('C19 C20 SIGTERM while targets hang: exit 0 within ten seconds, and nothing is held against them', async (t) => {
+  test('C19 C20 SIGTERM while targets hang: exit code 0 within ten seconds, and no failure is counted', async (t) => {
     const service = await serviceProcess(t, { CARILLON_ATTEMPT_TIMEOUT: '60s' });
     const target = await startTarget(t, () => undefined);
     for (const path of ['/a', '/b', '/c']) {
@@ -38,28 +38,28 @@ for (const { test, serviceProcess } of stores) {
     );
   });
 
-  test('C20 whoever is connected as a stop begins is answered, however many wait to be accepted', async (t) => {
+  test('C20 clients that are connected when a stop begins get their responses, however many wait to be accepted', async (t) => {
     const service = await serviceProcess(t);
     const { hostname, port } = new URL(service.baseUrl);
     const line = { host: hostname, port: Number(port) };
     service.process.kill('SIGSTOP');
     const sockets = Array.from({ length: 100 }, () => connect(line));
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-    const answers = sockets.map((socket) => {
+    const responses = sockets.map((socket) => {
       socket.write(requestText(['GET /healthz HTTP/1.1', 'host: x']));
       return text(socket).catch((error: Error) => error.message);
     });
     const exited = service.stop('SIGTERM');
     service.process.kill('SIGCONT');
-    const firstLines = (await Promise.all(answers)).map((answer) => answer.split('\r\n')[0]);
+    const firstLines = (await Promise.all(responses)).map((response) => response.split('\r\n')[0]);
     assert.deepEqual(firstLines, Array(100).fill('HTTP/1.1 200 OK'));
     assert.equal(await exited, 0);
   });
 
-  test('C20 a second signal changes nothing: what is in flight still finishes, exit 0', async (t) => {
+  test('C20 a second signal changes nothing: attempts in flight finish, exit code 0', async (t) => {
     const service = await serviceProcess(t);
-    const held: ServerResponse[] = [];
-    const target = await startTarget(t, (response) => void held.push(response));
+    const openResponses: ServerResponse[] = [];
+    const target = await startTarget(t, (response) => void openResponses.push(response));
     await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await service.carillon.events.create(event);
     await target.arrived(1);
@@ -71,7 +71,7 @@ for (const { test, serviceProcess } of stores) {
       );
     await eventually(refuses, (refused) => refused);
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) service.process.kill(signal);
-    held[0]?.end();
+    openResponses[0]?.end();
     assert.equal(await exited, 0);
     const attempts = await rowsOf(service.database, 'select outcome from attempts');
     assert.deepEqual(
@@ -82,10 +82,10 @@ for (const { test, serviceProcess } of stores) {
     assert.equal((await rowsOf(service.database, 'select * from pending_deliveries')).length, 0);
   });
 
-  test('a signal during the start stops the service as soon as it has started: exit 0, and the key was shown', async (t) => {
+  test('a signal during the start stops the service as soon as it has started: exit code 0, and the key was printed', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const path = join(temporaryFolder(t), 'carillon.db');
-      // A variable that is none of ours is named at the very beginning: from there on a start is under way.
+      // An unknown variable is reported at the very beginning: from then on the start is in progress.
       const environment = {
         ...process.env,
         CARILLON_DATABASE: `sqlite:${path}`,
@@ -94,21 +94,21 @@ for (const { test, serviceProcess } of stores) {
       };
       const child = spawn(process.execPath, [main, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
       t.after(() => child.kill('SIGKILL'));
-      let [said, noted] = ['', ''];
+      let [output, errors] = ['', ''];
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        said += text;
+        output += text;
       });
       child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        noted += text;
+        errors += text;
       });
       const closed = once(child, 'close');
       await once(child.stderr, 'data');
-      assert.match(noted, /^CARILLON_PROT /);
-      assert.equal(said, '', 'it is not there yet');
+      assert.match(errors, /^CARILLON_PROT /);
+      assert.equal(output, '', 'the service has not started yet');
       child.kill(signal);
       assert.deepEqual(await closed, [0, null]);
-      assert.match(said, /^key: carillon_/m, 'what is shown this once');
-      assert.match(noted, /"event":"stopped"/);
+      assert.match(output, /^key: carillon_/m, 'the key, which is printed only once');
+      assert.match(errors, /"event":"stopped"/);
     }
   });
 }

@@ -7,7 +7,7 @@ import type { Json } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
-  /** A resolver of the test's own: nothing leaves this machine. */
+  /** A fixed resolver: no DNS query leaves this machine. */
   const resolve: Resolve = async (name) => {
     if (name === 'public.test') return { addresses: ['93.184.215.14'] };
     if (name === 'inside.test') return { addresses: ['93.184.215.14', '10.1.2.3'] };
@@ -26,20 +26,20 @@ for (const { test, testService } of stores) {
     return `https://public.test/${paths}`;
   }
 
-  test('C11 subscribing answers 201 with nothing but the id at top level, and where the hook is', async () => {
+  test('C11 subscribing returns 201 with only the id at the top level, and the Location of the hook', async () => {
     const target_url = freeTarget();
-    const answer = await subscribe({ target_url, event: 'new_event' });
-    assert.equal(answer.status, 201);
-    assert.match(answer.text, /^\{"id":"[1-9]\d*"\}$/);
-    assert.equal(answer.headers.get('location'), `${carillon.baseUrl}/v2/hooks/${answer.json.id}`);
-    const hook = await owner.carillon.hooks.get(answer.json.id);
+    const response = await subscribe({ target_url, event: 'new_event' });
+    assert.equal(response.status, 201);
+    assert.match(response.text, /^\{"id":"[1-9]\d*"\}$/);
+    assert.equal(response.headers.get('location'), `${carillon.baseUrl}/v2/hooks/${response.json.id}`);
+    const hook = await owner.carillon.hooks.get(response.json.id);
     assert.deepEqual(
       { event: hook.event, target_url: hook.target_url, state: hook.state, user_id: hook.user_id },
       { event: 'new_event', target_url, state: 'live', user_id: owner.userId },
     );
   });
 
-  test('C11 each of the seven kinds can be named, and http as well as https', async () => {
+  test('C11 each of the seven kinds can be subscribed, with http and https', async () => {
     for (const event of kinds) {
       assert.equal((await subscribe({ target_url: freeTarget(), event })).status, 201, event);
       const plain = freeTarget().replace('https:', 'http:');
@@ -100,34 +100,34 @@ for (const { test, testService } of stores) {
   for (const [what, body, fields] of refusals) {
     test(`C11 400: ${what}`, async () => {
       const before = await hooksNow();
-      const answer = await subscribe(body);
-      assert.equal(answer.status, 400);
-      assert.equal(answer.json.code, 'invalid_input');
-      assert.deepEqual(answer.json.errors.map((error: Json) => error.field).sort(), fields);
+      const response = await subscribe(body);
+      assert.equal(response.status, 400);
+      assert.equal(response.json.code, 'invalid_input');
+      assert.deepEqual(response.json.errors.map((error: Json) => error.field).sort(), fields);
       assert.equal(await hooksNow(), before);
     });
   }
 
-  test('C11 an address of 2,048 characters is the longest', async () => {
+  test('C11 a target URL has at most 2,048 characters', async () => {
     const target_url = `https://public.test/${'b'.repeat(2_048 - 'https://public.test/'.length)}`;
     assert.equal((await subscribe({ target_url, event: 'new_event' })).status, 201);
   });
 
-  test('C11 what the guard refuses is one word to the caller, and names no address', async () => {
-    const answer = await subscribe({ target_url: 'http://inside.test/x', event: 'new_event' });
-    assert.deepEqual(answer.json.errors, [{ field: 'target_url', message: 'forbidden' }]);
-    assert.doesNotMatch(answer.text, /10\.1\.2\.3|93\.184/);
+  test('C11 a target rejected by the SSRF guard is reported as one word, without its address', async () => {
+    const response = await subscribe({ target_url: 'http://inside.test/x', event: 'new_event' });
+    assert.deepEqual(response.json.errors, [{ field: 'target_url', message: 'forbidden' }]);
+    assert.doesNotMatch(response.text, /10\.1\.2\.3|93\.184/);
     const line = carillon.logged.findLast((one) => one.event === 'target.forbidden');
-    assert.match(String(line?.explanation), /10\.1\.2\.3/, 'the operator is told which');
+    assert.match(String(line?.explanation), /10\.1\.2\.3/, 'the log names the address for the operator');
   });
 
-  test('C11 a name that does not resolve yet is accepted, whosever fault that is', async () => {
+  test('C11 a name that does not resolve yet is accepted, whether the error is local or not', async () => {
     for (const target_url of ['https://not-yet.test/', 'https://silent.test/']) {
       assert.equal((await subscribe({ target_url, event: 'new_event' })).status, 201, target_url);
     }
   });
 
-  test('C11 401 for a key that may not read what the kind is about', async () => {
+  test('C11 401 for a key that may not read the resource of the kind', async () => {
     const reads: Readonly<Record<(typeof kinds)[number], Permission>> = {
       completed_subtask: 'tasks:read',
       completed_task: 'tasks:read',
@@ -141,10 +141,10 @@ for (const { test, testService } of stores) {
       const permissions: Permission[] = ['hooks:write', 'hooks:read', reads[event]];
       const allowed = await carillon.key(owner, { permissions });
       for (const other of kinds) {
-        const answer = await subscribe({ target_url: freeTarget(), event: other }, allowed);
+        const response = await subscribe({ target_url: freeTarget(), event: other }, allowed);
         const mayRead = reads[other] === reads[event];
-        assert.equal(answer.status, mayRead ? 201 : 401, `${event} for ${other}`);
-        if (!mayRead) assert.equal(answer.json.code, 'not_permitted');
+        assert.equal(response.status, mayRead ? 201 : 401, `${event} for ${other}`);
+        if (!mayRead) assert.equal(response.json.code, 'not_permitted');
       }
     }
   });

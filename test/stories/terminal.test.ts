@@ -13,19 +13,19 @@ import { openAt } from '../kit/database.ts';
 import { temporaryFolder } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
 
-/** Clears the screen, begins a line, a column and a link, and turns the direction of reading, in every way there is. */
+/** Every way to clear the screen, start a new line or column, add a link, or change the text direction. */
 const HOSTILE =
   'x\u001b[2J\u001b]8;;http://evil.test\u0007\r\n7\towner@acme.test\tforged\u009b31m\u0085\u2028\u2029\u202e\u2066\u007fy';
 
-/** What must not reach a terminal; tabs and line ends are the commands' own. */
-const STEERING = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+/** Characters that must not reach a terminal. Tabs and line feeds come from the commands themselves. */
+const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
-function isQuiet({ stdout, faults }: Ended, what: string) {
-  for (const line of [stdout, ...faults]) assert.doesNotMatch(line, STEERING, what);
+function assertSafe({ stdout, faults }: Ended, what: string) {
+  for (const line of [stdout, ...faults]) assert.doesNotMatch(line, CONTROL, what);
 }
 
 for (const { test, database } of stores) {
-  test('a label and an e-mail address that an old database holds cannot steer a terminal or forge a line', async (t) => {
+  test('a label and an e-mail address from an old database cannot control the terminal or forge a line', async (t) => {
     const environment = { CARILLON_DATABASE: await database(t) };
     const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];
     await carillonJson(['accounts', 'create', ...owner], { environment });
@@ -43,19 +43,19 @@ for (const { test, database } of stores) {
       await insertKey(write, key, systemRandom);
     });
     const list = await carillon(['keys', 'list', '--domain', 'acme.test'], { environment });
-    isQuiet(list, 'keys list');
+    assertSafe(list, 'keys list');
     const rows = list.stdout.trimEnd().split('\n');
     assert.deepEqual(
       rows.map((row) => row.split('\t').length),
       [5, 5],
     );
     const audit = await carillon(['audit'], { environment });
-    isQuiet(audit, 'audit');
+    assertSafe(audit, 'audit');
     assert.ok(audit.stdout.includes('forged'));
     for (const row of audit.stdout.trimEnd().split('\n')) assert.equal(row.split('\t').length, 7, row);
     for (const words of [['keys', 'list', '--domain', 'acme.test'], ['audit']]) {
       const json = await carillon([...words, '--json'], { environment });
-      isQuiet(json, words.join(' '));
+      assertSafe(json, words.join(' '));
       assert.ok(
         JSON.stringify(JSON.parse(json.stdout)).includes(JSON.stringify(HOSTILE).slice(1, -1)),
         'the same value',
@@ -64,7 +64,7 @@ for (const { test, database } of stores) {
   });
 }
 
-/** A service whose every text is hostile: its records, its errors, its headers. */
+/** Starts a service whose every text is hostile: its records, errors and headers. */
 async function hostileService(t: TestContext): Promise<string> {
   const record = {
     id: '7',
@@ -84,7 +84,7 @@ async function hostileService(t: TestContext): Promise<string> {
     [HOSTILE]: HOSTILE,
   };
   const report = { dropped: [{ count: 1, what: HOSTILE, says: HOSTILE, examples: [HOSTILE] }], time_zone: HOSTILE };
-  const answers: Readonly<Record<string, [number, unknown]>> = {
+  const responses: Readonly<Record<string, [number, unknown]>> = {
     notifications: [401, { code: 'unauthorized', message: HOSTILE }],
     user: [200, { data: record }],
     events: [200, { data: [record], paging: { offset: 0, limit: 1000, total_records: 1 } }],
@@ -97,7 +97,7 @@ async function hostileService(t: TestContext): Promise<string> {
   };
   const server = createServer(({ url = '' }, response) => {
     const [, path = ''] = /^\/v2\/((?:events\/import)|\w+)/.exec(url) ?? [];
-    const [status, body] = answers[path] ?? [502, {}];
+    const [status, body] = responses[path] ?? [502, {}];
     const type = status < 400 ? 'application/json' : 'application/problem+json';
     response.writeHead(status, { 'content-type': type, location: 'http://x/v2/events/7' });
     response.end(JSON.stringify(body));
@@ -109,7 +109,7 @@ async function hostileService(t: TestContext): Promise<string> {
 }
 
 plainTest(
-  'nothing that a service answers can steer the terminal of its client, as a record or as an error',
+  'no response of a service can control the terminal of its client, neither a record nor an error',
   async (t) => {
     const folder = temporaryFolder(t);
     const environment = {
@@ -134,11 +134,11 @@ plainTest(
       ['events', 'show', HOSTILE],
       [`--${HOSTILE}`],
     ];
-    // A few at a time: each is a process.
+    // In small groups, because each command is a process.
     for (let first = 0; first < commands.length; first += 3) {
       const few = commands.slice(first, first + 3).map(async (words) => {
         const ended = await carillon(words, { environment, input: '' });
-        isQuiet(ended, words.join(' '));
+        assertSafe(ended, words.join(' '));
         assert.ok(
           [ended.stdout, ...ended.faults].join().includes('forged'),
           `${words.join(' ')}: printed, and escaped`,

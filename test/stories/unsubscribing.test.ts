@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
   const admin = await carillon.user(owner, 'admin');
   const member = await carillon.user(owner, 'member');
   const other = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('other.test');
+  const otherOwner = await carillon.account('other.test');
 
   let paths = 0;
   async function hookOf(who: Person): Promise<string> {
@@ -23,39 +23,39 @@ for (const { test, testService } of stores) {
   }
   const remove = (who: Person, id: string) => carillon.call(who, 'DELETE', `/v2/hooks/${id}`);
 
-  test('C13 unsubscribing answers 200 with an empty array, and the hook has ended', async () => {
+  test('C13 unsubscribing returns 200 with an empty array, and the hook has ended', async () => {
     const id = await hookOf(member);
-    const answer = await remove(member, id);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.text, '[]');
+    const response = await remove(member, id);
+    assert.equal(response.status, 200);
+    assert.equal(response.text, '[]');
     const hook = await member.carillon.hooks.get(id);
     assert.deepEqual({ state: hook.state, reason: hook.ended_reason }, { state: 'ended', reason: 'deleted' });
   });
 
-  test('C3 C13 404, byte for byte the same, for what never was, what has ended, and what is another account’s', async () => {
+  test('C3 C13 an unknown hook, an ended one and one of another account get the same 404, byte for byte', async () => {
     const ended = await hookOf(member);
     await remove(member, ended);
-    const theirs = await hookOf(stranger);
-    const answers = [
+    const theirs = await hookOf(otherOwner);
+    const responses = [
       await remove(member, '999999'),
       await remove(member, ended),
       await remove(member, theirs),
       await remove(owner, theirs),
       await remove(owner, ended),
     ];
-    for (const answer of answers) {
-      assert.equal(answer.status, 404);
-      assert.equal(answer.text, answers[0]?.text);
+    for (const response of responses) {
+      assert.equal(response.status, 404);
+      assert.equal(response.text, responses[0]?.text);
     }
-    assert.equal((await stranger.carillon.hooks.get(theirs)).state, 'live');
+    assert.equal((await otherOwner.carillon.hooks.get(theirs)).state, 'live');
   });
 
-  test('C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word', async () => {
+  test("C13 another user's hook of the account is 401 for a member, and an admin can end it", async () => {
     for (const whose of [owner, admin, other]) {
       const id = await hookOf(whose);
-      const answer = await remove(member, id);
-      assert.equal(answer.status, 401);
-      assert.equal(answer.json.code, 'not_permitted');
+      const response = await remove(member, id);
+      assert.equal(response.status, 401);
+      assert.equal(response.json.code, 'not_permitted');
       assert.equal((await whose.carillon.hooks.get(id)).state, 'live', 'refused means not done');
     }
     for (const [who, whose] of [
@@ -69,7 +69,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C13 what was pending and what happens later does not go out after the 200, however long one waits', async (t) => {
+  test('C13 after the 200 neither pending nor later deliveries are sent, however long one waits', async (t) => {
     const target = await startTarget(t, 500);
     const healthy = await startTarget(t);
     const create = (name: string) =>

@@ -14,8 +14,8 @@ for (const { test, testService } of stores) {
 
   const moment = (text: string) => Date.parse(`${text.replace(' ', 'T')}Z`);
 
-  /** A service with the waits that a newcomer has, on a clock of ours, and a hook whose target answers so. */
-  async function story(t: TestContext, fraction: number, ...replies: Reply[]) {
+  /** Starts a service with the default waits on a test clock, and a hook whose target has scripted responses. */
+  async function startFixture(t: TestContext, fraction: number, ...replies: Reply[]) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
@@ -27,7 +27,7 @@ for (const { test, testService } of stores) {
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const other = await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' });
     const hook = () => owner.carillon.hooks.get(id);
-    /** What happens is told to another hook, too: until it has been, time is not to pass. */
+    /** Each event is also delivered to a healthy hook. Wait for that before the clock advances. */
     async function create() {
       const created = await owner.carillon.events.create(event);
       await eventually(
@@ -45,10 +45,13 @@ for (const { test, testService } of stores) {
       id,
       hook,
       create,
-      /** The hook, once its failures are so many. */
+      /** The hook, once it has this number of failures. */
       failed: (failures: number) => eventually(hook, (one) => one.failures === String(failures)),
-      /** By now, whatever was going to arrive has: another hook has been told of something that happened since. */
-      async assertQuiet(count: number) {
+      /**
+       * Asserts the number of notifications. The delivery of a later event to the healthy hook shows that no
+       * more are in transit.
+       */
+      async assertReceived(count: number) {
         await create();
         assert.equal(target.received.length, count);
       },
@@ -56,8 +59,8 @@ for (const { test, testService } of stores) {
   }
 
   for (const fraction of [0, 0.5, 0.999]) {
-    test(`C18 the default waits are a minute and two hours, each longer by a tenth of chance (${fraction})`, async (t) => {
-      const { clock, target, hook, create, failed, assertQuiet } = await story(t, fraction, 500);
+    test(`C18 the default waits are a minute and two hours, each with up to a tenth of jitter (${fraction})`, async (t) => {
+      const { clock, target, hook, create, failed, assertReceived } = await startFixture(t, fraction, 500);
       await create();
       await target.arrived(1);
       const first = await failed(1);
@@ -66,14 +69,14 @@ for (const { test, testService } of stores) {
       assert.ok(Math.abs(moment(first.next_attempt_at) - (TEST_EPOCH + firstWaitMs)) < SECOND_MS);
 
       await clock.advance(firstWaitMs - 1);
-      await assertQuiet(1);
+      await assertReceived(1);
       await clock.advance(1);
       await target.arrived(2);
       await failed(2);
 
       const secondWaitMs = Math.round(2 * HOUR_MS * (1 + 0.1 * fraction));
       await clock.advance(secondWaitMs - 1);
-      await assertQuiet(2);
+      await assertReceived(2);
       await clock.advance(1);
       await target.arrived(3);
       const ended = await eventually(hook, (one) => one.state === 'ended');
@@ -81,26 +84,26 @@ for (const { test, testService } of stores) {
       assert.equal(new Set(target.received.map((one) => one.deliveryId)).size, 1, 'the same delivery each time');
 
       await clock.advance(48 * HOUR_MS);
-      await assertQuiet(3);
+      await assertReceived(3);
     });
   }
 
-  test('C18 during a wait nothing else goes to that target; after a 200 everything does', async (t) => {
-    const { clock, target, create, failed, assertQuiet } = await story(t, 0, 500, 200);
+  test('C18 during a wait nothing else is sent to that target; after a 200 everything is', async (t) => {
+    const { clock, target, create, failed, assertReceived } = await startFixture(t, 0, 500, 200);
     const first = await create();
     await failed(1);
     await create();
     await create();
-    await assertQuiet(1);
+    await assertReceived(1);
     await clock.advance(MINUTE_MS);
     const all = await target.arrived(5);
     assert.ok(all[1]?.resourceUrl.endsWith(`/${first.event_id}`), 'what failed is tried first');
     assert.equal(new Set(all.map((one) => one.deliveryId)).size, 4);
   });
 
-  test('C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing', async (t) => {
+  test('C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook', async (t) => {
     const pattern: Reply[] = [500, 204, 200];
-    const { clock, target, hook, create, failed } = await story(t, 0, ...pattern, ...pattern, ...pattern);
+    const { clock, target, hook, create, failed } = await startFixture(t, 0, ...pattern, ...pattern, ...pattern);
     for (let round = 1; round <= 3; round += 1) {
       await create();
       await failed(1);
@@ -114,8 +117,8 @@ for (const { test, testService } of stores) {
     assert.equal((await hook()).last_outcome, '200');
   });
 
-  test('C18 an hour off is survived with the default waits', async (t) => {
-    const { clock, owner, target, id, hook, create, failed } = await story(t, 0, 503);
+  test('C18 a target that is down for an hour keeps its hook with the default waits', async (t) => {
+    const { clock, owner, target, id, hook, create, failed } = await startFixture(t, 0, 503);
     await create();
     await failed(1);
     await clock.advance(MINUTE_MS);
@@ -147,9 +150,9 @@ for (const { test, testService } of stores) {
     { header: '', waitMs: MINUTE_MS },
   ];
 
-  test('C18 Retry-After, in seconds or as a date, lengthens a wait, never shortens it, and counts for a day at most', async (t) => {
-    const { clock, owner, create } = await story(t, 0, 200);
-    const asked = await Promise.all(
+  test('C18 Retry-After, in seconds or as a date, lengthens a wait, never shortens it, and is limited to a day', async (t) => {
+    const { clock, owner, create } = await startFixture(t, 0, 200);
+    const cases = await Promise.all(
       retryAfters.map(async ({ header, waitMs }) => {
         const target = await startTarget(t, { status: 503, headers: { 'retry-after': header } }, 200);
         const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
@@ -157,29 +160,29 @@ for (const { test, testService } of stores) {
       }),
     );
     await create();
-    for (const { header, waitMs, hook } of asked) {
+    for (const { header, waitMs, hook } of cases) {
       const { next_attempt_at } = await eventually(hook, (one) => one.failures === '1');
       assert.equal(moment(next_attempt_at), TEST_EPOCH + waitMs, `Retry-After: ${header}`);
     }
-    for (const waitMs of [...new Set(asked.map((one) => one.waitMs))].sort((a, b) => a - b)) {
+    for (const waitMs of [...new Set(cases.map((one) => one.waitMs))].sort((a, b) => a - b)) {
       await clock.advance(TEST_EPOCH + waitMs - 1 - clock.now());
       await create();
-      for (const { target } of asked.filter((one) => one.waitMs >= waitMs)) assert.equal(target.received.length, 1);
+      for (const { target } of cases.filter((one) => one.waitMs >= waitMs)) assert.equal(target.received.length, 1);
       await clock.advance(1);
-      for (const { hook } of asked.filter((one) => one.waitMs === waitMs)) {
+      for (const { hook } of cases.filter((one) => one.waitMs === waitMs)) {
         await eventually(hook, (one) => one.state === 'live');
       }
     }
   });
 
-  test('C18 a burst costs one failure: the 200s of it deliver their own, the wait goes on, what failed comes first', async (t) => {
-    const { clock, owner, target, id, create, failed, hook, assertQuiet } = await story(t, 0, 200);
-    for (let earned = 1; earned <= 8; earned += 1) {
+  test('C18 failures in one burst count once: its 200s complete their deliveries, the wait continues, and the failed delivery is retried first', async (t) => {
+    const { clock, owner, target, id, create, failed, hook, assertReceived } = await startFixture(t, 0, 200);
+    for (let count = 1; count <= 8; count += 1) {
       await create();
-      await target.arrived(earned);
+      await target.arrived(count);
       await eventually(
         () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
-        ({ paging }) => paging.total_records === earned,
+        ({ paging }) => paging.total_records === count,
       );
     }
     const open: ServerResponse[] = [];
@@ -194,7 +197,7 @@ for (const { test, testService } of stores) {
     for (const index of [2, 4, 5, 6, 7]) open[index]?.writeHead(502).end();
     const list = await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id }),
-      // The 200s and the 502s may be written down apart from each other.
+      // The 200s and the 502s may be stored in separate transactions.
       ({ data }) =>
         data.filter((one) => one.last_outcome === '502').length === 5 &&
         data.filter((one) => one.state === 'delivered').length >= 10,
@@ -202,7 +205,7 @@ for (const { test, testService } of stores) {
     assert.equal(list.data.filter((one) => one.state === 'delivered').length, 10);
     const after = await hook();
     assert.deepEqual([after.failures, after.state, after.next_attempt_at], ['1', 'failing', next_attempt_at]);
-    await assertQuiet(16);
+    await assertReceived(16);
 
     await clock.advance(MINUTE_MS);
     const all = await target.arrived(16 + 6 + 2 + 1);
@@ -220,8 +223,8 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C18 a 401 in a burst ends the hook although the burst has failed already', async (t) => {
-    const { owner, target, id, create, hook, failed } = await story(t, 0, 200);
+  test('C18 a 401 in a burst ends the hook, even after the burst has failed', async (t) => {
+    const { owner, target, id, create, hook, failed } = await startFixture(t, 0, 200);
     await create();
     await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
@@ -239,8 +242,8 @@ for (const { test, testService } of stores) {
     assert.equal(ended.ended_reason, 'answered_401');
   });
 
-  test('C18 a wait outlives a restart: the same delivery, at the same moment, and not before', async (t) => {
-    const { carillon, clock, target, create, failed } = await story(t, 0, 500, 200);
+  test('C18 a wait outlives a restart: the same delivery is retried at the same time, and not before', async (t) => {
+    const { carillon, clock, target, create, failed } = await startFixture(t, 0, 500, 200);
     const first = await create();
     await failed(1);
     await create();

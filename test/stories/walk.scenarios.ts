@@ -2,18 +2,18 @@ import type { Permission } from '../../src/permissions.ts';
 import type { Ids, Targets } from '../kit/furnished-account.ts';
 import type { Person } from '../kit/service.ts';
 
-/** The stage of a scenario: an account of its own with one record of each noun, and its owner. */
+/** The data of a scenario: a new account with one record of each resource, and its owner. */
 export type Stage = { readonly owner: Person; readonly ids: Ids; readonly targets: Targets };
 
-/** One way to call a row with success. */
+/** One way to call a route successfully. */
 export type Scenario = {
   readonly says: string;
-  /** The occurrences it records, in order. */
+  /** The recorded occurrences, in order. */
   readonly records: readonly string[];
   readonly body?: (stage: Stage) => Record<string, unknown>;
-  /** What must have happened before. */
+  /** Prepares the account. */
   readonly before?: (stage: Stage) => Promise<unknown>;
-  /** What the key must carry beside the row's own permission. */
+  /** Permissions that the key needs in addition to the one of the route. */
   readonly also?: readonly Permission[];
 };
 
@@ -21,15 +21,15 @@ const read: readonly Scenario[] = [{ says: 'reads', records: [] }];
 const ICS = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20270301T090000\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n';
 const SPAN = { start_date: '20270301', due_date: '20270302' };
 
-/** A comment on the subtask, and time that was worked on it. */
+/** Adds a comment and a time entry to the subtask. */
 async function furnishSubtask({ owner: { carillon }, ids: { project_id, subtask_id } }: Stage, taskId: string) {
   await carillon.comments.create(project_id, { comment: 'C', subtask_id });
   await carillon.timeEntries.create(taskId, { seconds: 1, subtask_id });
 }
 
 /**
- * How each row is called with success, by method and path. A row without a scenario, and a scenario without a row,
- * fail the walk.
+ * The successful calls of each route, by method and path. The walk fails for a route without a scenario, and
+ * for a scenario without a route.
  */
 export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /events': read,
@@ -51,17 +51,17 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
 
   'POST /events/import': [
     {
-      says: 'brings a file in',
+      says: 'imports a file',
       records: ['new_event'],
       body: ({ ids }) => ({ ics: ICS, project_id: ids.project_id }),
     },
-    { says: 'brings a file in silently', records: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
+    { says: 'imports a file silently', records: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
   ],
 
   'GET /calendars': read,
   'POST /calendars': [
     {
-      says: 'makes an address',
+      says: 'creates a calendar URL',
       records: [],
       body: ({ ids }) => ({ label: 'new', scope: 'project', project_id: ids.project_id }),
     },
@@ -89,10 +89,10 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     },
   ],
   'POST /hooks/{hook_id}/test': [{ says: 'sends a test', records: [] }],
-  'POST /hooks/{hook_id}/secret': [{ says: 'signs', records: [], body: () => ({ overlap: 0 }) }],
+  'POST /hooks/{hook_id}/secret': [{ says: 'creates a secret', records: [], body: () => ({ overlap: 0 }) }],
   'DELETE /hooks/{hook_id}/secret': [
     {
-      says: 'signs no more',
+      says: 'turns signing off',
       records: [],
       before: async ({ owner, ids }) => void (await owner.carillon.hooks.createSecret(ids.hook_id)),
     },
@@ -110,11 +110,11 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /clients/{client_id}': [{ says: 'changes', records: ['changed_client'], body: () => ({ city: 'Basel' }) }],
   'DELETE /clients/{client_id}': [
     {
-      says: 'deletes, and its contact and project stay',
+      says: 'deletes, and keeps its contact and project',
       records: ['changed_contact', 'changed_project', 'deleted_client'],
     },
     {
-      says: 'deletes one that nothing names',
+      says: 'deletes one without references',
       records: ['deleted_client'],
       before: async ({ owner, ids }) => {
         await owner.carillon.contacts.update(ids.contact_id, { client_id: '0' });
@@ -147,7 +147,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /projects/{project_id}': [{ says: 'changes', records: ['changed_project'], body: () => ({ notes: 'Other' }) }],
   'DELETE /projects/{project_id}': [
     {
-      says: 'deletes with all that belongs to it, and its event stays',
+      says: 'deletes with its children, and keeps its event',
       records: [
         ...['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task', 'changed_event'],
         'deleted_project',
@@ -183,7 +183,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
       body: () => ({ completed: 1 }),
     },
     {
-      says: 'completes what is complete',
+      says: 'completes a completed one',
       records: ['changed_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ completed: 1 }),
@@ -206,7 +206,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   ],
   'DELETE /tasks/{task_id}': [
     {
-      says: 'deletes with all that belongs to it',
+      says: 'deletes with its children',
       records: ['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task'],
     },
   ],
@@ -240,7 +240,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'DELETE /subtasks/{subtask_id}': [
     { says: 'deletes', records: ['deleted_subtask'] },
     {
-      says: 'deletes with its comment, and its time stays with the task',
+      says: 'deletes with its comment, and keeps its time at the task',
       records: ['deleted_comment', 'changed_time_entry', 'deleted_subtask'],
       before: (stage) => furnishSubtask(stage, stage.ids.task_id),
     },
@@ -263,7 +263,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /comments': read,
   'POST /comments/{project_id}': [
     {
-      says: 'answers one',
+      says: 'replies to one',
       records: ['new_comment'],
       body: ({ ids }) => ({ comment: 'New', parent_id: ids.comment_id }),
     },

@@ -14,7 +14,7 @@ import { startTarget } from '../kit/target.ts';
 import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
 
 for (const { test, testService } of stores) {
-  /** Every row of the interface, as the service mounts them: a new row is walked, or fails here. */
+  /** Every route of the API, as the service mounts them. A new route must have a scenario. */
   const rows = allRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
@@ -23,28 +23,28 @@ for (const { test, testService } of stores) {
   });
   const nameOf = (row: Route) => `${row.method} ${row.path}`;
 
-  /** No id of any noun: none of them counts so far. */
+  /** An id that no resource has issued. */
   const NEVER_ISSUED = '9007199254740991';
 
   const carillon = await testService({ after });
   const target = await startTarget({ after });
-  const judge = judgeBy((await carillon.call(undefined, 'GET', '/openapi.json')).json);
+  const checkResponse = judgeBy((await carillon.call(undefined, 'GET', '/openapi.json')).json);
   let hooks = 0;
   let accounts = 0;
-  /** What was answered, by row: 200, 404, … */
-  const seen = new Map<string, Set<number>>();
+  /** The observed statuses of each route. */
+  const observed = new Map<string, Set<number>>();
 
-  /** An address that no hook has yet. */
+  /** Returns a new target URL. */
   function targets(): string {
     hooks += 1;
     return target.at(`/hook-${hooks}`);
   }
 
-  async function newStage(): Promise<Stage> {
+  async function newFixture(): Promise<Stage> {
     accounts += 1;
     const owner = await carillon.account(`walk-${accounts}.test`);
     const ids = await furnish(owner, carillon, targets);
-    // Its test has had its answer: from here on nothing changes by itself.
+    // The hook test has finished: nothing changes in the background from here on.
     await eventually(
       () => owner.carillon.deliveries.get(ids.delivery_id),
       ({ state }) => state !== 'pending',
@@ -52,8 +52,8 @@ for (const { test, testService } of stores) {
     return { owner, ids, targets };
   }
 
-  /** Calls a row, and holds what it answers against the document. */
-  async function ask(
+  /** Calls a route and checks the response against the OpenAPI document. */
+  async function callRoute(
     row: Route,
     who: Person | undefined,
     ids: Readonly<Record<string, string>>,
@@ -65,9 +65,9 @@ for (const { test, testService } of stores) {
       assert.ok(id !== undefined, `${nameOf(row)}: the walk knows no ${name}; give furnished accounts one`);
       return id;
     });
-    const answer = await carillon.call(who, row.method, `/v2${path}${query}`, body);
-    const { status, json, headers } = answer;
-    const fault = judge({
+    const response = await carillon.call(who, row.method, `/v2${path}${query}`, body);
+    const { status, json, headers } = response;
+    const fault = checkResponse({
       method: row.method,
       path: `/v2${row.path}`,
       status,
@@ -75,8 +75,8 @@ for (const { test, testService } of stores) {
       body: json,
     });
     assert.equal(fault, undefined);
-    seen.set(nameOf(row), (seen.get(nameOf(row)) ?? new Set()).add(status));
-    return answer;
+    observed.set(nameOf(row), (observed.get(nameOf(row)) ?? new Set()).add(status));
+    return response;
   }
 
   async function accountOf({ domain }: Person): Promise<number> {
@@ -88,7 +88,7 @@ for (const { test, testService } of stores) {
     return account_id;
   }
 
-  /** What has been recorded in an account behind a position, in order, and where the account stands. */
+  /** The occurrences of an account after a position, in order, and its current position. */
   async function recordedAfter(who: Person, position: number) {
     const accountId = await accountOf(who);
     const occurrences = await carillon.store.read
@@ -98,31 +98,31 @@ for (const { test, testService } of stores) {
       .where('position', '>', position)
       .orderBy('position')
       .execute();
-    const stands = await carillon.store.read
+    const account = await carillon.store.read
       .selectFrom('positions')
       .select('position')
       .where('account_id', '=', accountId)
       .executeTakeFirstOrThrow();
-    return { occurrences: occurrences.map((row) => ({ ...row })), position: stands.position };
+    return { occurrences: occurrences.map((row) => ({ ...row })), position: account.position };
   }
 
-  test('C3 the walk knows how to call every row with success, and calls nothing else', () => {
+  test('C3 there are scenarios for every route, and for no other', () => {
     assert.deepEqual(Object.keys(scenarios).sort(), rows.map(nameOf).sort());
   });
 
-  test('X6 the document is a structurally valid OpenAPI 3.1, of every row and nothing else', async () => {
-    const answer = await carillon.call(undefined, 'GET', '/openapi.json');
-    assert.equal(answer.status, 200);
-    assert.deepEqual(structuralFaults(answer.json), []);
-    const documented = operationsOf(answer.json).map(({ method, path }) => `${method} ${shapeOf(path)}`);
+  test('X6 the OpenAPI document is structurally valid and has exactly the routes', async () => {
+    const response = await carillon.call(undefined, 'GET', '/openapi.json');
+    assert.equal(response.status, 200);
+    assert.deepEqual(structuralFaults(response.json), []);
+    const documented = operationsOf(response.json).map(({ method, path }) => `${method} ${shapeOf(path)}`);
     assert.deepEqual(documented.sort(), rows.map((row) => `${row.method} /v2${shapeOf(row.path)}`).sort());
   });
 
-  /** A body where a row takes one, and a query: neither is looked at before the key is. */
+  /** An invalid body and query: neither is read before the key is checked. */
   const bodyFor = (row: Route) => (row.body === undefined ? undefined : '{');
 
-  test('C2 every row that names a permission answers 401 not_permitted to a key without it', async () => {
-    const { owner, ids } = await newStage();
+  test('C2 every route with a permission returns 401 not_permitted to a key without it', async () => {
+    const { owner, ids } = await newFixture();
     const without = new Map<Permission, Person>();
     for (const lacking of permissions) {
       const others = permissions.filter((permission) => permission !== lacking);
@@ -135,15 +135,15 @@ for (const { test, testService } of stores) {
         ['its own', ids],
         ['never issued', neverIssued(row)],
       ] as const) {
-        const answer = await ask(row, without.get(row.permission), on, bodyFor(row), '?limit=x');
-        assert.equal(answer.status, 401, `${nameOf(row)}, ids ${id}`);
-        assert.equal(answer.json.code, 'not_permitted', `${nameOf(row)}, ids ${id}`);
+        const response = await callRoute(row, without.get(row.permission), on, bodyFor(row), '?limit=x');
+        assert.equal(response.status, 401, `${nameOf(row)}, ids ${id}`);
+        assert.equal(response.json.code, 'not_permitted', `${nameOf(row)}, ids ${id}`);
       }
     }
     assert.equal((await recordedAfter(owner, 0)).position, position);
     const keyless = rows.filter((row) => row.permission === undefined);
     assert.deepEqual(keyless.map(nameOf), ['GET /user']);
-    for (const row of keyless) assert.equal((await ask(row, undefined, {})).json.code, 'unauthorized');
+    for (const row of keyless) assert.equal((await callRoute(row, undefined, {})).json.code, 'unauthorized');
   });
 
   function neverIssued(row: Route): Record<string, string> {
@@ -152,24 +152,25 @@ for (const { test, testService } of stores) {
 
   for (const row of rows) {
     for (const scenario of scenarios[nameOf(row)] ?? []) {
-      test(`C8 ${nameOf(row)} ${scenario.says} and records exactly what it states`, () => succeed(row, scenario));
+      test(`C8 ${nameOf(row)} ${scenario.says} and records exactly the stated occurrences`, () =>
+        succeed(row, scenario));
     }
   }
 
   async function succeed(row: Route, scenario: Scenario): Promise<void> {
-    const stage = await newStage();
-    await scenario.before?.(stage);
-    const { position: before } = await recordedAfter(stage.owner, 0);
-    // The narrowest key that will do: what a row says it needs is all that it needs.
+    const fixture = await newFixture();
+    await scenario.before?.(fixture);
+    const { position: before } = await recordedAfter(fixture.owner, 0);
+    // A key with exactly the permissions that the route states: no more may be needed.
     const needed = [...(row.permission === undefined ? [] : [row.permission]), ...(scenario.also ?? [])];
-    const caller = await carillon.key(stage.owner, { permissions: needed });
-    const answer = await ask(row, caller, { ...stage.ids }, scenario.body?.(stage));
-    assert.equal(answer.status, row.status, answer.text);
+    const caller = await carillon.key(fixture.owner, { permissions: needed });
+    const response = await callRoute(row, caller, { ...fixture.ids }, scenario.body?.(fixture));
+    assert.equal(response.status, row.status, response.text);
     if (row.status === 201)
-      assert.match(String(answer.headers.get('location')), /^http:\/\/127\.0\.0\.1:\d+\/v2\/\w+\/\d+$/);
-    if (row.method === 'DELETE') assert.equal(answer.text, '[]');
+      assert.match(String(response.headers.get('location')), /^http:\/\/127\.0\.0\.1:\d+\/v2\/\w+\/\d+$/);
+    if (row.method === 'DELETE') assert.equal(response.text, '[]');
 
-    const { occurrences, position } = await recordedAfter(stage.owner, before);
+    const { occurrences, position } = await recordedAfter(fixture.owner, before);
     assert.deepEqual(
       occurrences,
       scenario.records.map((kind, index) => ({ position: before + 1 + index, kind })),
@@ -177,7 +178,7 @@ for (const { test, testService } of stores) {
     assert.equal(position, before + scenario.records.length);
   }
 
-  test('C14 every row states the occurrences that it records: no more and no fewer than its scenarios see', () => {
+  test('C14 every route states exactly the occurrences that its scenarios record', () => {
     for (const row of rows) {
       const recorded = new Set((scenarios[nameOf(row)] ?? []).flatMap((scenario) => scenario.records));
       assert.deepEqual([...recorded].sort(), [...row.records].sort(), nameOf(row));
@@ -185,11 +186,11 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X6 every row was seen to succeed and to fail, and every answer was as the document says', () => {
+  test('X6 every route succeeded and failed at least once, and every response matched the document', () => {
     for (const row of rows) {
-      const statuses = [...(seen.get(nameOf(row)) ?? [])];
-      assert.ok(statuses.includes(row.status), `${nameOf(row)} was never seen to succeed`);
-      assert.ok(statuses.includes(401), `${nameOf(row)} was never seen to fail`);
+      const statuses = [...(observed.get(nameOf(row)) ?? [])];
+      assert.ok(statuses.includes(row.status), `${nameOf(row)} was never observed to succeed`);
+      assert.ok(statuses.includes(401), `${nameOf(row)} was never observed to fail`);
     }
   });
 }

@@ -27,8 +27,8 @@ for (const { test, name, testService, database } of stores) {
     assert.equal((await carillon.call({ headers: HOME }, 'POST', '/console/welcome', body)).status, 200);
   }
 
-  /** What is left of what people come in by, of one of them. */
-  async function left(who: Person): Promise<number> {
+  /** Counts the sessions, passphrases and open links of a user. */
+  async function countCredentials(who: Person): Promise<number> {
     const counts = (['sessions', 'passphrases', 'invitations'] as const).map(async (table) => {
       const rows = carillon.store.read.selectFrom(table).select('user_id').where('user_id', '=', Number(who.userId));
       return (
@@ -38,20 +38,20 @@ for (const { test, name, testService, database } of stores) {
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  test('C23 a deleted user leaves no session, no passphrase and no open link behind, and no link that they made', async () => {
+  test('C23 a deleted user leaves no session, passphrase or open link, and no link that they created', async () => {
     const owner = await carillon.account('deleted.test');
     const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
     await welcome(admin);
     const session = await carillon.signIn(admin);
     const own = await carillon.link(admin);
     const { link } = await session.console.invitations.create({ user_id: member.userId });
-    assert.deepEqual([await isGood(own), await isGood(link), await left(admin)], [true, true, 4]);
+    assert.deepEqual([await isGood(own), await isGood(link), await countCredentials(admin)], [true, true, 4]);
     await owner.carillon.users.delete(admin.userId);
     assert.equal(await signOutStatus(session), 401);
-    assert.deepEqual([await isGood(own), await isGood(link), await left(admin)], [false, false, 0]);
+    assert.deepEqual([await isGood(own), await isGood(link), await countCredentials(admin)], [false, false, 0]);
   });
 
-  test('C2 a changed role is in force at once in an open session, and ends the links around it', async () => {
+  test('C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user', async () => {
     const owner = await carillon.account('role.test');
     const admin = await carillon.user(owner, 'admin');
     const member = await carillon.user(owner, 'member');
@@ -66,23 +66,23 @@ for (const { test, name, testService, database } of stores) {
     await owner.carillon.users.update(admin.userId, { role: 'member' });
     assert.equal(await isGood(next.link), false, 'it was made by an admin');
     await assert.rejects(session.console.users.create({ email: 'x@role.test' }), { code: 'not_permitted' });
-    assert.equal((await session.console.user.get()).role, 'member', 'the session goes on');
+    assert.equal((await session.console.user.get()).role, 'member', 'the session continues');
   });
 
-  test('a passphrase set by a link ends every session of the user', async () => {
+  test('a passphrase set through a link ends every session of the user', async () => {
     const owner = await carillon.account('reset.test');
-    const [thief, colleague] = [
+    const [oldSession, colleague] = [
       await carillon.signIn(owner),
       await carillon.signIn(await carillon.user(owner, 'admin')),
     ];
     await welcome(owner);
-    assert.deepEqual([await signOutStatus(thief), await signOutStatus(colleague)], [401, 200]);
+    assert.deepEqual([await signOutStatus(oldSession), await signOutStatus(colleague)], [401, 200]);
   });
 
-  /** A request whose body is still on its way: its caller has been let in. */
+  /** A request whose body is incomplete. Its caller was authenticated. */
   async function begin(who: SignedIn, path: string, body: string) {
     const { hostname, port } = new URL(carillon.baseUrl);
-    // Known from here on for a moment, so that it is let in before its body is asked for.
+    // A request fills the caller cache, so that the next one is authenticated before its body arrives.
     await who.console.user.get();
     const socket = connect(Number(port), hostname);
     const closed = once(socket, 'close');
@@ -98,12 +98,12 @@ for (const { test, name, testService, database } of stores) {
     return async () => {
       socket.write(body.slice(5));
       await closed;
-      const [answer = '', json = ''] = text.split('\r\n\r\n').slice(1);
-      return [Number(answer.split(' ')[1]), JSON.parse(json).code];
+      const [response = '', json = ''] = text.split('\r\n\r\n').slice(1);
+      return [Number(response.split(' ')[1]), JSON.parse(json).code];
     };
   }
 
-  test('C1 a session that ends while its request is still arriving writes nothing any more', async () => {
+  test('C1 a session that ends while its request is arriving writes nothing more', async () => {
     const owner = await carillon.account('meanwhile.test');
     const ends: Record<string, (session: SignedIn, user: Person) => Promise<unknown>> = {
       'signed out': (session) => session.console.signOut(),
@@ -121,22 +121,22 @@ for (const { test, name, testService, database } of stores) {
     }
   });
 
-  test('C1 a stream of what happens ends with its session', async () => {
+  test('C1 a feed stream ends with its session', async () => {
     const owner = await carillon.account('stream.test');
     const session = await carillon.signIn(owner);
     const headers = { ...session.headers, accept: 'text/event-stream' };
-    const answer = await fetch(`${carillon.baseUrl}/console/api/notifications`, { headers });
-    assert.equal(answer.headers.get('content-type')?.split(';')[0], 'text/event-stream');
-    const ended = answer.text().then(
+    const response = await fetch(`${carillon.baseUrl}/console/api/notifications`, { headers });
+    assert.equal(response.headers.get('content-type')?.split(';')[0], 'text/event-stream');
+    const ended = response.text().then(
       () => 'ended',
       () => 'ended',
     );
     await session.console.signOut();
-    await owner.carillon.clients.create({ client_name: 'Told to nobody' });
+    await owner.carillon.clients.create({ client_name: 'After the end' });
     assert.equal(await ended, 'ended');
   });
 
-  test('after a restore nobody is signed in, and no link is open; passphrases are those of the backup', async (t) => {
+  test('after a restore there are no sessions and no open links; passphrases are those of the backup', async (t) => {
     const place = await database(t);
     const first = await testService(t, { database: place });
     const owner = await first.account('acme.test');
@@ -168,7 +168,7 @@ for (const { test, name, testService, database } of stores) {
     assert.deepEqual(await counts(restored), [0, 0, 1]);
   });
 
-  test('an account that is moved takes its passphrases along, and leaves sessions and links behind', async (t) => {
+  test('a moved account takes its passphrases along, but not its sessions and links', async (t) => {
     const [from, to] = [await database(t), await database(t)];
     const source = await testService(t, { database: from });
     const owner = await source.account('acme.test');
@@ -196,7 +196,7 @@ for (const { test, name, testService, database } of stores) {
 }
 
 for (const { test, database, testService } of shared) {
-  test('C1 on several nodes a session opens each of them, and ends at all of them at once', async (t) => {
+  test('C1 on several nodes a session is valid at each of them, and ends at all of them', async (t) => {
     for (const listen of ['on', 'off']) {
       const place = `${await database(t)}?listen=${listen}`;
       const [one, other] = [await testService(t, { database: place }), await testService(t, { database: place })];
@@ -206,7 +206,7 @@ for (const { test, database, testService } of shared) {
       assert.equal((await there.console.user.get()).user_id, owner.userId);
       await here.console.signOut();
       await assert.rejects(here.console.user.get(), { code: 'signed_out' });
-      // Writes never; reads for less than the second for which a node believes what it remembers.
+      // Writes never; reads for less than the second for which a node caches callers.
       await assert.rejects(there.console.clients.create({ client_name: 'Late' }), { code: 'signed_out' });
       await eventually(
         () =>
@@ -220,7 +220,7 @@ for (const { test, database, testService } of shared) {
     }
   });
 
-  test('a node that only delivers has no console, and nobody signs in there', async (t) => {
+  test('a delivery-only node has no console and no sign-in', async (t) => {
     const node = await testService(t, { database: await database(t), options: { role: 'delivery' } });
     for (const [method, path] of [
       ['GET', '/console/api/user'],

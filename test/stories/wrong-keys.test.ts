@@ -5,7 +5,7 @@ import { sqlite } from '../kit/stores.ts';
 
 const { test, testService } = sqlite;
 
-test('C1 beyond so many from one address, wrong keys wait for the same 401; a good key from there does not wait, nor another address', async (t) => {
+test('C1 above a limit per address, wrong keys are delayed before the same 401; good keys and other addresses are not', async (t) => {
   const carillon = await testService(t, { options: { wrongKeys: '2/h', trustProxy: '127.0.0.1' } });
   const owner = await carillon.account('acme.test');
   const from = (address: string, key = owner.key) => ({
@@ -15,31 +15,31 @@ test('C1 beyond so many from one address, wrong keys wait for the same 401; a go
   const first = await carillon.call(from('2001:db8::1', wrong), 'GET', '/v2/user');
   assert.equal((await carillon.call(from('2001:db8::2', wrong), 'GET', '/v2/none/such')).status, 401);
 
-  let answered = 0;
-  const held = [3, 4, 5].map((last) =>
+  let responses = 0;
+  const delayed = [3, 4, 5].map((last) =>
     carillon.call(from(`2001:db8::${last}`, wrong), 'GET', '/v2/user').finally(() => {
-      answered += 1;
+      responses += 1;
     }),
   );
   await eventually(
     () => carillon.store.read.selectFrom('audit').select('action').where('action', 'like', 'denied%').execute(),
     (rows) => rows.length > 0,
   );
-  // A good key, also one that was never seen before, from the very address; no key at all; and from elsewhere.
+  // A good key that is not cached, from the same address; no key; and a wrong key from another address.
   for (const one of [owner, await carillon.key(owner, {})])
     assert.equal((await carillon.call(from('2001:db8::3', one.key), 'GET', '/v2/user')).status, 200);
   const keyless = { headers: { 'x-forwarded-for': '2001:db8::3' } };
   assert.equal((await carillon.call(keyless, 'GET', '/v2/user')).status, 401);
   assert.equal((await carillon.call(from('2001:db8:0:1::1', wrong), 'GET', '/v2/user')).status, 401);
-  assert.equal(answered, 0, 'they wait still');
+  assert.equal(responses, 0, 'the wrong keys still wait');
 
-  // Whoever goes away holds nothing, and a stop waits for none of them.
+  // A client that disconnects frees its slot, and a stop does not wait for delayed requests.
   const { hostname, port } = new URL(carillon.baseUrl);
-  const gone = connect(Number(port), hostname);
-  gone.write(
+  const disconnected = connect(Number(port), hostname);
+  disconnected.write(
     `GET /v2/user HTTP/1.1\r\nhost: x\r\nkey: ${wrong}\r\ndomain: acme.test\r\nx-forwarded-for: 2001:db8::6\r\n\r\n`,
   );
-  gone.destroy();
+  disconnected.destroy();
   await carillon.stop();
-  for (const { status, text } of await Promise.all(held)) assert.deepEqual([status, text], [401, first.text]);
+  for (const { status, text } of await Promise.all(delayed)) assert.deepEqual([status, text], [401, first.text]);
 });

@@ -1,6 +1,6 @@
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
 
-/** Its own backend for PostgreSQL. */
+/** Uses BullMQ's PostgreSQL backend. */
 export async function open({ address, post, atOnce }) {
   const options = { connection: { connectionString: address, max: 20, migrate: true } };
   const queue = new Queue('tell', options, createPostgresBackend);

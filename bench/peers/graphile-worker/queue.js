@@ -2,7 +2,7 @@ import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 
 const logger = new Logger(() => () => undefined);
 
-/** As its page on performance advises: a local queue, and completions in batches. */
+/** Configured as its performance guide recommends: a local queue, and batched completions. */
 export async function open({ address: connectionString, post, atOnce }) {
   const utils = await makeWorkerUtils({ connectionString, maxPoolSize: 20, logger });
   await utils.migrate();

@@ -4,9 +4,9 @@ const express = createRequire(import.meta.resolve('parse-server'))('express');
 
 const KEYS = { appId: 'bench', masterKey: 'bench-master' };
 
-/** With its defaults, on PostgreSQL; the class and its index are there before anybody asks. */
+/** Default options on PostgreSQL. The class and its index exist before the first request. */
 export async function serve({ address, port }) {
-  // Read as it is loaded: it would write its log beside whatever it was started from.
+  // Read at import: otherwise it writes its log into the current folder.
   process.env.PARSE_SERVER_LOGS_FOLDER = 'null';
   const { ParseServer } = await import('parse-server');
   const serverURL = `http://127.0.0.1:${port}/parse`;
@@ -36,7 +36,7 @@ export async function serve({ address, port }) {
       indexes: { by_start: { start_date: 1 } },
       classLevelPermissions: { find: { '*': true }, get: { '*': true }, create: { '*': true }, count: { '*': true } },
     }),
-  }).then(async (answer) => {
-    if (!answer.ok) throw new Error(await answer.text());
+  }).then(async (response) => {
+    if (!response.ok) throw new Error(await response.text());
   });
 }

@@ -1,8 +1,8 @@
 import { PgBoss } from 'pg-boss';
 
-const BATCH = 64;
+const BATCH_SIZE = 64;
 
-/** Batches, fetched one after the other while they are full, and woken where they are not. */
+/** Batches are fetched one after the other while they are full; otherwise a notification wakes the worker. */
 export async function open({ address, post, atOnce }) {
   const boss = new PgBoss({ connectionString: address, max: 20, useListenNotify: true });
   boss.on('error', (error) => {
@@ -13,8 +13,8 @@ export async function open({ address, post, atOnce }) {
   await boss.work(
     'tell',
     {
-      batchSize: BATCH,
-      localConcurrency: Math.max(1, atOnce / BATCH),
+      batchSize: BATCH_SIZE,
+      localConcurrency: Math.max(1, atOnce / BATCH_SIZE),
       pollingIntervalSeconds: 0.5,
       burstWhenBatchFull: true,
     },

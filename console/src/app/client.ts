@@ -1,4 +1,4 @@
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
 
-/** The one way to the service: the rows behind the console's door, for whoever has signed in. */
+/** The API client of the console. It uses the console's route group, authenticated by the session cookie. */
 export const client = new CarillonConsole({ baseUrl: new URL('.', document.baseURI) });

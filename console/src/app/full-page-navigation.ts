@@ -2,21 +2,21 @@ import type { Page, Window } from '../../../packages/sdk/src/api-types.ts';
 import type { Lists } from '../../../packages/sdk/src/pages.ts';
 import type { CallOptions } from '../../../packages/sdk/src/transport.ts';
 
-/** The most records of a page (C7), and what it has when nothing is said. */
+/** Maximum and default page size of the API (C7). */
 const MAX_RECORDS = 1_000;
 
-/** As many records as were asked for, also where the service ends a page early because its records are long (C7). */
+/** Lists `limit` records, with further requests when the API ends a page early because its records are long (C7). */
 export async function wholePage<T, F extends Window>(
-  noun: Pick<Lists<T, F>, 'list'>,
+  resource: Pick<Lists<T, F>, 'list'>,
   filters: F,
   signal: AbortSignal,
 ): Promise<Page<T>> {
   const { limit = MAX_RECORDS } = filters;
   const options: CallOptions = { signal };
-  const { paging, ...first } = await noun.list(filters, options);
+  const { paging, ...first } = await resource.list(filters, options);
   const data = [...first.data];
   for (let { next: after } = first; after !== undefined && data.length < limit; ) {
-    const page = await noun.list({ ...filters, limit: limit - data.length, after }, options);
+    const page = await resource.list({ ...filters, limit: limit - data.length, after }, options);
     data.push(...page.data);
     after = page.next;
   }

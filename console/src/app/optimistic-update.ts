@@ -3,10 +3,10 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Gets, Updates } from '../../../packages/sdk/src/resource.ts';
 import { explain } from './use-query.ts';
 
-/** Somebody else has meanwhile changed the very thing that was to be changed. */
+/** Edit conflict: another user has changed the same field in the meantime. */
 export class Overtaken<T> extends Error {
   override readonly name = 'Overtaken';
-  /** The record as it is now. */
+  /** The current record. */
   readonly record: T;
 
   constructor(record: T) {
@@ -16,44 +16,43 @@ export class Overtaken<T> extends Error {
 }
 
 /**
- * Changes what is given of a record and sends nothing else, so that what others change beside it stays. Is one of these
- * fields no longer as it was seen, nothing is sent at all.
+ * Optimistic concurrency per field: sends only the changed fields, so that concurrent edits of other fields are
+ * kept. Sends nothing when one of these fields no longer has the expected value.
  *
- * @param seen the record as whoever changes it has seen it
- * @throws Overtaken
+ * @param expected the record as displayed when the user began to edit
+ * @throws Overtaken with the current record
  */
 export async function change<T extends object, C extends object>(
-  noun: Gets<T> & Updates<T, C>,
+  resource: Gets<T> & Updates<T, C>,
   id: string,
   changes: C,
-  seen: T,
+  expected: T,
 ): Promise<T> {
-  const now = await noun.get(id);
-  const isOvertaken = Object.keys(changes).some((field) => written(now, field) !== written(seen, field));
-  if (isOvertaken) throw new Overtaken(now);
-  return noun.update(id, changes);
+  const now = await resource.get(id);
+  const isConflict = Object.keys(changes).some((field) => serialized(now, field) !== serialized(expected, field));
+  if (isConflict) throw new Overtaken(now);
+  return resource.update(id, changes);
 }
 
-/** What brings the fields of a change back to what they were. */
+/** The inverse of a change, for Undo. */
 export function restore<T extends object, C extends object>(changes: C, before: T): C {
-  const was = (field: string) => {
+  const previousValue = (field: string) => {
     const value: unknown = Reflect.get(before, field);
     return Array.isArray(value) ? idsOf(value) : value;
   };
-  return Object.fromEntries(Object.keys(changes).map((field) => [field, was(field)])) as C;
+  return Object.fromEntries(Object.keys(changes).map((field) => [field, previousValue(field)])) as C;
 }
 
-/** Those who are assigned, as they are written: users or teams by their ids. */
+/** Ids of assigned users or teams, the form in which the API accepts them. */
 export function idsOf(assigned: readonly (Assigned | AssignedTeam)[]): string[] {
   return assigned.map((one) => ('user_id' in one ? one.user_id : one.team_id));
 }
 
-/** A field as it can be compared. */
-function written(record: object, field: string): string {
+function serialized(record: object, field: string): string {
   return JSON.stringify(Reflect.get(record, field));
 }
 
-/** What is wrong with what was given for a field, in a sentence that can stand beside it. */
+/** The validation error of one field as a sentence to show next to it. */
 export function faultIn(error: unknown, label: string): string {
   const [first] = error instanceof CarillonError ? error.errors : [];
   return first === undefined ? explain(error) : `${label} ${first.message.replaceAll('_', ' ')}.`;

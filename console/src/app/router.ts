@@ -1,21 +1,21 @@
 import { signal } from '@preact/signals';
 
-/** Where somebody is: the parts of the path behind `#/`, and what follows a question mark. */
+/** The current route: path segments after `#/`, and the query after `?`. */
 export type Place = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
-/** The part behind the # is never sent to the service, so it may hold the token of a link. */
-function read(): Place {
+/** Hash routing: browsers never send the fragment to the server, so it may contain the token of an invitation. */
+function readLocation(): Place {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
   return {
     path: path
       .split('/')
       .filter((part) => part !== '')
-      .map(decoded),
+      .map(decodeSegment),
     query: new URLSearchParams(query),
   };
 }
 
-function decoded(part: string): string {
+function decodeSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -23,23 +23,22 @@ function decoded(part: string): string {
   }
 }
 
-export const place = signal<Place>(read());
+export const place = signal<Place>(readLocation());
 
 addEventListener('hashchange', () => {
-  place.value = read();
+  place.value = readLocation();
 });
 
-/** The address of a screen, for a link. */
+/** The `href` of a screen. */
 export function to(...path: readonly (string | number)[]): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}`;
 }
 
-/** Goes to a screen. */
 export function go(address: string): void {
   location.hash = address;
 }
 
-/** Changes what follows the question mark without a step in the history. */
+/** Changes query parameters without a new history entry. */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
   const { path, query } = place.value;
   const next = new URLSearchParams(query);
@@ -52,8 +51,8 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
   place.value = { path, query: next };
 }
 
-/** What a screen is given: the parts of its address behind its name. */
+/** Props of a screen: the path segments after its name. */
 export type ScreenProps = { readonly rest: readonly string[] };
 
-/** What the page of one record is given: what stands in its address for which one. */
+/** Props of the page of one record; `id` comes from the path. */
 export type RecordProps = { readonly id: string };

@@ -2,20 +2,20 @@ import type { FunctionComponent } from 'preact';
 import type { IconName } from '../components/icon.tsx';
 import type { RecordProps, ScreenProps } from './router.ts';
 
-/** A screen, as a row: its name in the address, how it is called, who sees it, and where it is. */
+/** Definition of a screen: path segment, title, audience and lazy import. */
 export type Screen = {
   readonly name: string;
   readonly title: string;
   readonly icon: IconName;
-  /** Under which heading it stands at the side; undefined where something else leads there. */
+  /** Heading in the sidebar; undefined for a screen that has no sidebar entry. */
   readonly group: 'Plan' | 'Integrate' | 'Account' | undefined;
   readonly forAdmins?: true;
   load(): Promise<{ default: FunctionComponent<ScreenProps> }>;
-  /** The page of one of its records, where that is another one. */
+  /** The page of a single record, for screens that list records. */
   one?(): Promise<{ default: FunctionComponent<RecordProps> }>;
 };
 
-/** Every screen, in the order of the side. The first one is shown first. */
+/** All screens in sidebar order. The first one is the start page. */
 export const screens: readonly Screen[] = [
   {
     name: 'calendar',

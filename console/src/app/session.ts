@@ -5,36 +5,41 @@ import type { User } from '../../../packages/sdk/src/users.ts';
 import { speaker } from '../components/api-call.tsx';
 import { client } from './client.ts';
 
-/** Who has signed in, and to which account. */
+/** The signed-in user and their account. */
 export type Session = { readonly user: User; readonly company: Company };
 
-/** Under which this browser keeps who has signed in; its windows have one cookie between them. */
-const USER = 'carillon.user';
+/**
+ * localStorage key of the signed-in user's id. All tabs share one cookie, so they must learn of each other's
+ * sign-in.
+ */
+const USER_STORAGE_KEY = 'carillon.user';
 
-// Another window has signed in as somebody else, or out: what this one shows is no longer whose it says.
+// Another tab has signed in as a different user, or signed out: reload, because this tab shows the wrong user's
+// data.
 addEventListener('storage', ({ key, newValue }) => {
   const { value } = session;
-  if (key === USER && value !== 'unknown' && value?.user.user_id !== (newValue ?? undefined)) location.reload();
+  if (key === USER_STORAGE_KEY && value !== 'unknown' && value?.user.user_id !== (newValue ?? undefined))
+    location.reload();
 });
 
-/** `unknown` until the service has answered; undefined when nobody has signed in. */
+/** `unknown` until the first response; undefined when signed out. */
 export const session = signal<Session | 'unknown' | undefined>('unknown');
 
-/** Whether somebody was signed in here until the service said otherwise. */
+/** Whether the session expired or was revoked while the console was open. */
 export const hasEnded = signal(false);
 
-/** Shows the way in to somebody whose session has ended. */
+/** Shows the sign-in form after the session has ended. */
 export function endSession(): void {
   hasEnded.value = session.value !== 'unknown';
   session.value = undefined;
 }
 
-/** Asks who has signed in. */
+/** Loads the user and account of the session cookie. */
 export async function findSession(): Promise<void> {
   try {
     const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
     speaker.domain = company.domain;
-    localStorage.setItem(USER, user.user_id);
+    localStorage.setItem(USER_STORAGE_KEY, user.user_id);
     session.value = { user, company };
     hasEnded.value = false;
   } catch (error) {
@@ -45,19 +50,18 @@ export async function findSession(): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await client.signOut();
-  localStorage.removeItem(USER);
+  localStorage.removeItem(USER_STORAGE_KEY);
   session.value = undefined;
 }
 
-/** Whether an error says that the session has ended; whoever sees it is shown the way in. */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'signed_out';
 }
 
-/** Who has signed in; for what is only shown to somebody who has. */
+/** The current session, for components that are only rendered when signed in. */
 export function me(): Session {
   const { value } = session;
-  if (value === undefined || value === 'unknown') throw new Error('nobody has signed in');
+  if (value === undefined || value === 'unknown') throw new Error('not signed in');
   return value;
 }
 

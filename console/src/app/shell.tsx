@@ -12,14 +12,14 @@ import { ThemeButton } from './theme.tsx';
 import { attempt, explain } from './use-query.ts';
 import './shell.css';
 
-/** What is around every screen: where else to go, and who is here. */
+/** Frame around every screen: header, sidebar, signed-in user. */
 export function Shell() {
   const { path } = place.value;
   const [name, ...rest] = path;
   const screen = screens.find((one) => one.name === name) ?? screens[0];
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [name]);
-  // An address that leads nowhere becomes that of what is shown.
+  // An unknown path shows the first screen; correct the address.
   useEffect(() => {
     if (screen !== undefined && name !== screen.name) location.replace(to(screen.name));
   }, [name]);
@@ -35,7 +35,7 @@ export function Shell() {
         <img src="./bell.svg" alt="" width={20} height={20} />
         <strong class="cut">{me().company.company_name}</strong>
       </header>
-      <Side current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
+      <Sidebar current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
       <main>
         <ScreenLoader key={screen.one === undefined ? screen.name : path.join('/')} screen={screen} rest={rest} />
       </main>
@@ -43,7 +43,7 @@ export function Shell() {
   );
 }
 
-function Side({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; onLeave: () => void }) {
+function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; onLeave: () => void }) {
   const { user, company } = me();
   const groups = ['Plan', 'Integrate', 'Account'] as const;
   return (
@@ -91,7 +91,7 @@ function Side({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; 
   );
 }
 
-/** A screen, or the page of one of its records, comes when somebody goes there. */
+/** Loads the code of a screen, or of the page of one record, on first visit. */
 function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[] }) {
   const [id] = rest;
   const [found, setFound] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>({});

@@ -16,7 +16,7 @@ const bars = Array.from({ length: 24 }, (_, hour) => ({
   failed: hour % 9 === 0 ? 2 : 0,
 }));
 
-/** Every component, with nothing behind it; in development alone. */
+/** Every component with sample data. Development only. */
 export function Styleguide() {
   const [text, setText] = useState('Release v27');
   const [isChecked, setChecked] = useState(true);

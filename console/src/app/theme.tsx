@@ -4,17 +4,15 @@ import { Choice } from '../components/field.tsx';
 
 type Theme = 'light' | 'dark' | 'system';
 
-const NAME = 'carillon.theme';
+const STORAGE_KEY = 'carillon.theme';
 
-/** The choice of whoever sits there. */
 const theme = signal<Theme>(readTheme());
 
 function readTheme(): Theme {
-  const kept = localStorage.getItem(NAME);
-  return kept === 'light' || kept === 'dark' ? kept : 'system';
+  const stored = localStorage.getItem(STORAGE_KEY);
+  return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
-/** Shows the page as was chosen. */
 export function applyTheme(): void {
   if (theme.value === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme.value;
@@ -22,8 +20,8 @@ export function applyTheme(): void {
 
 function choose(chosen: Theme): void {
   theme.value = chosen;
-  if (chosen === 'system') localStorage.removeItem(NAME);
-  else localStorage.setItem(NAME, chosen);
+  if (chosen === 'system') localStorage.removeItem(STORAGE_KEY);
+  else localStorage.setItem(STORAGE_KEY, chosen);
   applyTheme();
 }
 
@@ -43,7 +41,7 @@ export function ThemeChoice() {
   );
 }
 
-/** Changes between light and dark. */
+/** Toggles between light and dark. */
 export function ThemeButton() {
   const isDark = theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark';
   return (

@@ -1,23 +1,23 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * Does something again and again while the page is looked at; at once when somebody comes back to it.
+ * Polls while the tab is visible, and immediately when it becomes visible again.
  *
- * @param everyMs milliseconds between two times; undefined for not at all
+ * @param intervalMs undefined stops the polling
  */
-export function useEvery(everyMs: number | undefined, work: () => void): void {
-  const latest = useRef(work);
-  latest.current = work;
+export function useEvery(intervalMs: number | undefined, poll: () => void): void {
+  const latest = useRef(poll);
+  latest.current = poll;
   useEffect(() => {
-    if (everyMs === undefined) return;
-    const turn = () => {
+    if (intervalMs === undefined) return;
+    const runIfVisible = () => {
       if (!document.hidden) latest.current();
     };
-    const timer = setInterval(turn, everyMs);
-    document.addEventListener('visibilitychange', turn);
+    const timer = setInterval(runIfVisible, intervalMs);
+    document.addEventListener('visibilitychange', runIfVisible);
     return () => {
       clearInterval(timer);
-      document.removeEventListener('visibilitychange', turn);
+      document.removeEventListener('visibilitychange', runIfVisible);
     };
-  }, [everyMs]);
+  }, [intervalMs]);
 }

@@ -3,59 +3,58 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { tell } from '../components/toast.tsx';
 import { endSession, isSignedOut } from './session.ts';
 
-/** What was asked for: there, on its way, or what went wrong. What was there stays in view while it is asked for again. */
+/** State of a query: data, loading or error. Previous data stays visible during a reload. */
 export type Loaded<T> = {
   readonly data: T | undefined;
   readonly fault: string | undefined;
   readonly isLoading: boolean;
-  /** Asks again. */
   reload(): void;
-  /** Shows a change before the service has confirmed it. */
+  /** Optimistic update: replaces the data before the server has confirmed it. */
   set(data: T): void;
 };
 
 /**
- * Asks the service for something, again whenever one of the inputs changes; an answer that comes too late is not shown.
+ * Runs a query, and again whenever an input changes. A new run aborts the previous one; late responses are dropped.
  *
- * @param inputs compared as texts
+ * @param inputs compared as JSON
  */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<{ data?: T; fault?: string; isLoading: boolean }>({ isLoading: true });
-  const [turn, setTurn] = useState(0);
+  const [reloadCount, setReloadCount] = useState(0);
   const latest = useRef(load);
   latest.current = load;
   const key = JSON.stringify(inputs);
-  const shownKey = useRef(key);
+  const loadedKey = useRef(key);
   useEffect(() => {
-    const stop = new AbortController();
-    const isOther = shownKey.current !== key;
-    shownKey.current = key;
-    setState((before) => (isOther ? { isLoading: true } : { ...before, isLoading: true }));
+    const controller = new AbortController();
+    const hasNewInputs = loadedKey.current !== key;
+    loadedKey.current = key;
+    setState((before) => (hasNewInputs ? { isLoading: true } : { ...before, isLoading: true }));
     latest
-      .current(stop.signal)
-      .then((data) => stop.signal.aborted || setState({ data, isLoading: false }))
+      .current(controller.signal)
+      .then((data) => controller.signal.aborted || setState({ data, isLoading: false }))
       .catch((error: unknown) => {
-        if (!stop.signal.aborted) setState((before) => ({ ...before, fault: explain(error), isLoading: false }));
+        if (!controller.signal.aborted) setState((before) => ({ ...before, fault: explain(error), isLoading: false }));
       });
-    return () => stop.abort();
-  }, [key, turn]);
+    return () => controller.abort();
+  }, [key, reloadCount]);
   return {
     data: state.data,
     fault: state.fault,
     isLoading: state.isLoading,
-    reload: () => setTurn((count) => count + 1),
+    reload: () => setReloadCount((count) => count + 1),
     set: (data) => setState({ data, isLoading: false }),
   };
 }
 
-/** Everything that a list holds, page after page. */
+/** Collects all pages of a list. */
 export async function all<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
   const found: T[] = [];
   for await (const record of records) found.push(record);
   return found;
 }
 
-/** What went wrong, and what to do, in words for whoever sits there. */
+/** An error as text for the user: the problem and how to fix it. Ends the session on `signed_out`. */
 export function explain(error: unknown): string {
   if (isSignedOut(error)) {
     endSession();
@@ -76,10 +75,9 @@ export function explain(error: unknown): string {
   return error.message;
 }
 
-/** Seconds in words. */
 export const span = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
-/** What is wrong with each field, by its name, in a sentence that stands below the field. */
+/** Validation errors by field name, as sentences to show below the fields. */
 export function faultsOf(error: unknown): Readonly<Record<string, string>> {
   if (!(error instanceof CarillonError)) return {};
   return Object.fromEntries(
@@ -87,17 +85,17 @@ export function faultsOf(error: unknown): Readonly<Record<string, string>> {
   );
 }
 
-/** What a form does when it is sent: whether it is under way, and what went wrong. */
+/** State of a form submission. */
 export type Submission = {
   readonly isBusy: boolean;
-  /** What is wrong with each field, by its name. */
+  /** Validation errors by field name. */
   readonly faults: Readonly<Record<string, string>>;
-  /** What went wrong where no field is to blame. */
+  /** An error that belongs to no field. */
   readonly fault: string | undefined;
   submit(event: Event): Promise<void>;
 };
 
-/** Sends a form, once at a time. */
+/** Submit handler of a form, with its pending and error state. */
 export function useSubmission(work: () => Promise<unknown>): Submission {
   const [state, setState] = useState<Omit<Submission, 'submit'>>({ isBusy: false, faults: {}, fault: undefined });
   const submit = async (event: Event) => {
@@ -114,7 +112,7 @@ export function useSubmission(work: () => Promise<unknown>): Submission {
   return { ...state, submit };
 }
 
-/** Does something, and says so; or says what went wrong. Answers whether it was done. */
+/** Runs an action and reports success or failure as a toast. Returns whether it succeeded. */
 export async function attempt(
   work: () => Promise<unknown>,
   done?: string | { readonly text: string; readonly undo: () => void },

@@ -1,10 +1,10 @@
 import type { Role } from '../../../packages/sdk/src/users.ts';
 import type { Tone } from '../components/badge.tsx';
 
-/** How somebody is called: by both names, or by their address where they have none. */
+/** Display name of a user: the name, or the email address if the name is empty. */
 export function nameOf(user: { readonly user_name: string; readonly email: string }): string {
   return user.user_name.trim() === '' ? user.email : user.user_name;
 }
 
-/** The colour of each role, wherever it stands. */
+/** Badge color of each role. */
 export const roleTones: Readonly<Record<Role, Tone>> = { member: 'plain', admin: 'info', owner: 'good' };

@@ -12,9 +12,9 @@ import { PassphraseField } from '../components/passphrase.tsx';
 import { Door } from './auth-layout.tsx';
 import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 
-/** What a one-time link opens: whoever has it sets a passphrase, and is signed in. */
+/** The page of a one-time link (invitation or passphrase reset): sets a passphrase and signs in. */
 export function Welcome({ token }: { readonly token: string }) {
-  const invitation = useLoaded(() => find(token), [token]);
+  const invitation = useLoaded(() => findInvitation(token), [token]);
   return (
     <Door title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
       {invitation.data && <PassphraseForm token={token} invitation={invitation.data} />}
@@ -38,8 +38,8 @@ export function Welcome({ token }: { readonly token: string }) {
   );
 }
 
-/** Who a link is for; null when it leads nowhere. */
-async function find(token: string): Promise<Invited | null> {
+/** Loads the invitation of a token; null when the token is used, expired or unknown. */
+async function findInvitation(token: string): Promise<Invited | null> {
   try {
     return await client.invitation(token);
   } catch (error) {
@@ -54,7 +54,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     await client.welcome(token, passphrase);
     await findSession();
-    // In place of the link, so that a step back does not lead to what is used up.
+    // Replace the history entry, so that Back does not return to the used link.
     location.replace(to('calendar'));
   });
   return (
@@ -65,7 +65,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
         {has_passphrase === '1' && ' It replaces the present one, and you are signed out everywhere else.'}
       </p>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {/* A password manager keeps the passphrase under this name. */}
+      {/* A password manager stores the passphrase under this user name. */}
       <TextField
         label="Email"
         type="email"

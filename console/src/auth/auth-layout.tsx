@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import '../app/shell.css';
 
-const HERE = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const LOOPBACK_HOST = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-const isPlain = location.protocol === 'http:' && !HERE.test(location.hostname);
+const isPlainHttp = location.protocol === 'http:' && !LOOPBACK_HOST.test(location.hostname);
 
-/** Says so where others may read along. */
+/** Warning when the console is served over unencrypted HTTP, except from a loopback address. */
 export function PlainHttp() {
-  if (!isPlain) return null;
+  if (!isPlainHttp) return null;
   return (
     <p class="banner">
       This page came over plain http: whoever sits on the way can read along. Put a proxy with a certificate in front.
@@ -15,7 +15,7 @@ export function PlainHttp() {
   );
 }
 
-/** What stands before somebody who has not come in yet. */
+/** Page layout before sign-in. */
 export function Door({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   return (
     <main class="door">

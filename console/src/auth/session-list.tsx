@@ -5,7 +5,7 @@ import { Badge, Note, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Moment } from '../components/timestamp.tsx';
 
-/** Where somebody is signed in; each session can be ended from here. */
+/** The active sessions of a user, each with a button to revoke it. */
 export function Sessions({ userId }: { readonly userId: string }) {
   const sessions = useLoaded((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
   if (sessions.data === undefined) {

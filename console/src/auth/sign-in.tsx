@@ -10,32 +10,31 @@ import { TextField } from '../components/field.tsx';
 import { PassphraseField } from '../components/passphrase.tsx';
 import { Door } from './auth-layout.tsx';
 
-const DOMAIN = 'carillon.domain';
+const DOMAIN_STORAGE_KEY = 'carillon.domain';
 
-/** The shortest passphrase that the service takes. */
+/** Minimum length that the API accepts. */
 export const MIN_PASSPHRASE_LENGTH = 12;
 
-/** The way in, for who has a passphrase. */
 export function SignIn() {
-  const kept = localStorage.getItem(DOMAIN) ?? '';
-  // Whoever was signed in until now goes on in the same account.
-  const [domain, setDomain] = useState(kept || (hasEnded.value ? speaker.domain : ''));
+  const storedDomain = localStorage.getItem(DOMAIN_STORAGE_KEY) ?? '';
+  // After an expired session, prefill the account the user was signed in to.
+  const [domain, setDomain] = useState(storedDomain || (hasEnded.value ? speaker.domain : ''));
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
-  const [waitS, wait] = useCountdown();
-  // Where the service has one account, nobody has to know what it is called.
-  const [asksDomain, setAsksDomain] = useState(kept !== '');
+  const [waitS, startCountdown] = useCountdown();
+  // Ask for the domain only when needed: a server with a single account does not require it.
+  const [asksDomain, setAsksDomain] = useState(storedDomain !== '');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     try {
       await client.signIn({ email: email.trim(), passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
     } catch (error) {
-      const isOfDomain = faultsOf(error).domain !== undefined;
-      if (isOfDomain || domain !== '') setAsksDomain(true);
-      if (!isOfDomain) setPassphrase('');
-      if (error instanceof CarillonError && error.code === 'too_many_tries') wait(error.retryAfterS ?? 30);
+      const isDomainError = faultsOf(error).domain !== undefined;
+      if (isDomainError || domain !== '') setAsksDomain(true);
+      if (!isDomainError) setPassphrase('');
+      if (error instanceof CarillonError && error.code === 'too_many_tries') startCountdown(error.retryAfterS ?? 30);
       throw error;
     }
-    localStorage.setItem(DOMAIN, domain.trim());
+    localStorage.setItem(DOMAIN_STORAGE_KEY, domain.trim());
     await findSession();
   });
   return (
@@ -92,7 +91,7 @@ function label(isBusy: boolean, waitS: number): string {
   return isBusy ? 'Signing in…' : 'Sign in';
 }
 
-/** Seconds that are left, and how to begin with some. */
+/** A countdown in seconds: the remaining time, and a function that starts it. */
 function useCountdown(): [number, (seconds: number) => void] {
   const [left, setLeft] = useState(0);
   useEffect(() => {

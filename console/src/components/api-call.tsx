@@ -4,27 +4,27 @@ import { Dialog } from './dialog.tsx';
 import { Choice } from './field.tsx';
 import { tell } from './toast.tsx';
 
-/** A call of the interface, as curl and as a line of the SDK. */
+/** An API call that the console shows as curl and as SDK code. */
 export type ApiCall = {
   readonly says: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below /v2, with its query: `/events?limit=10`. */
+  /** Path below /v2, with query: `/events?limit=10`. */
   readonly path: string;
   readonly body?: unknown;
-  /** What follows `carillon.`: `events.list({ limit: 10 })`. */
+  /** Expression after `carillon.`: `events.list({ limit: 10 })`. */
   readonly sdk: string;
 };
 
-/** Whose calls are shown, and where to; set when somebody has signed in. */
+/** Base URL and account domain for the displayed calls; the domain is set at sign-in. */
 export const speaker = {
   baseUrl: new URL('.', document.baseURI).href.replace(/\/$/, ''),
   domain: 'carillon.localhost',
 };
 
-/** A word of a shell, whatever it holds. */
+/** Quotes a text for a POSIX shell. */
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A call as a line for a shell; the key stands in `CARILLON_KEY`. */
+/** A call as a curl command; it reads the API key from the variable `CARILLON_KEY`. */
 export function curlOf({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${speaker.baseUrl}/v2${path}`)}`,
@@ -46,7 +46,7 @@ function sdkOf({ sdk }: ApiCall): string {
   ].join('\n');
 }
 
-/** A text to be taken along. */
+/** A code block with a copy button. */
 export function Code({ text, label }: { readonly text: string; readonly label: string }) {
   const copy = async () => {
     try {
@@ -68,10 +68,10 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
   );
 }
 
-/** Shows how a program does what this screen does. */
+/** Button and dialog that show the API calls of this screen. */
 export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
   const [isOpen, setOpen] = useState(false);
-  const [way, setWay] = useState<'curl' | 'sdk'>('curl');
+  const [format, setFormat] = useState<'curl' | 'sdk'>('curl');
   const [at, setAt] = useState(0);
   const call = calls[at] ?? calls[0];
   if (call === undefined) return null;
@@ -85,12 +85,12 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
           <div class="row spread">
             <Choice
               label="As"
-              value={way}
+              value={format}
               options={[
                 { value: 'curl', text: 'curl' },
                 { value: 'sdk', text: 'SDK' },
               ]}
-              onChange={setWay}
+              onChange={setFormat}
             />
             {calls.length > 1 && (
               <select
@@ -109,7 +109,7 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
             )}
           </div>
           {calls.length === 1 && <p class="soft">{call.says}</p>}
-          <Code label={call.says} text={way === 'curl' ? curlOf(call) : sdkOf(call)} />
+          <Code label={call.says} text={format === 'curl' ? curlOf(call) : sdkOf(call)} />
           <p class="small soft">
             Put a key of yours into <code>CARILLON_KEY</code>. The console itself holds none: it signs in with a cookie.
           </p>

@@ -2,12 +2,11 @@ import type { ComponentChildren } from 'preact';
 
 export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'info';
 
-/** A state in a word, with its colour. */
 export function Badge({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** Something to know before going on. */
+/** An inline message box; the tone `bad` is announced as an alert. */
 export function Note({ tone = 'info', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {
   return (
     <div class={`note ${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
@@ -16,7 +15,7 @@ export function Note({ tone = 'info', children }: { readonly tone?: Tone; readon
   );
 }
 
-/** How far something is, 0 to 100; without a number, that it goes on. */
+/** Progress bar, 0 to 100; indeterminate without a number. */
 export function Progress({ percent, label }: { readonly percent?: number; readonly label: string }) {
   const isBusy = percent === undefined;
   return (
@@ -33,7 +32,7 @@ export function Progress({ percent, label }: { readonly percent?: number; readon
   );
 }
 
-/** The place of what is on its way. */
+/** Loading skeleton. */
 export function Waiting({ lines = 4 }: { readonly lines?: number }) {
   return (
     <div class="stack" role="status" aria-label="Loading">
@@ -44,7 +43,7 @@ export function Waiting({ lines = 4 }: { readonly lines?: number }) {
   );
 }
 
-/** A person by their initials. */
+/** Avatar made of initials. Screen readers skip it: the name is next to it. */
 export function Initials({ name }: { readonly name: string }) {
   const letters = name.split(/\s+/).map((word) => [...word][0] ?? '');
   return (

@@ -6,7 +6,7 @@ type Look = 'plain' | 'primary' | 'quiet' | 'danger';
 export type ButtonProps = {
   readonly look?: Look;
   readonly icon?: IconName;
-  /** What it does, where it shows its icon alone. */
+  /** Accessible name; required for a button that has only an icon. */
   readonly label?: string;
   readonly type?: 'button' | 'submit';
   readonly disabled?: boolean;
@@ -15,7 +15,6 @@ export type ButtonProps = {
   readonly children?: ComponentChildren;
 };
 
-/** Something that is done at a click. */
 export function Button({ look = 'plain', icon, label, type = 'button', pressed, children, ...rest }: ButtonProps) {
   const isBare = children === undefined;
   return (
@@ -33,7 +32,7 @@ export function Button({ look = 'plain', icon, label, type = 'button', pressed, 
   );
 }
 
-/** A way to another screen that looks like a button. */
+/** A link that looks like a button. */
 export function ButtonLink({ href, look = 'plain', icon, children }: ButtonProps & { readonly href: string }) {
   return (
     <a class={`button ${look}`} href={href}>

@@ -1,20 +1,20 @@
 const COLOUR = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
 
 /**
- * A colour that somebody gave a record, or undefined when the text is none: it goes into a style, where any other text
- * could ask for more than a colour.
+ * Validates the color of a record; undefined when it is none. Records come from API clients: any other text in
+ * a style attribute would be CSS injection.
  */
 export function colourOf(text: string): string | undefined {
   return COLOUR.test(text) && CSS.supports('color', text) ? text : undefined;
 }
 
-/** The colour of a record beside its name; it says nothing by itself. */
+/** Color dot next to a record's name; decorative. */
 export function Dot({ color }: { readonly color: string }) {
   const colour = colourOf(color);
   return <span class="dot" style={colour === undefined ? {} : { '--dot': colour }} aria-hidden="true" />;
 }
 
-/** The colours that a record can be given here. Each can be told from the others, and from light and dark ground. */
+/** The colors to choose from. They are distinguishable from each other, in light and dark theme. */
 export const palette = [
   { value: '', text: 'None' },
   { value: '#4f46e5', text: 'Indigo' },

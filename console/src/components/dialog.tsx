@@ -6,20 +6,23 @@ type DialogProps = {
   readonly title: string;
   readonly onClose: () => void;
   readonly isWide?: boolean;
-  /** Neither Escape nor a click beside it closes it: what it shows is not to be had again. */
+  /** Neither Escape nor a click on the backdrop closes it, because its content cannot be shown again. */
   readonly isFirm?: boolean;
   readonly children: ComponentChildren;
 };
 
-/** A window above the page. Escape and a click beside it close it; what had the focus has it again. */
+/**
+ * Modal dialog. Escape and a click on the backdrop close it; the focus returns to the previously focused
+ * element.
+ */
 export function Dialog({ title, onClose, isWide = false, isFirm = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
-    const before = document.activeElement;
+    const previousFocus = document.activeElement;
     element.current?.showModal();
     return () => {
-      if (before instanceof HTMLElement) before.focus();
+      if (previousFocus instanceof HTMLElement) previousFocus.focus();
     };
   }, []);
   return (
@@ -48,14 +51,14 @@ export function Dialog({ title, onClose, isWide = false, isFirm = false, childre
 
 type AskProps = {
   readonly title: string;
-  /** What follows from a yes. */
+  /** The consequence of confirming. */
   readonly children: ComponentChildren;
   readonly yes: string;
   readonly onYes: () => void;
   readonly onClose: () => void;
 };
 
-/** Asks before something is done that cannot be taken back. */
+/** Confirmation dialog for actions that cannot be undone. */
 export function Ask({ title, children, yes, onYes, onClose }: AskProps) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -4,9 +4,9 @@ import { useEffect, useId, useRef } from 'preact/hooks';
 type Shared = {
   readonly label: string;
   readonly hint?: ComponentChildren;
-  /** What is wrong with what stands there, in words. */
+  /** Validation error, shown instead of the hint. */
   readonly fault?: string;
-  /** The label is for those who hear the page; others see what it is. */
+  /** Shows the label to screen readers only. */
   readonly hideLabel?: boolean;
 };
 
@@ -14,7 +14,7 @@ type Frame = Shared & { readonly children: (attributes: Described) => ComponentC
 
 type Described = { readonly id: string; readonly 'aria-invalid'?: 'true'; readonly 'aria-describedby'?: string };
 
-/** A label, what it labels, and below it a hint or what is wrong. */
+/** A control with its label, and a hint or error below it. */
 function Labelled({ label, hint, fault, hideLabel = false, children }: Frame) {
   const id = useId();
   const below = fault ?? hint;
@@ -58,10 +58,9 @@ type InputProps = Shared & {
   readonly onBlur?: () => void;
 };
 
-/** One line of text. */
 export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: InputProps) {
   const element = useRef<HTMLInputElement>(null);
-  // A browser looks at the attribute when it loads a page, and when a dialog opens; not when a form comes later.
+  // Browsers honor `autofocus` on page load and when a dialog opens, not for a form that is rendered later.
   useEffect(() => {
     if (rest.autoFocus) element.current?.focus();
   }, []);
@@ -87,7 +86,6 @@ type AreaProps = Shared & {
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 };
 
-/** Several lines of text. */
 export function TextArea({ label, hint, fault, hideLabel, onInput, ...rest }: AreaProps) {
   return (
     <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
@@ -105,7 +103,6 @@ type SelectProps<T extends string> = Shared & {
   readonly onChange: (value: T) => void;
 };
 
-/** One of several. */
 export function Select<T extends string>({
   label,
   hint,
@@ -137,7 +134,6 @@ type CheckProps = {
   readonly onChange: (checked: boolean) => void;
 };
 
-/** Yes or no. */
 export function Check({ label, onChange, ...rest }: CheckProps) {
   return (
     <label class="row">
@@ -154,7 +150,7 @@ type ChoiceProps<T extends string> = {
   readonly onChange: (value: T) => void;
 };
 
-/** One of a few, all in view. */
+/** Segmented control: one of a few options, all visible. */
 export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
   return (
     <fieldset class="choice" aria-label={label}>

@@ -1,4 +1,4 @@
-/** The icons, each on a grid of 16 by 16, drawn as lines. */
+/** SVG paths of the icons: strokes on a 16 × 16 grid. */
 const paths = {
   activity: 'M1.5 8.5h3l2-6 3.2 11 2-5h2.8',
   archive: 'M2 4h12v2.5H2zM3 6.5V13h10V6.5M6.5 9h3',
@@ -37,7 +37,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** An icon beside a text; it says nothing by itself. */
+/** A decorative icon, hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

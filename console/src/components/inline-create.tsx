@@ -4,16 +4,16 @@ import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 
 type AddLineProps = {
-  /** What it adds: `Add a task`. */
+  /** Label and placeholder: `Add a task`. */
   readonly label: string;
-  /** Adds what was written. What it rejects with is shown at the field, in the words of `explain`. */
+  /** Creates the record. A rejection is shown at the field, formatted by `explain`. */
   readonly onAdd: (name: string) => Promise<void>;
   readonly explain: (error: unknown) => string;
-  /** What else is to be chosen. */
+  /** Additional fields of the form. */
   readonly children?: ComponentChildren;
 };
 
-/** One more at the end of a list, by one line: Enter adds it, and the line is free for the next. */
+/** Quick-add field at the end of a list: Enter creates a record and clears the field. Escape clears it. */
 export function AddLine({ label, onAdd, explain, children }: AddLineProps) {
   const [name, setName] = useState('');
   const [fault, setFault] = useState<string>();

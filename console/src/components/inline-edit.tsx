@@ -5,36 +5,36 @@ import { letGo } from './pointer-release.ts';
 import './inline-edit.css';
 
 export type InlineProps = {
-  /** What it is, for those who hear it: `Name of Release`. */
+  /** Accessible name: `Name of Release`. */
   readonly label: string;
   readonly value: string;
   readonly type?: 'text' | 'date' | 'number' | 'email' | 'url' | 'area' | 'color';
-  /** What it can be, where it is one of several. */
+  /** Options of a select. */
   readonly options?: readonly { readonly value: string; readonly text: string }[];
-  /** Where its text leads; then a pencil beside it is for changing it. */
+  /** Makes the text a link; a pencil button then opens the editor. */
   readonly href?: string;
-  /** What stands where nothing is. */
+  /** Placeholder for an empty value. */
   readonly empty?: string;
-  /** Keeps it. What it rejects with is shown at the field, in the words of `explain`. */
+  /** Saves the value. A rejection is shown at the field, formatted by `explain`. */
   readonly onSave: (value: string) => Promise<void>;
   readonly explain: (error: unknown) => string;
-  /** How it is shown; its value as it stands when left out. */
+  /** Formatted value; defaults to `value`. */
   readonly children?: ComponentChildren;
 };
 
-/** Something that can be changed where it stands: Enter saves, Escape takes back. */
+/** Inline editor: Enter saves, Escape cancels. */
 export function Inline(props: InlineProps) {
   const [isOpen, setOpen] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
   const wasOpen = useRef(false);
-  // Whoever has saved or taken back by a key goes on where they were; whoever has gone elsewhere stays there.
+  // Return the focus to the opener after Enter or Escape, but not when the user has focused another element.
   useEffect(() => {
     if (wasOpen.current && !isOpen && document.activeElement === document.body) opener.current?.focus();
     wasOpen.current = isOpen;
   }, [isOpen]);
   if (isOpen) return <Editor {...props} onClose={() => setOpen(false)} />;
   const { label, value, type, href, empty = 'None', children } = props;
-  const shown = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
+  const displayed = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
   if (href === undefined) {
     return (
       <button
@@ -46,13 +46,13 @@ export function Inline(props: InlineProps) {
         onClick={() => setOpen(true)}
       >
         <span class="hidden-text">{`Change ${label}: `}</span>
-        {shown}
+        {displayed}
       </button>
     );
   }
   return (
     <span class="inline-link">
-      <a href={href}>{shown}</a>
+      <a href={href}>{displayed}</a>
       <button type="button" ref={opener} aria-label={`Change ${label}`} title="Change" onClick={() => setOpen(true)}>
         <Icon name="pencil" />
       </button>
@@ -82,7 +82,7 @@ function Editor({
     field.current?.focus();
     if (field.current instanceof HTMLInputElement && type !== 'color') field.current.select();
   }, []);
-  // A field that goes from the page loses the focus first, and that must save nothing.
+  // Unmounting the field fires `blur`, which would save; `isDone` prevents that.
   const close = () => {
     isDone.current = true;
     onClose();
@@ -100,7 +100,7 @@ function Editor({
     setBusy(true);
     try {
       if (next !== value) await onSave(next);
-      // Whoever has gone elsewhere may be about to click there.
+      // Closing moves the layout. If the blur came from a press elsewhere, wait for its click first.
       if (document.activeElement !== field.current) await letGo();
       close();
     } catch (error) {
@@ -117,7 +117,7 @@ function Editor({
     'aria-describedby': fault === undefined ? undefined : `${id}-fault`,
     readOnly: isBusy,
     value: draft,
-    // What stands wrong is never sent by going away from it.
+    // Blur saves, except while a validation error is shown.
     onBlur: () => fault === undefined && void save(),
     onKeyDown: (event: KeyboardEvent) => {
       byKey.current = true;
@@ -135,7 +135,7 @@ function Editor({
     setDraft(event.currentTarget.value);
     setFault(undefined);
   };
-  const hold = (element: Field | null) => {
+  const setField = (element: Field | null) => {
     field.current = element;
   };
   return (
@@ -143,13 +143,13 @@ function Editor({
       {options !== undefined && (
         <select
           {...shared}
-          ref={hold}
+          ref={setField}
           onPointerDown={() => {
             byKey.current = false;
           }}
           onChange={(event) => {
             input(event);
-            // Arrows go through the choices; a click has chosen.
+            // Arrow keys only browse the options, Enter saves; a pointer selects and saves.
             if (!byKey.current) void save(event.currentTarget.value);
           }}
         >
@@ -160,9 +160,9 @@ function Editor({
           ))}
         </select>
       )}
-      {options === undefined && type === 'area' && <textarea {...shared} ref={hold} rows={5} onInput={input} />}
+      {options === undefined && type === 'area' && <textarea {...shared} ref={setField} rows={5} onInput={input} />}
       {options === undefined && type !== 'area' && (
-        <input {...shared} ref={hold} {...({ type } as object)} autoComplete="off" onInput={input} />
+        <input {...shared} ref={setField} {...({ type } as object)} autoComplete="off" onInput={input} />
       )}
       {type === 'area' && <span class="hint">Ctrl Enter saves, Escape takes back.</span>}
       {fault !== undefined && (

@@ -8,7 +8,7 @@ export type MenuItem = {
   readonly onPick: () => void;
 };
 
-/** What else can be done, behind three dots. Arrows move, Escape closes. */
+/** Overflow menu behind three dots. Arrow keys move, Escape closes and returns the focus to the button. */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const element = useRef<HTMLDivElement>(null);
@@ -16,11 +16,11 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
   useEffect(() => {
     if (!isOpen) return;
     buttons()[0]?.focus();
-    const away = (event: Event) => {
+    const closeOnOutsidePress = (event: Event) => {
       if (event.target instanceof Node && !element.current?.contains(event.target)) setOpen(false);
     };
-    document.addEventListener('pointerdown', away);
-    return () => document.removeEventListener('pointerdown', away);
+    document.addEventListener('pointerdown', closeOnOutsidePress);
+    return () => document.removeEventListener('pointerdown', closeOnOutsidePress);
   }, [isOpen]);
   const move = (event: KeyboardEvent) => {
     const all = buttons();

@@ -7,19 +7,19 @@ type PageProps = {
   readonly title: string;
   readonly lead?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** What does the same over the interface. */
+  /** API calls that do the same as this screen. */
   readonly calls: readonly ApiCall[];
   readonly isWide?: boolean;
   readonly children: ComponentChildren;
 };
 
-/** A screen: its title, what can be done, the calls that do the same, and what it shows. */
+/** Layout of a screen: title, actions, API calls, content. */
 export function Page({ title, lead, actions, calls, isWide = false, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Carillon`;
   }, [title]);
-  // Whoever hears the page is told where they are now.
+  // Focus the title, so that screen readers announce the new screen.
   useEffect(() => heading.current?.focus(), []);
   return (
     <div class={`page ${isWide ? 'wide' : ''}`}>
@@ -42,7 +42,7 @@ export function Page({ title, lead, actions, calls, isWide = false, children }: 
 
 type EmptyProps = { readonly icon: IconName; readonly title: string; readonly children?: ComponentChildren };
 
-/** What stands where nothing is yet: what would be here, and how it comes to be. */
+/** Empty state: explains what belongs here and how to create it. */
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
     <div class="empty">

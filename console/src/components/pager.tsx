@@ -5,24 +5,24 @@ const count = new Intl.NumberFormat('en');
 
 type PagerProps = {
   readonly paging: Paging;
-  /** What is counted, one of it and several: `['task', 'tasks']`. */
+  /** Singular and plural: `['task', 'tasks']`. */
   readonly words: readonly [string, string];
-  /** How many of it are in view. */
+  /** Number of records on this page. */
   readonly shown: number;
-  /** Goes to a page, 1 the first. */
+  /** Pages are numbered from 1. */
   readonly onPage: (page: number) => void;
 };
 
-/** Which part of a list is in view, of how much, and the way to the rest. */
+/** Pagination: displayed range, total, previous and next page. */
 export function Pager({ paging: { offset, limit, total_records }, words, shown, onPage }: PagerProps) {
   const page = Math.floor(offset / limit) + 1;
   const pages = Math.max(1, Math.ceil(total_records / limit));
   const total = `${count.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
   const isPart = total_records > shown || page > 1;
-  // Beyond the end there is nothing to number.
+  // A page after the last one has no range.
   const part =
     isPart && shown > 0 ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
-  const turn = (to: number) => {
+  const showPage = (to: number) => {
     onPage(to);
     document.querySelector('main')?.scrollTo(0, 0);
   };
@@ -33,13 +33,13 @@ export function Pager({ paging: { offset, limit, total_records }, words, shown, 
       </span>
       {pages > 1 && (
         <>
-          <Button disabled={page === 1} onClick={() => turn(Math.min(page - 1, pages))}>
+          <Button disabled={page === 1} onClick={() => showPage(Math.min(page - 1, pages))}>
             Previous
           </Button>
           <span class="number">
             Page {Math.min(page, pages)} of {pages}
           </span>
-          <Button disabled={page >= pages} onClick={() => turn(page + 1)}>
+          <Button disabled={page >= pages} onClick={() => showPage(page + 1)}>
             Next
           </Button>
         </>

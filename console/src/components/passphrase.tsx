@@ -4,7 +4,7 @@ import { TextField } from './field.tsx';
 
 type PassphraseProps = {
   readonly label: string;
-  /** What a password manager is to do: fill in the one it keeps, or offer one. */
+  /** Tells password managers to fill in the stored passphrase, or to suggest a new one. */
   readonly autoComplete: 'current-password' | 'new-password';
   readonly value: string;
   readonly onInput: (value: string) => void;
@@ -14,7 +14,7 @@ type PassphraseProps = {
   readonly fault?: string;
 };
 
-/** A passphrase, hidden until one asks to see it. */
+/** Passphrase input with a show/hide button. */
 export function PassphraseField(props: PassphraseProps) {
   const [isShown, setShown] = useState(false);
   return (

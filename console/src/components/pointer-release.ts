@@ -1,4 +1,4 @@
-/** What a press ends with; whoever types has let go, even where a menu of the browser has swallowed the rest. */
+/** Events that end a press. `keydown` is a fallback: a native popup can swallow `pointerup` and `pointercancel`. */
 const ENDS = ['pointerup', 'pointercancel', 'keydown'] as const;
 
 let press: Promise<void> | undefined;
@@ -11,7 +11,7 @@ addEventListener(
     const over = new AbortController();
     const end = () => {
       over.abort();
-      // Its click comes first.
+      // The click event follows `pointerup`; resolve after it.
       setTimeout(() => {
         if (press === promise) press = undefined;
         resolve();
@@ -23,8 +23,9 @@ addEventListener(
 );
 
 /**
- * Resolves when nobody is pressing anything, and what was pressed has been clicked. What moves in between has another thing
- * under the pointer when it is let go, and that is no click on either.
+ * Resolves when no pointer is pressed and the click of the last press has been dispatched. If the layout moved
+ * between press and release, the pointer would be over another element, and the browser would not fire a click
+ * at all.
  */
 export async function letGo(): Promise<void> {
   await press;

@@ -6,18 +6,16 @@ import { Dialog } from './dialog.tsx';
 
 type ShownOnceProps = {
   readonly title: string;
-  /** What is shown, and how it is called: `The key`. */
+  /** Name of the secret: `The key`. */
   readonly label: string;
   readonly text: string;
-  /** Why it has to be copied now. */
   readonly warning: ComponentChildren;
   readonly isWide?: boolean;
   readonly onClose: () => void;
-  /** What is said below it. */
   readonly children: ComponentChildren;
 };
 
-/** A secret at the one moment when it can be seen; nothing closes it but a word that it was copied. */
+/** Dialog that shows a secret once. Escape and backdrop clicks do not close it, only its buttons. */
 export function ShownOnce({ title, label, text, warning, isWide = false, onClose, children }: ShownOnceProps) {
   return (
     <Dialog title={title} isWide={isWide} isFirm onClose={onClose}>

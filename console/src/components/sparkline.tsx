@@ -1,22 +1,22 @@
-/** What was delivered and what failed, in one stretch of time. */
+/** Number of delivered and failed attempts in one time bucket. */
 export type Bar = { readonly label: string; readonly delivered: number; readonly failed: number };
 
-const STEP = 5;
+const BAR_WIDTH = 5;
 
 type SparkProps = { readonly bars: readonly Bar[]; readonly label: string; readonly height?: number };
 
-/** A row of bars, oldest first; what failed stands on what was delivered. */
+/** Sparkline of stacked bars, oldest first: delivered below, failed above. */
 export function Spark({ bars, label, height = 24 }: SparkProps) {
-  const most = Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed));
-  const scaled = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / most) * height));
+  const max = Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed));
+  const scaled = (count: number) => (count === 0 ? 0 : Math.max(1.5, (count / max) * height));
   return (
     <svg
       class="spark"
       role="img"
       aria-label={label}
-      width={bars.length * STEP}
+      width={bars.length * BAR_WIDTH}
       height={height}
-      viewBox={`0 0 ${bars.length * STEP} ${height}`}
+      viewBox={`0 0 ${bars.length * BAR_WIDTH} ${height}`}
     >
       {bars.map((bar, index) => {
         const good = scaled(bar.delivered);
@@ -24,9 +24,9 @@ export function Spark({ bars, label, height = 24 }: SparkProps) {
         return (
           <g key={bar.label}>
             <title>{`${bar.label}: ${bar.delivered} delivered, ${bar.failed} failed`}</title>
-            <rect class="ground" x={index * STEP} y={height - 1} width={STEP - 1.5} height={1} />
-            <rect class="delivered" x={index * STEP} y={height - good} width={STEP - 1.5} height={good} />
-            <rect class="failed" x={index * STEP} y={height - good - bad} width={STEP - 1.5} height={bad} />
+            <rect class="ground" x={index * BAR_WIDTH} y={height - 1} width={BAR_WIDTH - 1.5} height={1} />
+            <rect class="delivered" x={index * BAR_WIDTH} y={height - good} width={BAR_WIDTH - 1.5} height={good} />
+            <rect class="failed" x={index * BAR_WIDTH} y={height - good - bad} width={BAR_WIDTH - 1.5} height={bad} />
           </g>
         );
       })}

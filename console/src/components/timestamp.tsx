@@ -1,4 +1,4 @@
-/** What the service writes for never. */
+/** The API's zero date: never. */
 const NEVER = '0000-00-00 00:00:00';
 
 const UNITS = [
@@ -12,19 +12,19 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** A moment that the service wrote, in UTC; undefined for never. */
+/** Parses a UTC timestamp of the API; undefined for never. */
 export function momentOf(text: string): Date | undefined {
   return text === NEVER ? undefined : new Date(`${text.replace(' ', 'T')}Z`);
 }
 
-/** How long ago, or how far ahead: `3 minutes ago`, `in 2 days`. */
+/** Relative time: `3 minutes ago`, `in 2 days`. */
 export function distance(moment: Date, now = Date.now()): string {
   const seconds = Math.round((moment.getTime() - now) / 1_000);
-  const [unit, length] = UNITS.find(([, least]) => Math.abs(seconds) >= least) ?? ['second', 1];
-  return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / length), unit);
+  const [unit, unitSeconds] = UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
+  return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / unitSeconds), unit);
 }
 
-/** A moment that the service wrote, by its distance; the moment itself shows when one points at it. */
+/** Relative time of an API timestamp; the tooltip shows the exact time. */
 export function Moment({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
   const moment = momentOf(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
@@ -44,19 +44,19 @@ const otherDay = new Intl.DateTimeFormat('en-GB', {
   second: '2-digit',
 });
 
-/** A moment that the service wrote, by the clock of whoever looks: `14:02:11`, on another day with its date. */
+/** Local time of an API timestamp: `14:02:11`; with the date unless it is today. The tooltip shows UTC. */
 export function ClockTime({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
   const moment = momentOf(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
-  const form = moment.toDateString() === new Date().toDateString() ? sameDay : otherDay;
+  const format = moment.toDateString() === new Date().toDateString() ? sameDay : otherDay;
   return (
     <time class="number" dateTime={moment.toISOString()} title={`${at} UTC`}>
-      {form.format(moment)}
+      {format.format(moment)}
     </time>
   );
 }
 
-/** How long something lasts: `12 ms`, `1.2 s`, `1 min 5 s`, `29 min`, `1 h 58 min`, `2 d 3 h`. */
+/** Formats a duration: `12 ms`, `1.2 s`, `1 min 5 s`, `29 min`, `1 h 58 min`, `2 d 3 h`. */
 export function lasting(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1_000).toFixed(1)} s`;

@@ -3,27 +3,27 @@ import { Icon } from './icon.tsx';
 
 type Toast = { readonly id: number; readonly text: string; readonly isBad: boolean; readonly undo?: () => void };
 
-const SHOWN_MS = 7_000;
+const TOAST_TTL_MS = 7_000;
 
 const toasts = signal<readonly Toast[]>([]);
-let count = 0;
+let lastId = 0;
 
 function dismiss(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
-/** Says at the edge of the page what was done, with a way back where there is one; or what went wrong. */
-export function tell(text: string, more: { readonly isBad?: boolean; readonly undo?: () => void } = {}): void {
-  count += 1;
-  const id = count;
-  const { isBad = false, undo } = more;
-  // Said again, it stands once, with the newest way back.
+/** Shows a toast: a success, with Undo where possible, or an error. */
+export function tell(text: string, options: { readonly isBad?: boolean; readonly undo?: () => void } = {}): void {
+  lastId += 1;
+  const id = lastId;
+  const { isBad = false, undo } = options;
+  // Deduplicate by text: a repeated message replaces the old toast and its Undo. Show at most three.
   const others = toasts.value.filter((one) => one.text !== text);
   toasts.value = [...others.slice(-2), { id, text, isBad, ...(undo !== undefined && { undo }) }];
-  setTimeout(() => dismiss(id), isBad ? 2 * SHOWN_MS : SHOWN_MS);
+  setTimeout(() => dismiss(id), isBad ? 2 * TOAST_TTL_MS : TOAST_TTL_MS);
 }
 
-/** Where what is told is shown, and heard. */
+/** Container of the toasts; an ARIA live region. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -11,10 +11,10 @@ import { lasting, momentOf } from '../components/timestamp.tsx';
 import { counted, cutTarget, endedWords, outcomeWords } from './delivery-text.ts';
 import './delivery.css';
 
-/** Targets that are shown whole, wherever they stand, until the page is left. */
+/** Targets that the user has unmasked. Shared by all screens until the page is reloaded. */
 const shownTargets = signal<ReadonlySet<string>>(new Set());
 
-/** Where a hook sends to. Its path is a secret between two services, so it shows when asked for. */
+/** The target URL of a hook. Its path is a shared secret, so it is masked until the user shows it. */
 export function Target({ url }: { readonly url: string }) {
   const isWhole = shownTargets.value.has(url);
   const isCut = cutTarget(url) !== url;
@@ -39,7 +39,7 @@ export function Target({ url }: { readonly url: string }) {
   );
 }
 
-/** How long until a moment, counted down. */
+/** Countdown to a timestamp, updated every second. */
 export function Countdown({ until }: { readonly until: string }) {
   const [now, setNow] = useState(Date.now);
   useEvery(1_000, () => setNow(Date.now()));
@@ -47,14 +47,13 @@ export function Countdown({ until }: { readonly until: string }) {
   return <span class="number">{left <= 0 ? 'now' : `in ${lasting(Math.max(1_000, left))}`}</span>;
 }
 
-/** A hook's state in a word. */
 export function HookBadge({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'live') return <Badge tone="good">live</Badge>;
   if (hook.state === 'failing') return <Badge tone="warn">failing {hook.failures} of 3</Badge>;
   return <Badge tone={hook.ended_reason === 'deleted' ? 'plain' : 'bad'}>ended</Badge>;
 }
 
-/** What follows the state: the last outcome, when it is tried again, or why it ended. */
+/** Details after the state: last outcome, time of the next attempt, or the reason why the hook ended. */
 export function HookLine({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'live') return <>{sentence(outcomeWords(hook.last_outcome))}</>;
   if (hook.state === 'ended') return <>{sentence(endedWords(hook).why)}</>;
@@ -65,7 +64,7 @@ export function HookLine({ hook }: { readonly hook: Hook }) {
   );
 }
 
-/** With a capital at its beginning. */
+/** Capitalizes the first letter. */
 export function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
@@ -83,7 +82,7 @@ export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
 
 const HOUR_MS = 3_600_000;
 
-/** The 24 hours up to now, oldest first, also those in which nothing was sent. */
+/** Hourly buckets of the last 24 hours, oldest first, including empty ones. */
 export function barsOf(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
   const byHour = new Map(hours.map((hour) => [momentOf(hour.hour)?.getTime(), hour]));
   return Array.from({ length: 24 }, (_, index) => {
@@ -94,7 +93,7 @@ export function barsOf(hours: readonly Hour[], now = Date.now()): readonly Bar[]
   });
 }
 
-/** The last day of a hook, as bars and in numbers. */
+/** Sparkline and totals of a hook's last 24 hours. */
 export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; readonly height?: number }) {
   const sum = (name: 'delivered' | 'failed') => hours.reduce((total, hour) => total + Number(hour[name]), 0);
   const [delivered, failed] = [sum('delivered'), sum('failed')];

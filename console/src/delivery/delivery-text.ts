@@ -1,7 +1,7 @@
 import type { FeedKind, Kind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
-/** What each kind means to whoever subscribes to it, and where the record of such a notification may be. */
+/** Description of each hook kind, and an example path of its record. */
 export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly example: string }>> = {
   new_event: { says: 'Something new stands on the calendar.', example: '/events/512' },
   new_project: { says: 'A project was created.', example: '/projects/27' },
@@ -15,26 +15,26 @@ export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly 
   new_client: { says: 'A client was created.', example: '/clients/9' },
 };
 
-/** The kinds that a hook can be told of, the usual ones first. */
+/** Kinds that a hook can subscribe to, most common first. */
 export const hookKinds = Object.keys(kindWords) as Kind[];
 
 const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
-/** The noun of a kind and what happened to it: `event`, `created`. */
+/** Splits a kind into resource type and verb: `new_event` is `event`, `created`. */
 export function partsOf(kind: string): { readonly noun: string; readonly verb: string } {
   const [first = '', ...rest] = kind.split('_');
   const noun = rest.length === 0 ? kind : rest.join(' ');
   return { noun, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
 }
 
-/** A kind as it is called: `Event created`. */
+/** Display name of a kind: `Event created`. */
 export function kindTitle(kind: FeedKind | 'test'): string {
   const { noun, verb } = partsOf(kind);
   return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${verb}`.trim();
 }
 
-/** An outcome that is no status: what happened, and what whoever runs the target can do. */
-const causes: Readonly<Record<string, readonly [what: string, advice: string]>> = {
+/** Outcomes without an HTTP status: a description, and advice for the operator of the target. */
+const failures: Readonly<Record<string, readonly [description: string, advice: string]>> = {
   timeout: ['no answer in time', 'Answer 200 first and work afterwards: the whole exchange has one deadline.'],
   refused: ['connection refused', 'Nothing listens there. Start the receiver, or see whether its port is right.'],
   reset: ['connection broken', 'The receiver, or something before it, closed the connection without an answer.'],
@@ -50,8 +50,8 @@ const causes: Readonly<Record<string, readonly [what: string, advice: string]>> 
   ],
 };
 
-/** Faults of the service itself; they never count. */
-const faults: Readonly<Record<string, string>> = {
+/** Local errors: failures on our side, never counted against the target. */
+const localErrors: Readonly<Record<string, string>> = {
   no_file_handle: 'the service had no file handle left',
   no_local_port: 'the service had no local port left',
   no_route: 'the service had no way to the network',
@@ -62,14 +62,14 @@ const faults: Readonly<Record<string, string>> = {
   broken: 'the service failed',
 };
 
-/** What an attempt came to, in words: `answered 500`. Empty before the first. */
+/** Describes an outcome: `answered 500`. The outcome is empty before the first attempt. */
 export function outcomeWords(outcome: string): string {
   if (outcome === '') return 'nothing sent yet';
   if (/^\d+$/.test(outcome)) return `answered ${outcome}`;
-  return causes[outcome]?.[0] ?? faults[outcome] ?? outcome;
+  return failures[outcome]?.[0] ?? localErrors[outcome] ?? outcome;
 }
 
-/** What to do about an outcome; undefined where there is nothing to do. */
+/** Advice for an outcome; undefined when there is nothing to do. */
 export function adviceFor(outcome: string): string | undefined {
   if (outcome === '200' || outcome === '') return undefined;
   const status = Number(outcome);
@@ -82,11 +82,12 @@ export function adviceFor(outcome: string): string | undefined {
     return 'The receiver refuses the notification. Let it answer 200 to a POST without authentication.';
   if (status >= 300) return 'Redirects are not followed. Subscribe the address that it leads to.';
   if (status > 200) return 'Only 200 counts as delivered. Answer exactly 200.';
-  if (faults[outcome] !== undefined) return 'A fault of the service: it never counts, and the attempt is made again.';
-  return causes[outcome]?.[1];
+  if (localErrors[outcome] !== undefined)
+    return 'A fault of the service: it never counts, and the attempt is made again.';
+  return failures[outcome]?.[1];
 }
 
-/** Why a hook ended, in a few words, and what to do. */
+/** Reason why a hook ended, and how to fix it. */
 export function endedWords({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
   const known: Readonly<Record<EndedReason, { why: string; todo: string }>> = {
     '': { why: 'ended', todo: '' },
@@ -107,31 +108,31 @@ export function endedWords({ ended_reason, last_outcome }: Hook): { readonly why
   return known[ended_reason];
 }
 
-/** An address without the part that is to stay unknown: where it goes, and its last letters. */
+/** Masks the path of a URL: the origin, and the last four characters of a long path. */
 export function cutTarget(address: string): string {
   if (!URL.canParse(address)) return address;
   const { origin, pathname, search } = new URL(address);
-  const secret = pathname + search;
-  if (secret === '/') return address;
-  return `${origin}/…${secret.length >= 20 ? secret.slice(-4) : ''}`;
+  const path = pathname + search;
+  if (path === '/') return address;
+  return `${origin}/…${path.length >= 20 ? path.slice(-4) : ''}`;
 }
 
-/** The host of an address. */
+/** Host of a URL; the text itself if it is no URL. */
 export function hostOf(address: string): string {
   return URL.canParse(address) ? new URL(address).host : address;
 }
 
-/** The part of a record's address that follows `/v2`: `/events/512`. */
+/** Path of a record URL below `/v2`: `/events/512`. */
 export function pathOf(resourceUrl: string): string {
   return resourceUrl.slice(resourceUrl.lastIndexOf('/v2/') + 3);
 }
 
-/** The body of a notification, as it is sent. */
+/** The JSON body of a webhook request. */
 export function bodyOf(resourceUrl: string): string {
   return JSON.stringify({ resource_url: resourceUrl });
 }
 
-/** A number with its noun: `1 hook`, `1,204 hooks`. */
+/** A count with singular or plural: `1 hook`, `1,204 hooks`. */
 export function counted(count: number | string, noun: string, plural = `${noun}s`): string {
   return `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? noun : plural}`;
 }

@@ -3,7 +3,7 @@ import { Code, curlOf } from '../components/api-call.tsx';
 import { bodyOf, cutTarget, pathOf } from './delivery-text.ts';
 import './delivery.css';
 
-/** The notification as it went out, and the call that fetches its record. */
+/** The webhook request as sent, and the API call that fetches the record. */
 export function Notification({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
   const sent = [
     `POST ${cutTarget(target)}`,

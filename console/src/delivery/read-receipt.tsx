@@ -2,7 +2,7 @@ import type { ToldHook } from '../../../packages/sdk/src/activity.ts';
 import { ClockTime, momentOf } from '../components/timestamp.tsx';
 import './delivery.css';
 
-/** What can be known of somebody who was told: whether they came for the record. */
+/** Read receipt of a delivery: whether the record was fetched after it was delivered. */
 export type Reading = 'not told' | 'read' | 'never read';
 
 export function readingOf({ state, fetched_at }: ToldHook): Reading {
@@ -10,12 +10,12 @@ export function readingOf({ state, fetched_at }: ToldHook): Reading {
   return momentOf(fetched_at) === undefined ? 'never read' : 'read';
 }
 
-/** What "told, never read" means, for whoever has not seen it before. */
+/** Explanation of the state "told, never read". */
 export const NEVER_READ =
   'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
-/** Whether the record was fetched by whoever was told of it. */
+/** Badge of the read receipt. */
 export function ReadMark({ told }: { readonly told: ToldHook }) {
   const reading = readingOf(told);
   if (reading === 'not told') return null;

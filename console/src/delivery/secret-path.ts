@@ -1,7 +1,7 @@
-/** Chance in a suggested path: as much as in a key. */
+/** Entropy of a suggested path: 144 bits, as in an API key. */
 const SECRET_BYTES = 18;
 
-/** A path that nobody guesses. */
+/** An unguessable path for a target URL. */
 export function secretPath(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   return `/carillon/${btoa(String.fromCharCode(...bytes))

@@ -15,20 +15,20 @@ import { Icon } from '../components/icon.tsx';
 import { tell } from '../components/toast.tsx';
 import type { Kept } from './editable-fields.tsx';
 
-const SHOWN = 3;
+const MAX_AVATARS = 3;
 
 type PeopleProps<T> = {
   readonly kept: Kept<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
-  /** What they are to the record: assigned to it, or in it. */
+  /** Wording: people are assigned to a task, and in a team. */
   readonly being?: 'assigned to' | 'in';
 };
 
-/** Who is assigned: users and, where they can be, teams. */
+/** A record with assignees: users and, for some resources, teams. */
 type WithAssigned = { readonly users: readonly Assigned[]; readonly teams?: readonly AssignedTeam[] };
 
-/** Who is assigned to a record, users by their initials and teams by their names; opened, everybody who could be. */
+/** Button that shows the assignees of a record; it opens the picker. */
 export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   const [isOpen, setOpen] = useState(false);
   const { kept, record, being = 'assigned to' } = props;
@@ -40,13 +40,13 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   return (
     <>
       <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        <span class="hidden-text">{`${begun(being)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
-        {users.slice(0, SHOWN).map(({ user_id, user_name }) => (
+        <span class="hidden-text">{`${capitalized(being)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
+        {users.slice(0, MAX_AVATARS).map(({ user_id, user_name }) => (
           <Initials key={user_id} name={user_name || '?'} />
         ))}
-        {users.length > SHOWN && (
+        {users.length > MAX_AVATARS && (
           <span class="small soft" aria-hidden="true">
-            +{users.length - SHOWN}
+            +{users.length - MAX_AVATARS}
           </span>
         )}
         {teams.map(({ team_id, team_name }) => (
@@ -65,20 +65,18 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   );
 }
 
-/** Everybody and every team that can be assigned. */
-const everybody = async (signal: AbortSignal) => {
+/** Loads all users and teams that can be assigned. */
+const loadAssignable = async (signal: AbortSignal) => {
   const [users, teams] = await Promise.all([client.users.list({}, { signal }), wholePage(client.teams, {}, signal)]);
   return { users: users.data, teams: teams.data };
 };
 
-/** The ids of those who are assigned. */
 const idsIn = ({ users, teams }: WithAssigned): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
   users: idsOf(users),
   ...(teams !== undefined && { teams: idsOf(teams) }),
 });
 
-/** A word as it begins a sentence. */
-const begun = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+const capitalized = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
 function Picker<T extends WithAssigned>({
   kept,
@@ -87,7 +85,7 @@ function Picker<T extends WithAssigned>({
   being = 'assigned to',
   onClose,
 }: PeopleProps<T> & { readonly onClose: () => void }) {
-  const { data, fault: missing } = useLoaded(everybody, []);
+  const { data, fault: loadError } = useLoaded(loadAssignable, []);
   const [chosen, setChosen] = useState(idsIn(record));
   const [fault, setFault] = useState<string>();
   const id = kept.idOf(record);
@@ -131,8 +129,8 @@ function Picker<T extends WithAssigned>({
     <Dialog title={`Who is ${being} ${kept.nameOf(record)}?`} onClose={onClose}>
       <form class="stack" onSubmit={save}>
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
-        {missing !== undefined && <Note tone="bad">{missing}</Note>}
-        {data === undefined && missing === undefined && <Waiting lines={2} />}
+        {loadError !== undefined && <Note tone="bad">{loadError}</Note>}
+        {data === undefined && loadError === undefined && <Waiting lines={2} />}
         {data?.users.map((user) => check('users', user.user_id, nameOf(user), <Initials name={nameOf(user)} />))}
         {chosen.teams !== undefined && data !== undefined && data.teams.length > 0 && (
           <>

@@ -15,34 +15,34 @@ import { Moment } from '../components/timestamp.tsx';
 import { counted, type Deletable, inputOf, theirs, useDelete } from './delete-with-undo.tsx';
 import { useRecords } from './records.ts';
 
-/** A comment, and how many replies it has; a reply has none. */
-type Said = Comment & Partial<Pick<ListedComment, 'reply_count'>>;
+/** A comment with its number of replies, or a reply. */
+type CommentOrReply = Comment & Partial<Pick<ListedComment, 'reply_count'>>;
 
-const SHORT = 40;
+const MAX_NAME_LENGTH = 40;
 
-const comments: Deletable<Said> = {
+const comments: Deletable<CommentOrReply> = {
   noun: client.comments,
   idOf: ({ comment_id }) => comment_id,
-  nameOf: ({ comment }) => (comment.length > SHORT ? `${comment.slice(0, SHORT)}…` : comment),
+  nameOf: ({ comment }) => (comment.length > MAX_NAME_LENGTH ? `${comment.slice(0, MAX_NAME_LENGTH)}…` : comment),
   async consequence({ reply_count = '0' }) {
     const replies = Number(reply_count);
     if (replies === 0) return undefined;
     const text = `${theirs(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
     return { yes: `Delete with ${counted(replies, 'reply')}`, text };
   },
-  again: (said) => client.comments.create(said.project_id, inputOf(said)),
+  again: (comment) => client.comments.create(comment.project_id, inputOf(comment)),
 };
 
-/** What is talked about: a project, or one of its tasks. */
+/** The subject of the comments: a project, or one of its tasks. */
 type CommentsProps = {
   readonly projectId: string;
   readonly task?: Task;
   readonly name: string;
-  /** Raised when there is more, or less, within it. */
-  readonly turn?: number;
+  /** Incremented to reload after tasks or subtasks were added or deleted. */
+  readonly reloads?: number;
 };
 
-/** Within what is talked about there is something that a comment can be on: in a project a task, in a task a subtask. */
+/** Names, by id, of the parts a comment can be on: the tasks of a project, or the subtasks of a task. */
 async function partsOf(projectId: string, task: Task | undefined, signal: AbortSignal): Promise<Map<string, string>> {
   if (task === undefined) {
     const { data } = await wholePage(client.tasks, { project_id: projectId }, signal);
@@ -52,41 +52,41 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
   return new Map(data.map(({ subtask_id, subtask_name }) => [subtask_id, subtask_name]));
 }
 
-/** What is said about a project or task and all within it: each comment with its replies, and one more at the end. */
-export function Comments({ projectId: project_id, task, name, turn = 0 }: CommentsProps) {
+/** Comments on a project or task and its parts, each with its replies, and the form for a new one. */
+export function Comments({ projectId: project_id, task, name, reloads = 0 }: CommentsProps) {
   const about = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
     (signal) => wholePage(client.comments, about, signal),
-    [about, project_id, turn],
+    [about, project_id, reloads],
     comments.idOf,
   );
   const parts =
-    useLoaded((signal) => partsOf(project_id, task, signal), [about, turn]).data ?? new Map<string, string>();
+    useLoaded((signal) => partsOf(project_id, task, signal), [about, reloads]).data ?? new Map<string, string>();
   const [chosen, setChosen] = useState('0');
-  // What was chosen may be gone meanwhile.
+  // The chosen task or subtask may have been deleted in the meantime.
   const part = parts.has(chosen) ? chosen : '0';
-  const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
-  const [answering, setAnswering] = useState<string>();
-  /** The comments whose replies are all shown. */
+  const users = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
+  const [replyingTo, setReplyingTo] = useState<string>();
+  /** Ids of comments whose replies are expanded. */
   const [opened, setOpened] = useState<readonly string[]>([]);
   const open = (commentId: string) => setOpened((before) => [...before, commentId]);
   const deleting = useDelete(comments, { onGone: records.reload, onBack: records.reload });
   const nameOfUser = (userId: string) => {
-    const user = everybody.data?.find(({ user_id }) => user_id === userId);
+    const user = users.data?.find(({ user_id }) => user_id === userId);
     return user === undefined ? 'Somebody' : nameOf(user);
   };
-  const say = async (comment: string, on: { parent_id: string } | { subtask_id: string }) => {
+  const createComment = async (comment: string, on: { parent_id: string } | { subtask_id: string }) => {
     await client.comments.create(project_id, { comment, task_id: task?.task_id, ...on });
-    setAnswering(undefined);
-    // A new reply is the last one.
+    setReplyingTo(undefined);
+    // A new reply is the last one: expand, so that it is visible.
     if ('parent_id' in on) open(on.parent_id);
     records.reload();
   };
-  const shown = (said: Said, on?: ComponentChildren) => (
-    <Saying said={said} by={nameOfUser(said.user_id)} on={on} onDelete={() => deleting.begin(said)} />
+  const renderComment = (comment: CommentOrReply, on?: ComponentChildren) => (
+    <CommentView comment={comment} by={nameOfUser(comment.user_id)} on={on} onDelete={() => deleting.begin(comment)} />
   );
-  /** Which part of what is talked about a comment is on; its replies are, too. */
-  const partIn = ({ task_id, subtask_id }: Said) => {
+  /** The task or subtask that a thread is on. */
+  const partIn = ({ task_id, subtask_id }: CommentOrReply) => {
     if (task !== undefined) return parts.get(subtask_id);
     return task_id !== '0' && <a href={to('tasks', task_id)}>{parts.get(task_id) ?? 'a task'}</a>;
   };
@@ -98,28 +98,28 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
       <ul class="comments" aria-label={`Comments on ${name}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
-            {shown(thread, partIn(thread))}
+            {renderComment(thread, partIn(thread))}
             <Replies
               thread={thread}
               isWhole={opened.includes(thread.comment_id)}
-              shown={shown}
+              renderComment={renderComment}
               onOpen={() => open(thread.comment_id)}
             />
-            {answering === thread.comment_id ? (
-              <Say
+            {replyingTo === thread.comment_id ? (
+              <CommentForm
                 label="Reply"
-                onSay={(text) => say(text, { parent_id: thread.comment_id })}
-                onCancel={() => setAnswering(undefined)}
+                onSubmit={(text) => createComment(text, { parent_id: thread.comment_id })}
+                onCancel={() => setReplyingTo(undefined)}
               />
             ) : (
-              <Button look="quiet" onClick={() => setAnswering(thread.comment_id)}>
+              <Button look="quiet" onClick={() => setReplyingTo(thread.comment_id)}>
                 Reply
               </Button>
             )}
           </li>
         ))}
       </ul>
-      <Say label="Comment" onSay={(text) => say(text, { subtask_id: part })}>
+      <CommentForm label="Comment" onSubmit={(text) => createComment(text, { subtask_id: part })}>
         {task !== undefined && parts.size > 0 && (
           <Select
             label="About"
@@ -128,7 +128,7 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
             onChange={setChosen}
           />
         )}
-      </Say>
+      </CommentForm>
       {deleting.question}
     </section>
   );
@@ -136,14 +136,14 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
 
 type RepliesProps = {
   readonly thread: ListedComment;
-  /** All of them, not only those that the list has. */
+  /** Shows all replies, not only those included in the list of comments. */
   readonly isWhole: boolean;
-  readonly shown: (reply: Comment) => ComponentChildren;
+  readonly renderComment: (reply: Comment) => ComponentChildren;
   readonly onOpen: () => void;
 };
 
-/** The replies to a comment: the first ones, which come with it, or all of them. */
-function Replies({ thread, isWhole, shown, onOpen }: RepliesProps) {
+/** Replies to a comment: the first ones are part of the comment, the rest is loaded when expanded. */
+function Replies({ thread, isWhole, renderComment, onOpen }: RepliesProps) {
   const { comment_id, reply_count, replies } = thread;
   const isMore = Number(reply_count) > replies.length;
   const rest = useLoaded<readonly Comment[]>(
@@ -155,7 +155,7 @@ function Replies({ thread, isWhole, shown, onOpen }: RepliesProps) {
     <>
       <ul>
         {[...replies, ...(isMore ? (rest.data ?? []) : [])].map((reply) => (
-          <li key={reply.comment_id}>{shown(reply)}</li>
+          <li key={reply.comment_id}>{renderComment(reply)}</li>
         ))}
       </ul>
       {rest.fault !== undefined && <Note tone="bad">{rest.fault}</Note>}
@@ -168,15 +168,15 @@ function Replies({ thread, isWhole, shown, onOpen }: RepliesProps) {
   );
 }
 
-type SayingProps = {
-  readonly said: Said;
+type CommentProps = {
+  readonly comment: CommentOrReply;
   readonly by: string;
   readonly onDelete: () => void;
-  /** What within the subject it is about. */
+  /** The task or subtask it is on. */
   readonly on: ComponentChildren;
 };
 
-function Saying({ said, by, on, onDelete }: SayingProps) {
+function CommentView({ comment, by, on, onDelete }: CommentProps) {
   return (
     <article class="saying">
       <Initials name={by} />
@@ -184,27 +184,27 @@ function Saying({ said, by, on, onDelete }: SayingProps) {
         <p class="row">
           <strong>{by}</strong>
           <span class="small soft">
-            <Moment at={said.date_created} />
+            <Moment at={comment.date_created} />
           </span>
           {on && <span class="small soft">on {on}</span>}
         </p>
-        <p class="said">{said.comment}</p>
+        <p class="said">{comment.comment}</p>
       </div>
-      <Button look="quiet" icon="trash" label={`Delete “${comments.nameOf(said)}”`} onClick={onDelete} />
+      <Button look="quiet" icon="trash" label={`Delete “${comments.nameOf(comment)}”`} onClick={onDelete} />
     </article>
   );
 }
 
-type SayProps = {
+type CommentFormProps = {
   readonly label: string;
-  readonly onSay: (text: string) => Promise<void>;
+  readonly onSubmit: (text: string) => Promise<void>;
   readonly onCancel?: () => void;
-  /** What else is to be chosen. */
+  /** Additional fields of the form. */
   readonly children?: ComponentChildren;
 };
 
-/** Something to say, by a button or Ctrl+Enter. */
-function Say({ label, onSay, onCancel, children }: SayProps) {
+/** Form for a comment or reply; Ctrl+Enter sends it. */
+function CommentForm({ label, onSubmit, onCancel, children }: CommentFormProps) {
   const [text, setText] = useState('');
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -214,7 +214,7 @@ function Say({ label, onSay, onCancel, children }: SayProps) {
     if (text.trim() === '') return setFault('Write something first.');
     setBusy(true);
     try {
-      await onSay(text);
+      await onSubmit(text);
       setText('');
       setFault(undefined);
     } catch (error) {

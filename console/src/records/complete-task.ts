@@ -4,12 +4,12 @@ import { client } from '../app/client.ts';
 import { attempt } from '../app/use-query.ts';
 import { tell } from '../components/toast.tsx';
 
-/** How a change of a task is shown. */
+/** Callbacks that update the UI. */
 type Shows = {
   task(task: Task): void;
-  /** What became of its subtasks is to be looked up. */
+  /** Reloads the subtasks: completing a task changes them as well. */
   subtasks(): void;
-  /** The service has created the next one of a recurring task. */
+  /** Reloads the list: the service has created the next occurrence of a recurring task. */
   next?(): void;
 };
 
@@ -17,9 +17,9 @@ const withSubtasks = (count: number) =>
   count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
 
 /**
- * Completes a task, and with it its open subtasks (C33); shown at once. Undo opens the task again and those subtasks that
- * were open before: the others were completed by somebody, and stay so. It is not offered for a recurring task, whose next
- * one it would leave behind (C41).
+ * Completes a task and its open subtasks (C33) as an optimistic update. Undo reopens the task and only the
+ * subtasks that this completed. A recurring task has no Undo: the next task that the service has created would
+ * remain (C41).
  */
 export async function completeTask(task: Task, shows: Shows): Promise<void> {
   shows.task({ ...task, completed: '1' });
@@ -42,7 +42,7 @@ export async function completeTask(task: Task, shows: Shows): Promise<void> {
   });
 }
 
-/** Opens a task again, and those subtasks with it that are given. */
+/** Reopens a task and the given subtasks, as an optimistic update. */
 export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows: Shows): Promise<void> {
   shows.task({ ...task, completed: '0' });
   const isDone = await attempt(
@@ -59,7 +59,7 @@ export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows
 
 type ShowsSubtask = { show(subtask: Subtask): void; next(): void };
 
-/** Completes a subtask or opens it again; shown at once. */
+/** Completes or reopens a subtask, as an optimistic update. */
 export async function tickSubtask(subtask: Subtask, isDone: boolean, { show, next }: ShowsSubtask): Promise<void> {
   const { subtask_id } = subtask;
   show({ ...subtask, completed: isDone ? '1' : '0' });

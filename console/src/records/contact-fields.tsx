@@ -12,7 +12,7 @@ export const contacts: Kept<Contact, ContactChanges> & Deletable<Contact> = {
   again: (contact) => client.contacts.create(inputOf(contact)),
 };
 
-/** What can be changed of a contact. */
+/** Editable fields of a contact. */
 export const contactFacts = {
   name: text<Contact, ContactChanges>('contact_name', 'Name'),
   role: text<Contact, ContactChanges>('role', 'Role'),
@@ -23,7 +23,7 @@ export const contactFacts = {
   fax: text<Contact, ContactChanges>('fax', 'Fax'),
 };
 
-/** The client that a contact speaks for, one of those that there are, or their own. */
+/** Select for the client that a contact belongs to; includes the current client if the list does not. */
 export function spokenFor(contact: Contact, clients: readonly Client[] = []): Fact<Contact, ContactChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);

@@ -11,23 +11,23 @@ import { useClients } from './record-options.ts';
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import './records.css';
 
-/** What the address asks for; `clientId` where only the contacts of one client are in view. */
+/** API filters from the query of the route; `clientId` limits the list to one client. */
 export function contactFilters(clientId = place.value.query.get('client') ?? ''): ContactFilters {
   return { ...(clientId !== '' && { client_id: clientId }), limit: PAGE_SIZE, offset: pageOffset() };
 }
 
-/** Contacts, a page of them at a time: all, or those of one client. */
+/** Paginated list of contacts: all, or those of one client. */
 export function ContactList({ clientId }: { readonly clientId?: string }) {
   const filters = contactFilters(clientId);
   const clients = useClients();
   const records = useRecords((signal) => client.contacts.list(filters, { signal }), [filters], contacts.idOf);
   const deleting = useDelete(contacts, { onGone: records.drop, onBack: records.append });
-  const isOfAll = clientId === undefined;
+  const isUnfiltered = clientId === undefined;
   const named = (clients.data ?? []).map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const { client_id } = filters;
   return (
     <section class="stack" aria-label="Contacts">
-      {isOfAll ? (
+      {isUnfiltered ? (
         <div class="row filters">
           <Narrow
             name="client"
@@ -41,7 +41,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
       <RecordList
         records={records}
         words={['contact', 'contacts']}
-        columns={['Contact', 'Role', 'Email', 'Telephone', ...(isOfAll ? ['Client'] : [])]}
+        columns={['Contact', 'Role', 'Email', 'Telephone', ...(isUnfiltered ? ['Client'] : [])]}
         empty={
           <Empty icon="user" title="No contacts here">
             <p>A contact is somebody to speak to. Write a name below; how to reach them can follow.</p>
@@ -51,7 +51,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
           <ContactRow
             key={contact.contact_id}
             contact={contact}
-            speaksFor={isOfAll ? spokenFor(contact, clients.data) : undefined}
+            clientField={isUnfiltered ? spokenFor(contact, clients.data) : undefined}
             onChange={records.put}
             onDelete={deleting.begin}
           />
@@ -69,11 +69,11 @@ type ContactRowProps = {
   readonly contact: Contact;
   readonly onChange: (contact: Contact) => void;
   readonly onDelete: (contact: Contact) => void;
-  /** The client that they speak for, where that is not clear. */
-  readonly speaksFor: ReturnType<typeof spokenFor> | undefined;
+  /** Field of the client; undefined in the list of a single client. */
+  readonly clientField: ReturnType<typeof spokenFor> | undefined;
 };
 
-function ContactRow({ contact, onChange, onDelete, speaksFor }: ContactRowProps) {
+function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProps) {
   const shared = { kept: contacts, record: contact, onChange };
   const address = to('contacts', contact.contact_id);
   const { name, role, email, tel } = contactFacts;
@@ -82,7 +82,7 @@ function ContactRow({ contact, onChange, onDelete, speaksFor }: ContactRowProps)
       <td class="name">
         <FactField {...shared} fact={name} href={address} />
       </td>
-      {[role, email, tel, ...(speaksFor === undefined ? [] : [speaksFor])].map((fact) => (
+      {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((fact) => (
         <td key={fact.label} class="where">
           <FactField {...shared} fact={fact} />
         </td>

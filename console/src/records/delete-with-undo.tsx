@@ -7,84 +7,90 @@ import { attempt } from '../app/use-query.ts';
 import { Ask } from '../components/dialog.tsx';
 import { tell } from '../components/toast.tsx';
 
-/** What follows from a deletion, where that is more than the record's end. */
+/** Side effects of a deletion: label of the confirm button, and text of the confirmation dialog. */
 export type Consequence = { readonly yes: string; readonly text: ComponentChildren };
 
-/** How records of a noun are deleted, and brought back. */
+/** How records of a resource are deleted and restored. */
 export type Deletable<T> = {
   readonly noun: Deletes;
   idOf(record: T): string;
   nameOf(record: T): string;
-  /** What else goes or changes with it; undefined when nothing does. */
+  /** Dependent records that are deleted or changed as well; undefined when there are none. */
   consequence(record: T): Promise<Consequence | undefined>;
-  /** Makes it anew with what it was; left out where a deletion is always asked for, and cannot be taken back. */
+  /** Undo: creates the record again. Omit it when deletion always needs confirmation and cannot be undone. */
   again?(record: T): Promise<T>;
 };
 
-type Ends<T> = {
-  /** Shows that it is gone. */
+type DeleteCallbacks<T> = {
   readonly onGone: (record: T) => void;
-  /** Shows that it is there again, under another id. */
+  /** The record was created again, with a new id. */
   readonly onBack: (record: T) => void;
 };
 
-/** Deletes records: at once and with a way back where nothing hangs on one, else after a question. */
-export function useDelete<T>({ noun, idOf, nameOf, consequence, again }: Deletable<T>, { onGone, onBack }: Ends<T>) {
-  const [asked, setAsked] = useState<{ readonly record: T } & Consequence>();
-  const remove = async (record: T, said: { readonly undo?: () => void }) => {
+/** Deletes records: immediately, with Undo, when nothing depends on them; otherwise after a confirmation dialog. */
+export function useDelete<T>(
+  { noun, idOf, nameOf, consequence, again }: Deletable<T>,
+  { onGone, onBack }: DeleteCallbacks<T>,
+) {
+  const [confirmation, setConfirmation] = useState<{ readonly record: T } & Consequence>();
+  const remove = async (record: T, toastOptions: { readonly undo?: () => void }) => {
     if (!(await attempt(() => noun.delete(idOf(record))))) return;
     onGone(record);
-    tell(`“${nameOf(record)}” deleted.`, said);
+    tell(`“${nameOf(record)}” deleted.`, toastOptions);
   };
   const begin = (record: T) =>
     void attempt(async () => {
       const found = await consequence(record);
-      if (found !== undefined) setAsked({ record, ...found });
+      if (found !== undefined) setConfirmation({ record, ...found });
       else if (again === undefined) await remove(record, {});
       else await remove(record, { undo: () => void attempt(async () => onBack(await again(record))) });
     });
-  const question = asked !== undefined && (
+  const question = confirmation !== undefined && (
     <Ask
-      title={`Delete “${nameOf(asked.record)}”?`}
-      yes={asked.yes}
-      onYes={() => void remove(asked.record, {})}
-      onClose={() => setAsked(undefined)}
+      title={`Delete “${nameOf(confirmation.record)}”?`}
+      yes={confirmation.yes}
+      onYes={() => void remove(confirmation.record, {})}
+      onClose={() => setConfirmation(undefined)}
     >
-      {asked.text}
+      {confirmation.text}
     </Ask>
   );
   return { begin, question };
 }
 
 /**
- * What a record is made anew from: everything that it was. What the service itself gives a record, it does not take.
- * The creator is whoever brings it back: the first one may be no user any more.
+ * Input that creates a deleted record again; the API ignores read-only fields. The creator is left out, so it
+ * becomes the current user: the original one may have been deleted.
  */
-export function inputOf<T extends Made>(record: T) {
+export function inputOf<T extends WithAssignees>(record: T) {
   const { user_id: _, users = [], teams = [], ...rest } = record;
   return { ...rest, users: idsOf(users), teams: idsOf(teams) };
 }
 
-type Made = {
+type WithAssignees = {
   readonly user_id?: string;
   readonly users?: readonly Assigned[];
   readonly teams?: readonly AssignedTeam[];
 };
 
-/** So many of something, with its word: `1 task`, `3 tasks`. */
+/** A count with singular or plural: `1 task`, `3 tasks`. */
 export const counted = (count: number, word: string) =>
   `${count} ${count === 1 ? word : `${word}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
 
-/** Records of a noun that go with another one; `more` says what goes with them in turn. */
-type Going = { readonly word: string; readonly count: number; readonly more: string };
+/** Dependent records that a deletion removes; `more` is text about their own dependents. */
+type Dependents = { readonly word: string; readonly count: number; readonly more: string };
 
-/** How many of a noun go with a record, from the list of those. */
-export async function going(word: string, listed: Promise<{ readonly paging: Paging }>, more = ''): Promise<Going> {
+/** Counts the dependents of one resource by the total of a list request. */
+export async function going(
+  word: string,
+  listed: Promise<{ readonly paging: Paging }>,
+  more = '',
+): Promise<Dependents> {
   return { word, count: (await listed).paging.total_records, more };
 }
 
-/** What goes with a record, in words; undefined where nothing does. */
-export async function goneWith(counting: readonly Promise<Going>[]): Promise<Consequence | undefined> {
+/** Describes all dependents of a record; undefined when there are none. */
+export async function goneWith(counting: readonly Promise<Dependents>[]): Promise<Consequence | undefined> {
   const [first, ...others] = (await Promise.all(counting)).filter(({ count }) => count > 0);
   if (first === undefined) return undefined;
   const isOne = first.count === 1 && first.more === '' && others.length === 0;
@@ -96,5 +102,5 @@ export async function goneWith(counting: readonly Promise<Going>[]): Promise<Con
   };
 }
 
-/** Those of a record: `Its task`, `Its 3 tasks`. */
+/** Subject of a sentence about dependents: `Its task`, `Its 3 tasks`. */
 export const theirs = (count: number, word: string) => (count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`);

@@ -1,7 +1,7 @@
 import { dayOf, dueIn, showDay, today } from '../app/calendar-dates.ts';
 import { Progress } from '../components/badge.tsx';
 
-/** When something is due, and how far that is; once it is completed, nothing is late. */
+/** Due date with its relative text, such as "2 days late"; a completed record has no relative text. */
 export function Due({ due, isDone }: { readonly due: string; readonly isDone: boolean }) {
   const last = dayOf(due);
   if (last === '') return null;
@@ -14,7 +14,7 @@ export function Due({ due, isDone }: { readonly due: string; readonly isDone: bo
   );
 }
 
-/** How far something is, as a bar with its number. */
+/** Progress bar with its number. */
 export function Percent({ percent, name }: { readonly percent: number; readonly name: string }) {
   return (
     <span class="percent">

@@ -7,25 +7,25 @@ import { Dot, palette } from '../components/colour.tsx';
 import { Inline, type InlineProps } from '../components/inline-edit.tsx';
 import { tell } from '../components/toast.tsx';
 
-/** Something that is known of a record and can be changed: how it is read, written and shown. */
+/** Definition of an editable field of a record: how it is read, written and formatted. */
 export type Fact<T, C> = {
   readonly label: string;
   readonly type?: InlineProps['type'];
   readonly options?: InlineProps['options'];
   readonly empty?: string;
   read(record: T): string;
-  /** What is sent for it: only fields that it is made of. */
+  /** The changes to send to the API; contains only the fields this one consists of. */
   write(value: string, before: T): C;
-  /** What is wrong with what was written, where that is clear before it is sent. */
+  /** Client-side validation; returns the error. */
   fault?(value: string): string | undefined;
-  /** How it is shown, where that is more than its text. */
+  /** Formatted value; defaults to the text. */
   show?(record: T): ComponentChildren;
 };
 
-/** What was written can be nothing of the kind. */
-class Unreadable extends Error {}
+/** The input failed client-side validation. */
+class InvalidInput extends Error {}
 
-/** A noun whose records are changed on a screen. */
+/** A resource whose records can be edited inline. */
 export type Kept<T, C> = {
   readonly noun: Gets<T> & Updates<T, C>;
   idOf(record: T): string;
@@ -36,7 +36,7 @@ type FieldOf<T> = keyof T & string;
 
 const textOf = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
 
-/** A text of a record. */
+/** A text field. */
 export function text<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<T, C>> = {}): Fact<T, C> {
   return {
     label,
@@ -46,7 +46,7 @@ export function text<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<
   };
 }
 
-/** A start or due date of a record. */
+/** A start or due date. */
 export function day<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<T, C>> = {}): Fact<T, C> {
   return {
     label,
@@ -59,7 +59,7 @@ export function day<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<T
   };
 }
 
-/** One of a few words. */
+/** A field with a fixed set of values. */
 export function choice<T, C>(
   field: FieldOf<T>,
   label: string,
@@ -73,7 +73,7 @@ export function choice<T, C>(
   });
 }
 
-/** The colour of a record: one of the palette, or one of its own that a program gave it. */
+/** The color of a record: one of the palette, or a custom one that an API client has set. */
 export function colour<T extends { readonly color: string }, C>(record: T): Fact<T, C> {
   const own = { value: record.color, text: record.color };
   const isOwn = !palette.some(({ value }) => value === record.color);
@@ -93,18 +93,21 @@ type FactFieldProps<T, C> = {
   readonly record: T;
   readonly fact: Fact<T, C>;
   readonly href?: string;
-  /** Shows the record as it is now. */
+  /** Receives the updated record. */
   readonly onChange: (record: T) => void;
   readonly children?: ComponentChildren;
 };
 
-/** A fact of a record, changed where it stands. Only that is sent; what another has changed meanwhile is not overwritten. */
+/**
+ * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field
+ * meanwhile, it shows both values instead of overwriting theirs; Enter then overwrites it.
+ */
 export function FactField<T extends object, C extends object>(props: FactFieldProps<T, C>) {
   const { kept, record, fact, href, onChange, children } = props;
   const label = `${fact.label} of ${kept.nameOf(record)}`;
   const save = async (value: string) => {
-    const unreadable = fact.fault?.(value);
-    if (unreadable !== undefined) throw new Unreadable(unreadable);
+    const invalid = fact.fault?.(value);
+    if (invalid !== undefined) throw new InvalidInput(invalid);
     const id = kept.idOf(record);
     const changes = fact.write(value, record);
     try {
@@ -118,7 +121,7 @@ export function FactField<T extends object, C extends object>(props: FactFieldPr
     }
   };
   const explain = (error: unknown) => {
-    if (error instanceof Unreadable) return error.message;
+    if (error instanceof InvalidInput) return error.message;
     if (!(error instanceof Overtaken)) return faultIn(error, fact.label);
     const now = fact.read(error.record as T);
     return `Somebody else has set this to “${now === '' ? 'nothing' : now}” meanwhile. Enter keeps yours, Escape theirs.`;
@@ -144,7 +147,7 @@ type FactsProps<T, C> = Pick<FactFieldProps<T, C>, 'kept' | 'record' | 'onChange
   readonly children?: ComponentChildren;
 };
 
-/** Everything that is known of a record, each beside its name. */
+/** All fields of a record as a definition list. */
 export function Facts<T extends object, C extends object>({ facts, children, ...rest }: FactsProps<T, C>) {
   return (
     <dl class="plan-facts">

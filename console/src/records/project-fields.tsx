@@ -12,14 +12,14 @@ export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
   idOf: ({ project_id }) => project_id,
   nameOf: ({ project_name }) => project_name,
   async consequence({ project_id }) {
-    const of = { project_id, limit: 1 };
+    const countOnly = { project_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
       goneWith([
-        going('task', client.tasks.list(of), ' and all subtasks'),
-        going('comment', client.comments.list(of)),
-        going('time entry', client.timeEntries.list(of)),
+        going('task', client.tasks.list(countOnly), ' and all subtasks'),
+        going('comment', client.comments.list(countOnly)),
+        going('time entry', client.timeEntries.list(countOnly)),
       ]),
-      client.events.list(of),
+      client.events.list(countOnly),
     ]);
     const events = paging.total_records;
     if (gone === undefined && events === 0) return undefined;
@@ -41,7 +41,7 @@ export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
   again: (project) => client.projects.create(inputOf(project)),
 };
 
-/** The states a project can be in, each with the flags that make it. */
+/** Project states, each with the API flags that represent it. */
 const states = {
   open: { text: 'Open', tone: 'good', flags: { closed: '0', archived: '0' } },
   closed: { text: 'Closed', tone: 'plain', flags: { closed: '1', archived: '0' } },
@@ -57,7 +57,7 @@ export function stateOf({ archived, closed }: Project): State {
 
 export const stateOptions = (Object.keys(states) as State[]).map((value) => ({ value, text: states[value].text }));
 
-/** What can be changed of a project. */
+/** Editable fields of a project. */
 export const projectFacts = {
   name: text<Project, ProjectChanges>('project_name', 'Name'),
   start: day<Project, ProjectChanges>('start_date', 'Start'),
@@ -82,7 +82,7 @@ export const projectFacts = {
   notes: text<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
-/** The client of a project, one of those that there are. */
+/** Select for the client of a project; includes the current client if the list does not. */
 export function clientFact(clients: readonly Client[] = [], project?: Project): Fact<Project, ProjectChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const isMissing =

@@ -11,20 +11,20 @@ import type { Records } from './records.ts';
 
 type RecordListProps<T> = {
   readonly records: Records<T>;
-  /** What is listed, one of it and several: `['task', 'tasks']`. */
+  /** Singular and plural: `['task', 'tasks']`. */
   readonly words: readonly [string, string];
-  /** The heads of the columns; what else can be done with a row comes behind them. */
+  /** Column headings; a column for the row menu is added. */
   readonly columns: readonly ComponentChildren[];
-  /** What stands where nothing is. */
+  /** Empty state. */
   readonly empty: ComponentChildren;
   readonly row: (record: T) => ComponentChildren;
-  /** Creates one by its name; undefined where there is nothing to add it to. */
+  /** Creates a record from its name; undefined hides the quick-add field. */
   readonly create: ((name: string) => Promise<T>) | undefined;
-  /** What else is to be chosen for a new one. */
+  /** Additional fields of the quick-add form. */
   readonly children?: ComponentChildren;
 };
 
-/** A page of records in a table: what there is, how much of it, the way to the rest, and one more at the end. */
+/** Table with one page of records, a quick-add field, pagination, and the loading, empty and error states. */
 export function RecordList<T>({ records, words, columns, empty, row, create, children }: RecordListProps<T>) {
   const { rows, fault, paging, isLoading, reload, append } = records;
   return (
@@ -78,7 +78,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
   );
 }
 
-/** What stands where a page would begin behind the last record. */
+/** Empty state of a page after the last one. */
 function Beyond() {
   return (
     <Empty icon="check" title="Nothing on this page">
@@ -87,18 +87,18 @@ function Beyond() {
   );
 }
 
-/** What only those need who hear the page. */
+/** Text for screen readers only. */
 export const Unseen = ({ children }: { readonly children: string }) => <span class="hidden-text">{children}</span>;
 
-type Narrowing = {
-  /** Its name in the address. */
+type FilterProps = {
+  /** Query parameter. */
   readonly name: string;
   readonly label: string;
   readonly options: readonly { readonly value: string; readonly text: string }[];
 };
 
-/** A choice that narrows or orders the list, kept in the address. */
-export function Narrow({ name, label, options }: Narrowing) {
+/** Select that filters or sorts the list; its value is a query parameter of the route. */
+export function Narrow({ name, label, options }: FilterProps) {
   return (
     <Select
       label={label}
@@ -110,12 +110,12 @@ export function Narrow({ name, label, options }: Narrowing) {
   );
 }
 
-/** The value of a choice in the address, if it is one of these. */
+/** Value of a query parameter, if it is one of the options. */
 export function chosen<V extends string>(name: string, options: readonly { readonly value: V }[]): V | undefined {
   return options.find(({ value }) => value === place.value.query.get(name))?.value;
 }
 
-/** The filters of a list as they stand behind a question mark. */
+/** Query string of list filters. */
 export function queryOf(filters: object): string {
   return String(new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)])));
 }

@@ -9,15 +9,15 @@ import { Page } from '../components/page.tsx';
 type RecordPageProps<T> = {
   readonly noun: Gets<T>;
   readonly id: string;
-  /** What it is: `Client`. */
+  /** Title until the record is loaded: `Client`. */
   readonly title: string;
-  /** The screen that has all of them. */
+  /** The screen that lists the records. */
   readonly all: string;
-  /** @param onChange shows the record as it is now */
+  /** @param onChange receives the updated record */
   readonly children: (record: T, onChange: (record: T) => void) => ComponentChildren;
 };
 
-/** One record as soon as it has come; until then that it comes, or why it does not and where the others are. */
+/** Page of one record, with loading and error states. */
 export function RecordPage<T>({ noun, id, title, all, children }: RecordPageProps<T>) {
   const { data, fault, set } = useLoaded((signal) => noun.get(id, { signal }), [id]);
   if (data !== undefined) return <>{children(data, set)}</>;

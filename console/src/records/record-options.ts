@@ -2,10 +2,10 @@ import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
 import { useLoaded } from '../app/use-query.ts';
 
-/** The projects that can be chosen, by name: a thousand at most. */
+/** Options of project selects: at most 1,000, sorted by name. */
 export const useProjects = () =>
   useLoaded(async (signal) => (await wholePage(client.projects, { order: 'projectname' }, signal)).data, []);
 
-/** The clients that can be chosen, by name: a thousand at most. */
+/** Options of client selects: at most 1,000, sorted by name. */
 export const useClients = () =>
   useLoaded(async (signal) => (await wholePage(client.clients, { order: 'clientname' }, signal)).data, []);

@@ -3,31 +3,30 @@ import type { Page, Paging } from '../../../packages/sdk/src/api-types.ts';
 import { place } from '../app/router.ts';
 import { type Loaded, useLoaded } from '../app/use-query.ts';
 
-/** How many records a page of a list holds. */
 export const PAGE_SIZE = 100;
 
-/** Where the page begins that the address names; 0 for the first. */
+/** Offset of the page in the route; pages are numbered from 1. */
 export function pageOffset(): number {
   const page = Math.trunc(Number(place.value.query.get('page') ?? 1));
   return page > 1 ? PAGE_SIZE * (page - 1) : 0;
 }
 
-/** A page of a list, on which changes are shown as they happen. */
+/** One page of a list, with optimistic updates. */
 export type Records<T> = Pick<Loaded<unknown>, 'fault' | 'isLoading' | 'reload'> & {
-  /** Undefined until something has come. */
+  /** Undefined until the first page is loaded. */
   readonly rows: readonly T[] | undefined;
   readonly paging: Paging;
-  /** Shows a record as it is now. */
+  /** Replaces a record. */
   put(record: T): void;
-  /** Shows a new one at the end. */
+  /** Adds a new record at the end. */
   append(record: T): void;
-  /** Shows that one is gone. */
+  /** Removes a deleted record. */
   drop(record: T): void;
 };
 
 const NOTHING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
 
-/** What had the focus is gone with its row: whoever goes on by keys goes on from the title. */
+/** Moves the focus to the title when it was lost with a deleted row, so that keyboard users keep a position. */
 function keepFocus(): void {
   requestAnimationFrame(() => {
     if (document.activeElement !== document.body) return;
@@ -35,7 +34,7 @@ function keepFocus(): void {
   });
 }
 
-/** Loads a page of a list; while another one comes, what was there stays in view. */
+/** Loads a page of a list; keeps the previous page visible while the next one loads. */
 export function useRecords<T>(
   load: (signal: AbortSignal) => Promise<Page<T>>,
   inputs: readonly unknown[],
@@ -44,10 +43,10 @@ export function useRecords<T>(
   const loaded = useLoaded(load, inputs);
   const latest = useRef<Page<T>>(undefined);
   latest.current = loaded.data ?? latest.current;
-  const show = (change: (rows: readonly T[]) => readonly T[], more: number) => {
+  const show = (change: (rows: readonly T[]) => readonly T[], totalChange: number) => {
     if (latest.current === undefined) return;
     const { paging, data } = latest.current;
-    latest.current = { data: change(data), paging: { ...paging, total_records: paging.total_records + more } };
+    latest.current = { data: change(data), paging: { ...paging, total_records: paging.total_records + totalChange } };
     loaded.set(latest.current);
   };
   return {

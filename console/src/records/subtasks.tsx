@@ -16,20 +16,20 @@ import { subtaskFacts, subtasks } from './task-fields.tsx';
 
 type SubtasksProps = {
   readonly task: Task;
-  /** Raised when what became of them is to be looked up. */
-  readonly turn: number;
-  /** Told when one was added or deleted. */
+  /** Incremented to reload the subtasks. */
+  readonly reloads: number;
+  /** Called when a subtask was added or deleted. */
   readonly onCount?: () => void;
 };
 
-/** The subtasks of a task, each ticked, changed and deleted where it stands, and one more at the end. */
-export function Subtasks({ task, turn, onCount = () => {} }: SubtasksProps) {
+/** Subtasks of a task: complete, edit inline, delete, quick-add. */
+export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
   const { task_id } = task;
   const records = useRecords((signal) => wholePage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
   useEffect(() => {
-    if (turn > 0) records.reload();
-  }, [turn]);
-  // With the task they are complete at once; the service says so a moment later.
+    if (reloads > 0) records.reload();
+  }, [reloads]);
+  // Optimistic update: completing the task completes its subtasks. The reload confirms it.
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
   }, [task.completed]);

@@ -1,6 +1,6 @@
 import { place, setQuery } from '../app/router.ts';
 
-/** The tags of a record; each narrows the list to those that have it. */
+/** Tags of a record; a click filters the list by the tag. */
 export function Tags({ tags }: { readonly tags: string }) {
   if (tags === '') return null;
   return tags.split(',').map((tag) => (
@@ -16,7 +16,7 @@ export function Tags({ tags }: { readonly tags: string }) {
   ));
 }
 
-/** The tag that a list is narrowed to, and the way out of that. */
+/** The active tag filter, with a button to clear it. */
 export function TagFilter() {
   const tag = place.value.query.get('tag') ?? '';
   if (tag === '') return null;

@@ -11,11 +11,11 @@ export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
   async consequence({ task_id }) {
-    const of = { task_id, limit: 1 };
+    const countOnly = { task_id, limit: 1 };
     const gone = await goneWith([
-      going('subtask', client.subtasks.list(of)),
-      going('comment', client.comments.list(of)),
-      going('time entry', client.timeEntries.list(of)),
+      going('subtask', client.subtasks.list(countOnly)),
+      going('comment', client.comments.list(countOnly)),
+      going('time entry', client.timeEntries.list(countOnly)),
     ]);
     return gone && { ...gone, text: `${gone.text} This cannot be taken back.` };
   },
@@ -27,10 +27,10 @@ export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
   async consequence({ subtask_id }) {
-    const of = { subtask_id, limit: 1 };
+    const countOnly = { subtask_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
-      goneWith([going('comment', client.comments.list(of))]),
-      client.timeEntries.list(of),
+      goneWith([going('comment', client.comments.list(countOnly))]),
+      client.timeEntries.list(countOnly),
     ]);
     const stays = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
     if (gone === undefined && stays === '') return undefined;
@@ -39,8 +39,8 @@ export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
   again: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
 };
 
-type Dated = { readonly due_date: string };
-type Moving = { readonly progress: string; readonly completed: string };
+type WithDueDate = { readonly due_date: string };
+type WithProgress = { readonly progress: string; readonly completed: string };
 
 const yesOrNo = [
   { value: '0', text: 'No' },
@@ -57,15 +57,15 @@ const periods = [
   { value: 'Y', text: 'Yearly' },
 ];
 
-export const due = <T extends Dated, C>(isDone: (record: T) => boolean): Fact<T, C> =>
+export const due = <T extends WithDueDate, C>(isDone: (record: T) => boolean): Fact<T, C> =>
   day<T, C>('due_date', 'Due', {
     show: (record) =>
       dayOf(record.due_date) === '' ? undefined : <Due due={record.due_date} isDone={isDone(record)} />,
   });
 
-const isComplete = ({ completed }: Moving) => completed === '1';
+const isComplete = ({ completed }: WithProgress) => completed === '1';
 
-/** What can be changed of a task. */
+/** Editable fields of a task. */
 export const taskFacts = {
   name: text<Task, TaskChanges>('task_name', 'Name'),
   start: day<Task, TaskChanges>('start_date', 'Start'),
@@ -88,7 +88,7 @@ export const taskFacts = {
   notes: text<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
-/** What can be changed of a subtask where it stands. */
+/** Editable fields of a subtask. */
 export const subtaskFacts = {
   name: text<Subtask, SubtaskChanges>('subtask_name', 'Name'),
   due: due<Subtask, SubtaskChanges>(isComplete),

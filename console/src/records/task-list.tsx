@@ -20,14 +20,14 @@ import { TagFilter, Tags } from './tags.tsx';
 import { taskFacts, tasks } from './task-fields.tsx';
 import './records.css';
 
-/** Which tasks are in view: a word in the address, and what it asks of the service. */
+/** Views of the list: value of the query parameter, label and API filters. */
 const views = {
   open: { text: 'Open', filters: () => ({ status: 'open' }) },
   soon: {
     text: 'Due soon',
-    filters: () => ({ status: 'open', due_from: plain(today()), due_to: plain(plusDays(today(), SOON_DAYS)) }),
+    filters: () => ({ status: 'open', due_from: filterDay(today()), due_to: filterDay(plusDays(today(), SOON_DAYS)) }),
   },
-  late: { text: 'Overdue', filters: () => ({ status: 'open', due_to: plain(plusDays(today(), -1)) }) },
+  late: { text: 'Overdue', filters: () => ({ status: 'open', due_to: filterDay(plusDays(today(), -1)) }) },
   completed: { text: 'Completed', filters: () => ({ status: 'completed' }) },
   all: { text: 'All', filters: () => ({}) },
 } as const satisfies Record<string, { text: string; filters: () => TaskFilters }>;
@@ -44,9 +44,9 @@ const orders = [
   { value: 'progress', text: 'By progress' },
 ] as const;
 
-const plain = (day: string) => day.replaceAll('-', '');
+const filterDay = (day: string) => day.replaceAll('-', '');
 
-/** What the address asks for; `projectId` where only the tasks of one project are in view. */
+/** API filters from the query of the route; `projectId` limits the list to one project. */
 export function taskFilters(projectId = place.value.query.get('project') ?? ''): TaskFilters {
   const order = chosen('order', orders) ?? '';
   const view = views[chosen('view', viewOptions) ?? 'open'];
@@ -62,15 +62,15 @@ export function taskFilters(projectId = place.value.query.get('project') ?? ''):
 }
 
 type TaskListProps = {
-  /** Those that a task may belong to; undefined while they are on their way. */
+  /** Undefined while loading. */
   readonly projects: readonly Pick<Project, 'project_id' | 'project_name'>[] | undefined;
-  /** The one project whose tasks these are. */
+  /** Limits the list to one project. */
   readonly projectId?: string;
-  /** Told when one was added, deleted, completed or opened again. */
+  /** Called when a task was added, deleted, completed or reopened. */
   readonly onCount?: () => void;
 };
 
-/** Tasks, a page of them at a time: looked through, changed, completed and added where they stand. */
+/** Paginated list of tasks: filter, edit inline, complete, quick-add. */
 export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
   const filters = taskFilters(projectId);
   const records = useRecords((signal) => wholePage(client.tasks, filters, signal), [filters], tasks.idOf);
@@ -84,7 +84,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
   const addTo = narrowed || target || projects?.[0]?.project_id;
   const view = chosen('view', viewOptions) ?? 'open';
   const named = (projects ?? []).map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
-  const isOfAll = projectId === undefined;
+  const isUnfiltered = projectId === undefined;
   return (
     <section class="stack" aria-label="Tasks">
       <div class="row filters">
@@ -94,7 +94,9 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           options={viewOptions}
           onChange={(next) => setQuery({ view: next === 'open' ? '' : next, page: '' })}
         />
-        {isOfAll && <Narrow name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />}
+        {isUnfiltered && (
+          <Narrow name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />
+        )}
         <Narrow name="order" label="Order" options={orders} />
         <TagFilter />
       </div>
@@ -104,14 +106,14 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
         columns={[
           <Unseen key="tick">Completed</Unseen>,
           'Task',
-          ...(isOfAll ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
+          ...(isUnfiltered ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
         ]}
-        empty={<NoTasks view={view} needsProject={isOfAll && projects?.length === 0} />}
+        empty={<NoTasks view={view} needsProject={isUnfiltered && projects?.length === 0} />}
         row={(task) => (
           <TaskRow
             key={task.task_id}
             task={task}
-            hasProject={isOfAll}
+            hasProject={isUnfiltered}
             onChange={records.put}
             onDelete={() => deleting.begin(task)}
             onCount={onCount}
@@ -165,18 +167,18 @@ type TaskRowProps = {
   readonly onChange: (task: Task) => void;
   readonly onDelete: () => void;
   readonly onCount: () => void;
-  /** Told when the next one of a recurring task is there. */
+  /** Called when the service has created the next task of a recurring one. */
   readonly onNext: () => void;
 };
 
 function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: TaskRowProps) {
   const [isOpen, setOpen] = useState(false);
-  const [turn, setTurn] = useState(0);
+  const [subtaskReloads, setSubtaskReloads] = useState(0);
   const isDone = task.completed === '1';
   const shows = {
     task: onChange,
     subtasks: () => {
-      setTurn((count) => count + 1);
+      setSubtaskReloads((count) => count + 1);
       onCount();
     },
     next: onNext,
@@ -239,7 +241,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
       {isOpen && (
         <tr class="below">
           <td colSpan={hasProject ? 7 : 5}>
-            <Subtasks task={task} turn={turn} />
+            <Subtasks task={task} reloads={subtaskReloads} />
           </td>
         </tr>
       )}

@@ -6,7 +6,7 @@ import type {
   INodeProperties,
 } from 'n8n-workflow';
 
-/** Where the service is, and whom it takes the caller for (C1). */
+/** Credentials: base URL, domain and API key (C1). */
 export class CarillonApi implements ICredentialType {
   name = 'carillonApi';
   displayName = 'Carillon API';

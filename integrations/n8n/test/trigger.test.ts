@@ -220,7 +220,7 @@ test('turned off while the service is away, a workflow forgets its hook; what is
   assert.equal(status, 502);
   await deactivate(made);
   assert.deepEqual(made.workflow.getStaticData('node', made.node), {});
-  assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*is not removed, and ends/s);
+  assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*was not deleted; it ends/s);
   assert.equal(logged.join().includes(service.key), false);
   // Turned on again, it finds the hook that is still there.
   made.additionalData.credentialsHelper = credentialsHelper;

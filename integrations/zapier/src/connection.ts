@@ -6,10 +6,10 @@ import type {
   ZObject,
 } from 'zapier-platform-core';
 
-/** How long Zapier waits before it tries again what the service had no time for, in seconds, if nothing is said. */
-const RETRY_S = 60;
+/** Retry delay after 429 or 503 without Retry-After, in seconds. */
+const RETRY_DELAY_S = 60;
 
-/** The address of every call begins with it; refused where it is no address of a service. */
+/** URL prefix of every call; throws if the base URL is invalid. */
 export function rootOf(z: ZObject, { authData }: Bundle): string {
   const url = URL.parse(String(authData.baseUrl).trim());
   const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '';
@@ -22,11 +22,11 @@ export function rootOf(z: ZObject, { authData }: Bundle): string {
   return `${url.href.replace(/([^/])\/+$/, '$1')}/v2`;
 }
 
-/** The key goes to the service and nowhere else: to no other address, and along no redirect. */
+/** Adds the key, only for addresses of the service; redirects are not followed. */
 export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
   if (!z || !bundle) return request;
   if (!String(request.url).startsWith(`${rootOf(z, bundle)}/`)) {
-    throw new z.errors.Error('That is no address of the service.', 'foreign_address');
+    throw new z.errors.Error('This is not an address of the service.', 'foreign_address');
   }
   const { apiKey, domain } = bundle.authData;
   return {
@@ -37,10 +37,10 @@ export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
   };
 };
 
-/** What a caller looks at itself, because it is no failure there. */
+/** Statuses that the caller handles itself and that are not errors. */
 export const expected = (...statuses: number[]) => ({ middlewareData: { expected: statuses } });
 
-/** Anything but success is told in the service's own words; C6: `message` names every bad field. */
+/** Throws the service's error message unless successful; C6: `message` names every invalid field. */
 export const mustSucceed: AfterResponseMiddleware = (response, z) => {
   const { status, request } = response;
   const isExpected = ((request.middlewareData?.expected ?? []) as number[]).includes(status);
@@ -48,7 +48,7 @@ export const mustSucceed: AfterResponseMiddleware = (response, z) => {
   const { code = 'unexpected_answer', message = `The service answered ${status}.` } = problemIn(response.content);
   if (code === 'unauthorized') throw new z.errors.ExpiredAuthError(message);
   if (status === 429 || status === 503) {
-    throw new z.errors.ThrottledError(message, Number(response.getHeader('retry-after')) || RETRY_S);
+    throw new z.errors.ThrottledError(message, Number(response.getHeader('retry-after')) || RETRY_DELAY_S);
   }
   throw new z.errors.Error(message, code, status);
 };

@@ -3,7 +3,7 @@ import { rootOf } from './connection';
 import { given, inputOf } from './inputs';
 import { type Field, type ResourceType, resourceTypes, shown, titleOf } from './table';
 
-/** What can be done to a record: which id stands in the address, what is asked for, what is always sent. */
+/** An action on a record: the id in its path, its input fields, and a fixed body. */
 type Verb = {
   name: string;
   says: string;

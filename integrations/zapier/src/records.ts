@@ -1,21 +1,21 @@
 import type { ZObject } from 'zapier-platform-core';
 
-type Wanted = Readonly<Record<string, string | number>> & { readonly limit: number };
+type Query = Readonly<Record<string, string | number>> & { readonly limit: number };
 
 /**
- * As many records of a list as are wanted, over as many pages as that takes. C7: a page may have fewer records than its
- * limit, so that its Link alone says whether another one follows.
+ * Reads up to `limit` records of a list, over several pages if needed. C7: a page may have fewer records than its limit,
+ * so only the Link header tells whether another one follows.
  */
-export async function recordsAt(z: ZObject, url: string, wanted: Wanted): Promise<Record<string, unknown>[]> {
+export async function recordsAt(z: ZObject, url: string, query: Query): Promise<Record<string, unknown>[]> {
   const records: Record<string, unknown>[] = [];
   let after: string | undefined;
   do {
-    const limit = wanted.limit - records.length;
-    const params = { ...wanted, limit, ...(after === undefined ? {} : { after }) };
+    const limit = query.limit - records.length;
+    const params = { ...query, limit, ...(after === undefined ? {} : { after }) };
     const answer = await z.request({ url, params });
     records.push(...answer.data.data);
     after = nextIn(answer.getHeader('link'));
-  } while (after !== undefined && records.length < wanted.limit);
+  } while (after !== undefined && records.length < query.limit);
   return records;
 }
 

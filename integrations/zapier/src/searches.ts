@@ -4,19 +4,19 @@ import { given, inputOf } from './inputs';
 import { recordsAt } from './records';
 import { type ResourceType, resourceTypes, shown, titleOf } from './table';
 
-/** Zapier takes the first; the others show whether the question was clear. */
+/** Zapier uses the first result; the others show whether the search was ambiguous. */
 const MAX_RESULTS = 20;
 
 export const searches = Object.fromEntries(resourceTypes.map(searchOf).map((search) => [search.key, search]));
 
-/** One by its id, or all that the filters of the list leave. */
+/** Search by id, or by the filters of the list. */
 function searchOf(resourceType: ResourceType): Search {
   const title = titleOf(resourceType.name);
   const id = {
     key: resourceType.key,
     label: `${title} ID`,
     type: 'string',
-    helpText: 'Of one that is known already.',
+    helpText: 'The ID, if it is known.',
   } as const;
   return {
     key: `find_${resourceType.name}`,

@@ -1,18 +1,18 @@
 import service from './service.json';
 
-/** How a value is asked for. */
+/** Input type of a value. */
 export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
 export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
 
-/** A resource type of the service: where its records are, and what is asked for to create, change and find them. */
+/** A resource type of the service, with the fields to create, change and find its records. */
 export type ResourceType = {
   name: string;
   plural: string;
-  /** The field that holds its id. */
+  /** Field with the id. */
   key: string;
   label: string;
-  /** The field that holds the id of what it is created below. */
+  /** Field with the id of the parent record. */
   parent?: string;
   creation: Field[];
   change: Field[];
@@ -22,7 +22,7 @@ export type ResourceType = {
 
 export const resourceTypes = service.resourceTypes as ResourceType[];
 
-/** What a hook can be told of, with the resource type whose record it rings for. */
+/** Kinds that a hook can subscribe to, with the resource type of their records. */
 export const hookKinds: { name: string; resourceType: ResourceType }[] = service.kinds.flatMap(
   ({ name, resourceType, hooks }) => {
     const found = resourceTypes.find((one) => one.name === resourceType);
@@ -36,7 +36,7 @@ export function titleOf(name: string): string {
   return title.replace(/\bId\b/, 'ID');
 }
 
-/** A record as Zapier wants it: with `id`. */
+/** A record with the `id` that Zapier requires. */
 export type Shown = Record<string, unknown> & { id: string };
 
 export function shown({ key }: ResourceType, record: Record<string, unknown>): Shown {

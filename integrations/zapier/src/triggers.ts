@@ -3,11 +3,11 @@ import { expected, rootOf } from './connection';
 import { recordsAt } from './records';
 import { hookKinds, type ResourceType, resourceTypes, type Shown, shown, titleOf } from './table';
 
-/** How many records Zapier is shown as examples, and how many in a list to choose from. */
-const EXAMPLES = 3;
-const CHOICES = 100;
+/** Number of example records, and page size of a list to choose from. */
+const MAX_EXAMPLES = 3;
+const CHOICES_PAGE_SIZE = 100;
 
-/** One for each kind that a hook can be told of. */
+/** One trigger for each kind that a hook can subscribe to. */
 const hooks = hookKinds.map(
   ({ name, resourceType }): Trigger => ({
     key: name,
@@ -18,13 +18,13 @@ const hooks = hookKinds.map(
       performSubscribe: (z, bundle) => subscribe(z, bundle, name),
       performUnsubscribe: unsubscribe,
       perform: (z, bundle) => record(z, bundle, resourceType),
-      performList: (z, bundle) => list(z, bundle, resourceType, { limit: EXAMPLES, ...examplesOf(name) }),
+      performList: (z, bundle) => list(z, bundle, resourceType, { limit: MAX_EXAMPLES, ...examplesOf(name) }),
       sample: shown(resourceType, resourceType.sample),
     },
   }),
 );
 
-/** One for each resource type, never shown: what Zapier offers where the id of a record is asked for. */
+/** One hidden trigger for each resource type: the choices for an id field. */
 const choices = resourceTypes.map(
   (resourceType): Trigger => ({
     key: `list_${resourceType.name}`,
@@ -38,7 +38,10 @@ const choices = resourceTypes.map(
       type: 'polling',
       canPaginate: true,
       perform: (z, bundle) =>
-        list(z, bundle, resourceType, { limit: CHOICES, offset: CHOICES * (bundle.meta?.page ?? 0) }),
+        list(z, bundle, resourceType, {
+          limit: CHOICES_PAGE_SIZE,
+          offset: CHOICES_PAGE_SIZE * (bundle.meta?.page ?? 0),
+        }),
     },
   }),
 );
@@ -62,7 +65,7 @@ async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ i
   const body = { target_url: bundle.targetUrl, event };
   const answer = await z.request({ url, method: 'POST', body, ...expected(409) });
   if (answer.status === 201) return answer.data;
-  // C12: the address is taken. If by a hook of ours, Zapier has asked a second time, and did not hear the first answer.
+  // C12: the target is taken. If by a hook of this user, Zapier repeated the call because it missed the first response.
   const { data } = await z.request({ url });
   const own = (data.data as (Hook & { state: string })[]).find(
     (hook) => hook.target_url === bundle.targetUrl && hook.event === event && hook.state !== 'ended',
@@ -71,7 +74,7 @@ async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ i
   return { id: own.id };
 }
 
-/** One that has ended already, or is not known any more, is as good. */
+/** Deletes the hook; one that has ended or no longer exists is no error. */
 async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
   const id = encodeURIComponent(String(bundle.subscribeData?.id));
   await z.request({ url: `${rootOf(z, bundle)}/hooks/${id}`, method: 'DELETE', ...expected(404) });
@@ -79,8 +82,8 @@ async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
 }
 
 /**
- * The record that a notification names: one of this trigger's resource type, on this service. Anybody can POST to a target (the
- * specification, section 5). A test of the hook names the hook and triggers nothing, nor does what was deleted since.
+ * Fetches the record that a notification names. It must be of this trigger's resource type and on this service, since
+ * anyone can POST to a target (the specification, section 5). A hook test and a deleted record trigger nothing.
  */
 async function record(z: ZObject, bundle: Bundle, resourceType: ResourceType): Promise<Shown[]> {
   const url = String(bundle.cleanedRequest?.resource_url);
@@ -88,14 +91,14 @@ async function record(z: ZObject, bundle: Bundle, resourceType: ResourceType): P
   const [, plural] = /^\/(\w+)\/\d+$/.exec(url.startsWith(root) ? url.slice(root.length) : '') ?? [];
   if (plural === 'hooks') return [];
   if (plural !== resourceType.plural)
-    throw new z.errors.Error(`That is the address of no ${resourceType.name} here.`, 'foreign_address');
+    throw new z.errors.Error(`This is not the address of a record of type ${resourceType.name}.`, 'foreign_address');
   const answer = await z.request({ url, ...expected(404) });
   return answer.status === 404 ? [] : [shown(resourceType, answer.data.data)];
 }
 
-type Wanted = Readonly<Record<string, string | number>> & { readonly limit: number };
+type Query = Readonly<Record<string, string | number>> & { readonly limit: number };
 
-async function list(z: ZObject, bundle: Bundle, resourceType: ResourceType, wanted: Wanted): Promise<Shown[]> {
-  const records = await recordsAt(z, `${rootOf(z, bundle)}/${resourceType.plural}`, wanted);
+async function list(z: ZObject, bundle: Bundle, resourceType: ResourceType, query: Query): Promise<Shown[]> {
+  const records = await recordsAt(z, `${rootOf(z, bundle)}/${resourceType.plural}`, query);
   return records.map((record) => shown(resourceType, record));
 }

@@ -88,7 +88,7 @@ test('an address that is not of the service is refused, no redirect is followed,
     `${service.baseUrl}/v2/clients/1`,
     undefined,
   ]) {
-    await assert.rejects(run(perform, { cleanedRequest: { resource_url } }), /the address of no event here/);
+    await assert.rejects(run(perform, { cleanedRequest: { resource_url } }), /not the address of a record of type event/);
   }
   await assert.rejects(
     run((z: ZObject) => z.request(`${url}/v2/events/1`)),

@@ -4,7 +4,7 @@ import type { Active, ActiveInput, DateText, IdOrNone, Optional, Window } from '
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A client as returned by the service. C29, C34. */
+/** A client as returned by the API. C29, C34. */
 export type Client = {
   /** Identifier of the client. */
   readonly client_id: string;
@@ -46,7 +46,7 @@ export type Client = {
   readonly user_id: string;
 };
 
-/** Input for creating a client. C29, C34. */
+/** Input to create a client. C29, C34. */
 export type ClientInput = {
   /** Name of the client. */
   readonly client_name: string;
@@ -81,10 +81,10 @@ export type ClientInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Input for changing a client; omitted fields stay unchanged. C29, C34. */
+/** Fields of a client that can be changed. C29, C34. */
 export type ClientChanges = Optional<ClientInput>;
 
-/** Filters of the list of clients; a record must match all of them. C29, C34. */
+/** Filters of the list of clients, combined with AND. C29, C34. */
 export type ClientFilters = Window &
   Optional<{
     /** A part of the name, in any case. */
@@ -93,10 +93,10 @@ export type ClientFilters = Window &
     readonly order: 'clientname' | 'latest';
   }>;
 
-/** Clients. C29, C34. */
+/** Methods for clients. C29, C34. */
 export type Clients = Editable<Client, ClientChanges, ClientFilters> & Creates<Client, ClientInput>;
 
-/** Clients at `/clients`. */
+/** Methods for clients at `/clients`. */
 export function clients(send: Send): Clients {
   return {
     ...editable<Client, ClientChanges, ClientFilters>(send, 'clients', 'client_id'),

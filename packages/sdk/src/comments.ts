@@ -5,7 +5,7 @@ import { type Lists, lists } from './pages.ts';
 import { type CreatesUnder, createsUnder, type Deletes, deletes, type Gets, gets } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A comment as returned by the service. C39. */
+/** A comment as returned by the API. C39. */
 export type Comment = {
   /** Identifier of the comment. */
   readonly comment_id: string;
@@ -33,7 +33,7 @@ export type Comment = {
   readonly user_id: string;
 };
 
-/** A comment as returned in a list. */
+/** A comment as returned in lists. */
 export type ListedComment = Comment & {
   /** How many replies it has. */
   readonly reply_count: string;
@@ -41,7 +41,7 @@ export type ListedComment = Comment & {
   readonly replies: readonly Comment[];
 };
 
-/** Input for creating a comment. C39. */
+/** Input to create a comment. C39. */
 export type CommentInput = {
   /** What is said. */
   readonly comment: string;
@@ -56,7 +56,7 @@ export type CommentInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Filters of the list of comments; a record must match all of them. C39. */
+/** Filters of the list of comments, combined with AND. C39. */
 export type CommentFilters = Window &
   Optional<{
     /** About this project, its tasks and subtasks. */
@@ -69,13 +69,13 @@ export type CommentFilters = Window &
     readonly parent_id: Id;
   }>;
 
-/** Comments; the first argument of `create` is the id of the parent. C39. */
+/** Methods for comments; the first argument of `create` is the id of the parent. C39. */
 export type Comments = Lists<ListedComment, CommentFilters> &
   Gets<Comment> &
   Deletes &
   CreatesUnder<Comment, CommentInput>;
 
-/** Comments at `/comments`. */
+/** Methods for comments at `/comments`. */
 export function comments(send: Send): Comments {
   return {
     ...lists<ListedComment, CommentFilters>(send, 'comments', 'comment_id'),

@@ -4,7 +4,7 @@ import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A contact as returned by the service. C36. */
+/** A contact as returned by the API. C36. */
 export type Contact = {
   /** Identifier of the contact. */
   readonly contact_id: string;
@@ -32,7 +32,7 @@ export type Contact = {
   readonly user_id: string;
 };
 
-/** Input for creating a contact. C36. */
+/** Input to create a contact. C36. */
 export type ContactInput = {
   /** Name of the contact. */
   readonly contact_name: string;
@@ -55,20 +55,20 @@ export type ContactInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Input for changing a contact; omitted fields stay unchanged. C36. */
+/** Fields of a contact that can be changed. C36. */
 export type ContactChanges = Optional<ContactInput>;
 
-/** Filters of the list of contacts; a record must match all of them. C36. */
+/** Filters of the list of contacts, combined with AND. C36. */
 export type ContactFilters = Window &
   Optional<{
     /** Of this client; 0 for those of none. */
     readonly client_id: Id;
   }>;
 
-/** Contacts. C36. */
+/** Methods for contacts. C36. */
 export type Contacts = Editable<Contact, ContactChanges, ContactFilters> & Creates<Contact, ContactInput>;
 
-/** Contacts at `/contacts`. */
+/** Methods for contacts at `/contacts`. */
 export function contacts(send: Send): Contacts {
   return {
     ...editable<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),

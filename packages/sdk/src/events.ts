@@ -5,7 +5,7 @@ import { type Imports, imports } from './imports.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** An event as returned by the service. C24–C28. */
+/** An event as returned by the API. C24–C28. */
 export type CalendarEvent = {
   /** Identifier of the event. */
   readonly event_id: string;
@@ -25,7 +25,7 @@ export type CalendarEvent = {
   readonly user_id: string;
 };
 
-/** Input for creating an event. C24–C28. */
+/** Input to create an event. C24–C28. */
 export type EventInput = {
   /** Name of the event. */
   readonly event_name: string;
@@ -40,10 +40,10 @@ export type EventInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Input for changing an event; omitted fields stay unchanged. C24–C28. */
+/** Fields of an event that can be changed. C24–C28. */
 export type EventChanges = Optional<EventInput>;
 
-/** Filters of the list of events; a record must match all of them. C24–C28. */
+/** Filters of the list of events, combined with AND. C24–C28. */
 export type EventFilters = Window &
   Optional<{
     /** Of this project; 0 for those of none. */
@@ -70,10 +70,10 @@ export type EventFilters = Window &
     readonly due_date_to: Day;
   }>;
 
-/** Events. C24–C28. */
+/** Methods for events. C24–C28. */
 export type Events = Editable<CalendarEvent, EventChanges, EventFilters> & Creates<CalendarEvent, EventInput> & Imports;
 
-/** Events at `/events`. */
+/** Methods for events at `/events`. */
 export function events(send: Send): Events {
   return {
     ...editable<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),

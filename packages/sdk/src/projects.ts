@@ -23,7 +23,7 @@ import type {
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A project as returned by the service. C30, C34. */
+/** A project as returned by the API. C30, C34. */
 export type Project = {
   /** Identifier of the project. */
   readonly project_id: string;
@@ -95,7 +95,7 @@ export type Project = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input for creating a project. C30, C34. */
+/** Input to create a project. C30, C34. */
 export type ProjectInput = {
   /** Name of the project. */
   readonly project_name: string;
@@ -154,10 +154,10 @@ export type ProjectInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Input for changing a project; omitted fields stay unchanged. C30, C34. */
+/** Fields of a project that can be changed. C30, C34. */
 export type ProjectChanges = Optional<ProjectInput>;
 
-/** Filters of the list of projects; a record must match all of them. C30, C34. */
+/** Filters of the list of projects, combined with AND. C30, C34. */
 export type ProjectFilters = Window &
   Optional<{
     /** For this client; 0 for those of none. */
@@ -178,10 +178,10 @@ export type ProjectFilters = Window &
     readonly order: 'projectname' | 'duedate' | 'progress' | 'billablehours' | 'latest';
   }>;
 
-/** Projects. C30, C34. */
+/** Methods for projects. C30, C34. */
 export type Projects = Editable<Project, ProjectChanges, ProjectFilters> & Creates<Project, ProjectInput>;
 
-/** Projects at `/projects`. */
+/** Methods for projects at `/projects`. */
 export function projects(send: Send): Projects {
   return {
     ...editable<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),

@@ -23,7 +23,7 @@ import type {
 import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A subtask as returned by the service. C32, C33, C34. */
+/** A subtask as returned by the API. C32, C33, C34. */
 export type Subtask = {
   /** Identifier of the subtask. */
   readonly subtask_id: string;
@@ -81,7 +81,7 @@ export type Subtask = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input for creating a subtask. C32, C33, C34. */
+/** Input to create a subtask. C32, C33, C34. */
 export type SubtaskInput = {
   /** Name of the subtask. */
   readonly subtask_name: string;
@@ -122,7 +122,7 @@ export type SubtaskInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Input for changing a subtask; omitted fields stay unchanged. C32, C33, C34. */
+/** Fields of a subtask that can be changed. C32, C33, C34. */
 export type SubtaskChanges = Optional<
   SubtaskInput & {
     /** The task it moves to. */
@@ -132,7 +132,7 @@ export type SubtaskChanges = Optional<
   }
 >;
 
-/** Filters of the list of subtasks; a record must match all of them. C32, C33, C34. */
+/** Filters of the list of subtasks, combined with AND. C32, C33, C34. */
 export type SubtaskFilters = Window &
   Optional<{
     /** Of this task. */
@@ -153,12 +153,12 @@ export type SubtaskFilters = Window &
     readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
   }>;
 
-/** Subtasks; the first argument of `create` is the id of the parent. C32, C33, C34. */
+/** Methods for subtasks; the first argument of `create` is the id of the parent. C32, C33, C34. */
 export type Subtasks = Editable<Subtask, SubtaskChanges, SubtaskFilters> &
   CreatesUnder<Subtask, SubtaskInput> &
   Completes<Subtask>;
 
-/** Subtasks at `/subtasks`. */
+/** Methods for subtasks at `/subtasks`. */
 export function subtasks(send: Send): Subtasks {
   return {
     ...editable<Subtask, SubtaskChanges, SubtaskFilters>(send, 'subtasks', 'subtask_id'),

@@ -23,7 +23,7 @@ import type {
 import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A task as returned by the service. C31, C33, C34. */
+/** A task as returned by the API. C31, C33, C34. */
 export type Task = {
   /** Identifier of the task. */
   readonly task_id: string;
@@ -89,7 +89,7 @@ export type Task = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input for creating a task. C31, C33, C34. */
+/** Input to create a task. C31, C33, C34. */
 export type TaskInput = {
   /** Name of the task. */
   readonly task_name: string;
@@ -142,7 +142,7 @@ export type TaskInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Input for changing a task; omitted fields stay unchanged. C31, C33, C34. */
+/** Fields of a task that can be changed. C31, C33, C34. */
 export type TaskChanges = Optional<
   TaskInput & {
     /** The project it moves to. */
@@ -152,7 +152,7 @@ export type TaskChanges = Optional<
   }
 >;
 
-/** Filters of the list of tasks; a record must match all of them. C31, C33, C34. */
+/** Filters of the list of tasks, combined with AND. C31, C33, C34. */
 export type TaskFilters = Window &
   Optional<{
     /** Of this project. */
@@ -177,10 +177,10 @@ export type TaskFilters = Window &
     readonly order: 'taskname' | 'duedate' | 'progress' | 'latest';
   }>;
 
-/** Tasks; the first argument of `create` is the id of the parent. C31, C33, C34. */
+/** Methods for tasks; the first argument of `create` is the id of the parent. C31, C33, C34. */
 export type Tasks = Editable<Task, TaskChanges, TaskFilters> & CreatesUnder<Task, TaskInput> & Completes<Task>;
 
-/** Tasks at `/tasks`. */
+/** Methods for tasks at `/tasks`. */
 export function tasks(send: Send): Tasks {
   return {
     ...editable<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),

@@ -4,7 +4,7 @@ import type { Assigned, AssignedInput, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A team as returned by the service. C37. */
+/** A team as returned by the API. C37. */
 export type Team = {
   /** Identifier of the team. */
   readonly team_id: string;
@@ -16,7 +16,7 @@ export type Team = {
   readonly users: readonly Assigned[];
 };
 
-/** Input for creating a team. C37. */
+/** Input to create a team. C37. */
 export type TeamInput = {
   /** Name of the team. */
   readonly team_name: string;
@@ -27,16 +27,16 @@ export type TeamInput = {
   readonly users: readonly AssignedInput[];
 }>;
 
-/** Input for changing a team; omitted fields stay unchanged. C37. */
+/** Fields of a team that can be changed. C37. */
 export type TeamChanges = Optional<TeamInput>;
 
-/** Filters of the list of teams; a record must match all of them. C37. */
+/** Filters of the list of teams, combined with AND. C37. */
 export type TeamFilters = Window;
 
-/** Teams. C37. */
+/** Methods for teams. C37. */
 export type Teams = Editable<Team, TeamChanges, TeamFilters> & Creates<Team, TeamInput>;
 
-/** Teams at `/teams`. */
+/** Methods for teams at `/teams`. */
 export function teams(send: Send): Teams {
   return {
     ...editable<Team, TeamChanges, TeamFilters>(send, 'teams', 'team_id'),

@@ -14,7 +14,7 @@ import type {
 import { type CreatesUnder, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A time entry as returned by the service. C38. */
+/** A time entry as returned by the API. C38. */
 export type TimeEntry = {
   /** Identifier of the time entry. */
   readonly entry_id: string;
@@ -52,7 +52,7 @@ export type TimeEntry = {
   readonly user_name: string;
 };
 
-/** Input for creating a time entry. C38. */
+/** Input to create a time entry. C38. */
 export type TimeEntryInput = {
   /** How long it took, in seconds. A fraction is rounded. */
   readonly seconds: NumberInput;
@@ -73,7 +73,7 @@ export type TimeEntryInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** Input for changing a time entry; omitted fields stay unchanged. C38. */
+/** Fields of a time entry that can be changed. C38. */
 export type TimeEntryChanges = Optional<
   TimeEntryInput & {
     /** The task it moves to. */
@@ -81,7 +81,7 @@ export type TimeEntryChanges = Optional<
   }
 >;
 
-/** Filters of the list of time entries; a record must match all of them. C38. */
+/** Filters of the list of time entries, combined with AND. C38. */
 export type TimeEntryFilters = Window &
   Optional<{
     /** Of this user. */
@@ -108,11 +108,11 @@ export type TimeEntryFilters = Window &
     readonly date_to: Day;
   }>;
 
-/** TimeEntries; the first argument of `create` is the id of the parent. C38. */
+/** Methods for time entries; the first argument of `create` is the id of the parent. C38. */
 export type TimeEntries = Editable<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
   CreatesUnder<TimeEntry, TimeEntryInput>;
 
-/** TimeEntries at `/time_entries`. */
+/** Methods for time entries at `/time_entries`. */
 export function timeEntries(send: Send): TimeEntries {
   return {
     ...editable<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),

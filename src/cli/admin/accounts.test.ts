@@ -37,8 +37,8 @@ test('accounts create answers domain, user_id and key, and the key opens the acc
 test('an account whose domain is taken or none, and an e-mail address that is none: one line, exit 1', async () => {
   const mistakes: [string, string, RegExp][] = [
     ['ACME.test', 'other@acme.test', /^Another account has this domain\.$/],
-    ['not a host', 'other@acme.test', /^--domain must be a host name, such as acme\.example; not a host is none\.$/],
-    ['other.test', 'nobody', /^--email must be an e-mail address; nobody is none\.$/],
+    ['not a host', 'other@acme.test', /^--domain must be a host name, such as acme\.example; not a host is not one\.$/],
+    ['other.test', 'nobody', /^--email must be an e-mail address; nobody is not one\.$/],
   ];
   const create = ['accounts', 'create'];
   const ended = await Promise.all(
@@ -81,11 +81,11 @@ test('C9 X9 accounts update gives an account its zone and its name beside the ru
     ],
   );
   const mistakes: [string[], RegExp][] = [
-    [update, /^Say what is to change, with --company-name, --time-zone or both\.$/],
-    [[...update, '--time-zone', '+01:00'], /^--time-zone must be the name of a time zone, .*; \+01:00 is none\.$/],
+    [update, /^Give --company-name, --time-zone or both\.$/],
+    [[...update, '--time-zone', '+01:00'], /^--time-zone must be the name of a time zone, .*; \+01:00 is not one\.$/],
     [
       [...update, '--company-name', 'x'.repeat(256)],
-      /^--company-name must be a text of at most 255 characters, none of them a control character\.$/,
+      /^--company-name must be a text of at most 255 characters without control characters\.$/,
     ],
     [
       ['accounts', 'update', '--domain', 'no.test', '--time-zone', 'UTC'],
@@ -124,7 +124,7 @@ test('users invite says where the service is as it would be started, and refuses
   assert.equal(await at({ CARILLON_HOST: '::1', CARILLON_PORT: '81' }), 'http://[::1]:81');
   const refused: [string[], Record<string, string>, RegExp][] = [
     [[...invite, '--base-url', 'acme'], {}, /^--base-url must be an http or https address/],
-    [invite, { CARILLON_PORT: '0' }, /^Nobody knows the port beforehand: say with --base-url where the service is\.$/],
+    [invite, { CARILLON_PORT: '0' }, /^With port 0 the port is not known beforehand: give --base-url\.$/],
     [invite, { CARILLON_HOST: '0.0.0.0' }, /^--host 0\.0\.0\.0 listens on every address/],
     [[...invite.slice(0, -1), 'x@acme.test'], {}, /^The account has no user with x@acme\.test\.$/],
     [
@@ -148,10 +148,10 @@ test('users create adds a user, told to the running service at once; without --j
   assert.deepEqual([seen.email, seen.role, seen.first_name], ['member@acme.test', 'member', 'Mem']);
 
   const again = await carillon(member, { environment });
-  assert.deepEqual([again.code, again.faults], [1, ['The account has a user with member@acme.test already.']]);
+  assert.deepEqual([again.code, again.faults], [1, ['The account already has a user with member@acme.test.']]);
   const admin = ['users', 'create', '--domain', 'acme.test', '--email', 'admin@acme.test', '--role'];
   const wrong = await carillon([...admin, 'king'], { environment });
-  assert.deepEqual([wrong.code, wrong.faults], [1, ['--role must be one of member, admin, owner; king is none.']]);
+  assert.deepEqual([wrong.code, wrong.faults], [1, ['--role must be one of member, admin, owner; king is not one.']]);
   const spoken = await carillon([...admin, 'admin'], { environment });
   assert.match(spoken.stdout, /^user: \d+\n$/);
 });
@@ -184,7 +184,7 @@ test('C2 keys create issues what was asked for, and never more than the user may
   assert.deepEqual([wider.code, wider.faults], [1, ['--permissions: a member may not have users:write.']]);
   const unknown = await carillon(['keys', 'create', ...member, '--permissions', 'events:all'], { environment });
   assert.equal(unknown.code, 1);
-  assert.match(unknown.faults.join('\n'), /^--permissions: events:all is none of events:read, [\w:, ]+\.$/);
+  assert.match(unknown.faults.join('\n'), /^--permissions: events:all is not one of events:read, [\w:, ]+\.$/);
 });
 
 test('keys list answers the eight fields of each key and no secret', async () => {
@@ -235,21 +235,21 @@ test('C1 keys revoke takes an id as it is written and nothing that only counts a
 test('C2 C9 empty permissions, and texts longer than the interface takes, are refused in one line; nothing is made', async () => {
   const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'member@acme.test'];
   const user = ['users', 'create', '--domain', 'acme.test', '--email', 'long@acme.test', '--role', 'member'];
-  const none = '--permissions must name at least one; left out, it is all that the user may.';
+  const none = '--permissions must name at least one; without the flag the key has all permissions of the user.';
   const mistakes: [string[], string][] = [
     [[...create, '--permissions', ' , '], none],
     [[...create, '--permissions='], none],
     [
       [...create, '--label', 'x'.repeat(256)],
-      '--label must be a text of at most 255 characters, none of them a control character.',
+      '--label must be a text of at most 255 characters without control characters.',
     ],
     [
       [...user, '--first-name', 'x'.repeat(101)],
-      '--first-name must be a text of at most 100 characters, none of them a control character.',
+      '--first-name must be a text of at most 100 characters without control characters.',
     ],
     [
       [...user, '--last-name', 'x'.repeat(101)],
-      '--last-name must be a text of at most 100 characters, none of them a control character.',
+      '--last-name must be a text of at most 100 characters without control characters.',
     ],
   ];
   const there = async () => {
@@ -281,7 +281,7 @@ test('C1 a key with --expires ends by itself, and the list says when', async () 
   );
   const wrong = await carillon([...create, 'soon'], { environment });
   assert.equal(wrong.code, 1);
-  assert.match(wrong.faults.join('\n'), /^--expires must be a duration such as 30d or 12h, .*; soon is none\.$/);
+  assert.match(wrong.faults.join('\n'), /^--expires must be a duration such as 30d or 12h, .*; soon is not one\.$/);
 });
 
 test('keys list says when a key was last used', async () => {

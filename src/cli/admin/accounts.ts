@@ -19,15 +19,15 @@ type UpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZ
 
 /** `carillon accounts …` */
 export function addAccounts(program: Command): void {
-  const accounts = program.command('accounts').description('Accounts of the service.');
+  const accounts = program.command('accounts').description('Manage accounts.');
   addDatabaseOptions(accounts.command('create'))
-    .description("Create an account with its owner; prints the owner's key, this once.")
-    .requiredOption('--domain <host>', "The account's host name, which its callers send in the header domain.")
-    .requiredOption('--email <address>', 'The e-mail address of its owner.')
+    .description("Create an account and its owner. Prints the owner's key, which is shown only once.")
+    .requiredOption('--domain <host>', 'Host name of the account. Callers send it in the header domain.')
+    .requiredOption('--email <address>', 'E-mail address of the owner.')
     .action(async (flags: DatabaseFlags & { domain: string; email: string }) => {
       const domain = parseDomain(flags.domain);
       if (domain === undefined)
-        throw new CliError([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
+        throw new CliError([`--domain must be a host name, such as acme.example; ${flags.domain} is not one.`]);
       const email = readEmail(flags.email);
       const account = await withStore(flags, (store) =>
         store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemRandom)),
@@ -39,24 +39,24 @@ export function addAccounts(program: Command): void {
       ]);
     });
   addDatabaseOptions(accounts.command('update'))
-    .description('Change what an account is called, or the zone that its times are meant in.')
+    .description('Change the company name or the time zone of an account.')
     .requiredOption('--domain <host>', 'The account.')
-    .option('--company-name <text>', 'What it is called.')
-    .option('--time-zone <name>', 'The zone of its calendars and imports, such as Europe/Zurich; UTC for none.')
+    .option('--company-name <text>', 'Company name.')
+    .option('--time-zone <name>', 'Time zone of calendars and imports, such as Europe/Zurich; UTC for none.')
     .action(updateAccount);
   addProgressOption(addDatabaseOptions(accounts.command('delete')))
-    .description('Remove an account that was moved to another service, all of it, the service stopped.')
+    .description('Delete an account that was moved to another service. Stop the service first.')
     .requiredOption('--domain <host>', 'The account.')
-    .requiredOption('--exported <file>', 'What carillon export wrote of it: only what stands in it is removed.')
+    .requiredOption('--exported <file>', 'The export of the account. Only the rows in it are deleted.')
     .action(deleteAccount);
 }
 
 async function updateAccount(flags: UpdateFlags): Promise<void> {
   const { companyName, timeZone } = flags;
   if (companyName === undefined && timeZone === undefined)
-    throw new CliError(['Say what is to change, with --company-name, --time-zone or both.']);
+    throw new CliError(['Give --company-name, --time-zone or both.']);
   if (timeZone !== undefined && parseZone(timeZone) === undefined)
-    throw new CliError([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is none.`]);
+    throw new CliError([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is not one.`]);
   const change = {
     ...(companyName === undefined ? {} : { company_name: readLine('--company-name', companyName, 255) }),
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),

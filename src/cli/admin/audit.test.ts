@@ -55,8 +55,8 @@ for (const { test, database } of stores) {
     );
     const mistakes: [string[], RegExp][] = [
       [['--domain', 'nowhere.test'], /^There is no account with the domain nowhere\.test\.$/],
-      [['--since', 'soon'], /^--since must be a duration such as 7d or 12h; soon is none\.$/],
-      [['--action', 'toString'], /^--action must be one of account\.created, .*; toString is none\.$/],
+      [['--since', 'soon'], /^--since must be a duration such as 7d or 12h; soon is not one\.$/],
+      [['--action', 'toString'], /^--action must be one of account\.created, .*; toString is not one\.$/],
     ];
     for (const [args, line] of mistakes) {
       const { code, faults } = await carillon(['audit', ...args], { environment });

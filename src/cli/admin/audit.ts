@@ -13,10 +13,10 @@ type Flags = DatabaseFlags & { readonly domain?: string; readonly since?: string
 /** `carillon audit` */
 export function addAudit(program: Command): void {
   addDatabaseOptions(program.command('audit'))
-    .description('List who did what: keys, users, hooks made and ended, refusals, restores. Oldest first.')
-    .option('--domain <host>', 'Of this account; left out: of all, and of what belongs to none.')
-    .option('--since <duration>', 'Of the last 7d, 12h, 30m; left out: all.')
-    .option('--action <action>', `One of ${Object.keys(auditActions).join(', ')}.`)
+    .description('List the audit log, oldest first: keys, users, hooks, denied requests, restores.')
+    .option('--domain <host>', 'Only this account. Default: all accounts, and entries without an account.')
+    .option('--since <duration>', 'Only this recent: 7d, 12h, 30m. Default: all.')
+    .option('--action <action>', `Only this action: one of ${Object.keys(auditActions).join(', ')}.`)
     .action(async (flags: Flags) => {
       const since = readSince(flags.since);
       const action = readAction(flags.action);
@@ -54,11 +54,11 @@ export function addAudit(program: Command): void {
 function readSince(text: string | undefined): number {
   if (text === undefined) return 0;
   const ms = parseDuration(text);
-  if (ms === undefined) throw new CliError([`--since must be a duration such as 7d or 12h; ${text} is none.`]);
+  if (ms === undefined) throw new CliError([`--since must be a duration such as 7d or 12h; ${text} is not one.`]);
   return systemClock.now() - ms;
 }
 
 function readAction(text: string | undefined) {
   if (text === undefined || isAuditAction(text)) return text;
-  throw new CliError([`--action must be one of ${Object.keys(auditActions).join(', ')}; ${text} is none.`]);
+  throw new CliError([`--action must be one of ${Object.keys(auditActions).join(', ')}; ${text} is not one.`]);
 }

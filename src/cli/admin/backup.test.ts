@@ -104,7 +104,7 @@ test('backup writes over nothing, and refuses in one line what it cannot do', as
     [['--database', `sqlite:${join(folder, 'none.db')}`], /^There is no database .*none\.db\.$/],
     [['--database', `sqlite:${other}`], /^The database .*text\.db cannot be read: file is not a database\.$/],
     [['--database', `sqlite:${empty}`], /empty\.db is no database of Carillon\.$/],
-    [['--database', 'postgres://db.test/carillon'], /^A PostgreSQL is backed up with its own tools, pg_dump/],
+    [['--database', 'postgres://db.test/carillon'], /^Back up PostgreSQL with its own tools, such as pg_dump/],
     [['--database', 'mysql:x'], /^--database must be sqlite: /],
   ];
   for (const [args, line] of mistakes) {

@@ -14,21 +14,18 @@ type Flags = DatabaseFlags & { readonly to?: string };
 /** `carillon backup` */
 export function addBackup(program: Command): void {
   addDatabaseOptions(program.command('backup'))
-    .description('Write a backup of an SQLite database, also while the service runs, and verify it.')
-    .option(
-      '--to <path>',
-      'The file to write, or a folder for it; nothing is written over. Left out: beside the database.',
-    )
+    .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
+    .option('--to <path>', 'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.')
     .action(async (flags: Flags) => {
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([
-          'A PostgreSQL is backed up with its own tools, pg_dump --format=custom for one; docs/operating.md has the way there and back.',
+          'Back up PostgreSQL with its own tools, such as pg_dump --format=custom; docs/operating.md describes backup and restore.',
         ]);
       }
       const begun = systemClock.monotonic();
       const to = nameFor(database.path, flags.to);
-      const { bytes, version, found } = await faultsAsRefusals(() => backUp(database.path, to, look));
+      const { bytes, version, found } = await faultsAsRefusals(() => backUp(database.path, to, inspectCopy));
       const seconds = Math.round(systemClock.monotonic() - begun) / 1_000;
       print(flags, { file: to, bytes, version, ...found, seconds }, [
         `file: ${to}`,
@@ -43,15 +40,15 @@ export function addBackup(program: Command): void {
     });
 }
 
-/** In a folder, and beside the database, its name says when it was made. */
+/** Path of the backup. In a folder, or by default next to the database, the file name contains the time. */
 function nameFor(path: string, to: string | undefined): string {
   const name = `backup-${stampOf(systemClock.now())}`;
   if (to === undefined) return `${path}.${name}`;
   return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
 }
 
-/** What the copy holds: the accounts, what happened in them, and the furthest position that any of them has come to. */
-async function look(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
+/** Verifies the copy and counts its accounts and occurrences; `position` is the highest of all accounts. */
+async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
   const missing = await countMissing(queries);
   if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
   const positions = await queries

@@ -9,34 +9,34 @@ import { mebibytes } from '../../store/backup/copy-database.ts';
 import { showDatabase } from '../../store/database-url.ts';
 import type { Inspection } from '../../store/inspection.ts';
 
-/** What a check has found, and for whatever is not well what to do about it. */
+/** Result of a check, and for a warning or fault how to fix it. */
 export type Finding = {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'fault';
   readonly says: string;
 };
 
-/** What is looked at. */
+/** Input of the checks. */
 export type Subject = {
   readonly config: Config;
-  /** Variables that look like options and are none. */
+  /** Environment variables that look like options but are not. */
   readonly strangers: readonly string[];
-  /** The database; undefined where there is none yet, a text where it cannot be reached. */
+  /** The database; undefined if it does not exist yet, an error message if it cannot be reached. */
   readonly database: Inspection | string | undefined;
   readonly clock: Clock;
-  /** Undefined: what asks the network is left out. */
+  /** Undefined with `--offline`: checks that need the network are left out. */
   readonly resolve: Resolve | undefined;
 };
 
-const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
-const warning = (check: string, says: string): Finding => ({ check, state: 'warning', says });
-const fault = (check: string, says: string): Finding => ({ check, state: 'fault', says });
+const ok = (check: string, message: string): Finding => ({ check, state: 'ok', says: message });
+const warning = (check: string, message: string): Finding => ({ check, state: 'warning', says: message });
+const fault = (check: string, message: string): Finding => ({ check, state: 'fault', says: message });
 
-/** Every check, in the order in which one would mend things. */
+/** Runs all checks, in the order in which problems should be fixed. */
 export async function checkAll(subject: Subject): Promise<Finding[]> {
-  const { config, strangers, database, clock, resolve } = subject;
+  const { config, strangers: unknownNames, database, clock, resolve } = subject;
   return [
-    configuration(strangers),
+    configuration(unknownNames),
     ...baseUrl(config),
     ...allowTargets(config),
     ...corsOrigins(config),
@@ -46,60 +46,61 @@ export async function checkAll(subject: Subject): Promise<Finding[]> {
   ];
 }
 
-function configuration(strangers: readonly string[]): Finding {
-  if (strangers.length === 0) return ok('configuration', 'every option can be read');
-  return warning('configuration', `${strangers.join(', ')}: no option of Carillon; mend or remove it`);
+function configuration(unknownNames: readonly string[]): Finding {
+  if (unknownNames.length === 0) return ok('configuration', 'all options are valid');
+  return warning('configuration', `${unknownNames.join(', ')}: not an option of Carillon; correct or remove it`);
 }
 
 function baseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
   const check = 'base address';
-  if (baseUrl === undefined) return [ok(check, `http://${host}:${port}, since --base-url is not given`)];
+  if (baseUrl === undefined) return [ok(check, `http://${host}:${port}, because --base-url is not set`)];
   const url = new URL(baseUrl);
   const isPrivate = isLoopback(url.hostname);
   if (isPrivate && !isLoopback(host))
-    return [warning(check, `${baseUrl} leads every other machine to itself; give the address that others use`)];
+    return [warning(check, `${baseUrl} points every other machine to itself; set the address that other machines use`)];
   if (isPrivate) return [ok(check, baseUrl)];
   const found: Finding[] = [];
   if (url.protocol === 'http:')
-    found.push(warning(check, `${baseUrl} is not https: keys can be read on the way; put a proxy with TLS in front`));
+    found.push(warning(check, `${baseUrl} is not https: keys can be read in transit; put a proxy with TLS in front`));
   if (url.protocol === 'https:' && trustProxy.length === 0)
-    found.push(
-      warning(check, 'behind a proxy with TLS, logs show its address for every caller; name it in --trust-proxy'),
-    );
+    found.push(warning(check, 'behind a TLS proxy, logs show its address for every caller; add it to --trust-proxy'));
   return found.length > 0 ? found : [ok(check, baseUrl)];
 }
 
-/** A rule that opens this much was hardly meant so. */
+/** A range this wide is probably a mistake. */
 const isWide = (rule: AllowRule) => rule.kind === 'range' && rule.bits < 8;
 
 function allowTargets({ allowTargets: rules }: Config): Finding[] {
   const check = 'targets';
-  if (rules.length === 0) return [ok(check, 'private networks are closed')];
+  if (rules.length === 0) return [ok(check, 'private networks are blocked')];
   const wide = rules.filter(isWide).map(({ text }) => text);
   if (wide.length > 0)
     return [
       warning(
         check,
-        `--allow-targets opens ${wide.join(', ')}: anybody with a key reaches all of it; name what is meant`,
+        `--allow-targets opens ${wide.join(', ')}: anyone with a key can reach all of it; use narrower ranges`,
       ),
     ];
-  return [ok(check, `open besides what is public: ${rules.map(({ text }) => text).join(', ')}`)];
+  return [ok(check, `open in addition to public addresses: ${rules.map(({ text }) => text).join(', ')}`)];
 }
 
 function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
   return openOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
 }
 
-/** Less than this, and the next busy hour may fill it. */
+/** Minimum free disk space; less may be used up within a busy hour. */
 const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
 async function storage(config: Config, database: Subject['database'], clock: Clock): Promise<Finding[]> {
   const where = showDatabase(config.database);
   if (database === undefined)
-    return [warning('database', `there is none at ${where} yet; carillon serve makes it, or mend --database`)];
+    return [warning('database', `none at ${where} yet; carillon serve creates it, or correct --database`)];
   if (typeof database === 'string')
     return [
-      fault('database', `${where} cannot be reached: ${database}; check --database, its rights, and that it runs`),
+      fault(
+        'database',
+        `${where} cannot be reached: ${database}; check --database, permissions, and that it is running`,
+      ),
     ];
   const { engine, bytes, place } = database;
   const reached = `${where}, ${engine}, ${mebibytes(bytes)}`;
@@ -110,18 +111,17 @@ async function storage(config: Config, database: Subject['database'], clock: Clo
     durability(config, database),
     ...room(database),
     ...clocks(database),
-    ...(await memory(database, clock)),
-    ok('service', database.isServed ? 'one is running on the database' : 'none is running on the database'),
+    ...(await futureOccurrences(database, clock)),
+    ok('service', database.isServed ? 'running on the database' : 'not running on the database'),
   ];
 }
 
 function schema({ version, newest }: Inspection): Finding {
   const check = 'schema';
-  if (version > newest)
-    return fault(check, `version ${version} is from a newer Carillon, which this one does not know; update Carillon`);
+  if (version > newest) return fault(check, `version ${version} is from a newer Carillon; update Carillon`);
   if (version < newest)
-    return warning(check, `version ${version} of ${newest}; the next start brings it up to date: make a backup before`);
-  return ok(check, `version ${version}, the newest`);
+    return warning(check, `version ${version} of ${newest}; the next start migrates it; make a backup first`);
+  return ok(check, `version ${version}, up to date`);
 }
 
 const isReadable = ({ version, newest }: Inspection) => version > 0 && version <= newest;
@@ -132,84 +132,89 @@ async function integrity(database: Inspection): Promise<Finding> {
     return fault(check, `${database.problems.join('; ')}; stop the service and restore the last good backup`);
   const missing = isReadable(database) ? await countMissing(database.queries) : 0;
   if (missing > 0)
-    return fault(check, `${missing} occurrences have no record: something was lost; restore the last good backup`);
+    return fault(check, `${missing} occurrences have no record: data was lost; restore the last good backup`);
   return ok(check, 'sound, and every occurrence has its record');
 }
 
 function durability({ durability: wanted }: Config, { weak }: Inspection): Finding {
   const check = 'durability';
-  if (weak.length === 0) return ok(check, 'what is confirmed is on the disk');
-  const says = `${weak.join(', ')}: what was confirmed may be lost with the power`;
-  return wanted === 'any' ? warning(check, `${says}, as --durability any allows`) : fault(check, `${says}; turn it on`);
+  if (weak.length === 0) return ok(check, 'confirmed writes are on disk');
+  const message = `${weak.join(', ')}: confirmed writes may be lost in a power failure`;
+  return wanted === 'any'
+    ? warning(check, `${message}, as --durability any allows`)
+    : fault(check, `${message}; turn it on`);
 }
 
 function room({ freeBytes, bytes }: Inspection): Finding[] {
   const check = 'disk';
   if (freeBytes === undefined) return [];
   const free = `${mebibytes(freeBytes)} free`;
-  if (freeBytes < MIN_FREE_BYTES) return [fault(check, `${free}; make room before writes are refused`)];
+  if (freeBytes < MIN_FREE_BYTES) return [fault(check, `${free}; free disk space before writes are rejected`)];
   if (freeBytes < bytes + MIN_FREE_BYTES)
-    return [warning(check, `${free}, too little for a backup beside the database; make room, or back up elsewhere`)];
+    return [
+      warning(check, `${free}, too little for a backup next to the database; free disk space, or back up elsewhere`),
+    ];
   return [ok(check, free)];
 }
 
-/** More than this, and what one machine writes down looks out of order to another. */
-const FURTHEST_APART_MS = 2_000;
+/** Tolerated clock difference; with more, timestamps of different machines appear out of order. */
+const MAX_CLOCK_SKEW_MS = 2_000;
 
 function clocks({ clockAheadMs }: Inspection): Finding[] {
   if (clockAheadMs === undefined) return [];
   const apart = `${Math.round(Math.abs(clockAheadMs))} ms`;
-  if (Math.abs(clockAheadMs) <= FURTHEST_APART_MS)
+  if (Math.abs(clockAheadMs) <= MAX_CLOCK_SKEW_MS)
     return [ok('clocks', `this machine and the database: ${apart} apart`)];
   const which = clockAheadMs > 0 ? 'ahead of' : 'behind';
-  return [warning('clocks', `the database is ${apart} ${which} this machine; keep both by NTP`)];
+  return [warning('clocks', `the database is ${apart} ${which} this machine; synchronize both with NTP`)];
 }
 
-/** A database that knows moments which this machine's clock has not come to. */
-async function memory(database: Inspection, clock: Clock): Promise<Finding[]> {
+/** Reports occurrences that are in the future by this machine's clock. */
+async function futureOccurrences(database: Inspection, clock: Clock): Promise<Finding[]> {
   if (!isReadable(database) || database.problems.length > 0) return [];
   const row = await database.queries
     .selectFrom('occurrences')
     .select(({ fn }) => fn.max<number | null>('occurred_at').as('latest'))
     .executeTakeFirst();
   const ahead = (row?.latest ?? 0) - clock.now();
-  if (ahead <= FURTHEST_APART_MS) return [];
+  if (ahead <= MAX_CLOCK_SKEW_MS) return [];
   return [
     fault(
       'clock',
-      `the database knows what happens in ${Math.ceil(ahead / 1_000)} s: this clock is, or was, wrong; keep it by NTP`,
+      `the newest occurrence is ${Math.ceil(ahead / 1_000)} s in the future: a clock is, or was, wrong; synchronize it with NTP`,
     ),
   ];
 }
 
-const SAMPLE_MS = 100;
+const CLOCK_SAMPLE_MS = 100;
 const [FIRST_YEAR, LAST_YEAR] = [2026, 2100];
 
 async function time(clock: Clock): Promise<Finding> {
   const check = 'time';
   const year = new Date(clock.now()).getUTCFullYear();
   if (year < FIRST_YEAR || year > LAST_YEAR)
-    return fault(check, `this machine believes it is ${year}; set its clock, and keep it by NTP`);
-  const [wall, steady] = [clock.now(), clock.monotonic()];
-  await new Promise<void>((resolve) => clock.after(SAMPLE_MS, resolve));
-  const drift = Math.abs(clock.now() - wall - (clock.monotonic() - steady));
-  if (drift > SAMPLE_MS) return warning(check, `the clock jumped by ${Math.round(drift)} ms just now; keep it by NTP`);
-  return ok(check, `${new Date(clock.now()).toISOString()}, and running evenly`);
+    return fault(check, `the clock of this machine says ${year}; set it, and synchronize it with NTP`);
+  const [wallMs, monotonicMs] = [clock.now(), clock.monotonic()];
+  await new Promise<void>((resolve) => clock.after(CLOCK_SAMPLE_MS, resolve));
+  const driftMs = Math.abs(clock.now() - wallMs - (clock.monotonic() - monotonicMs));
+  if (driftMs > CLOCK_SAMPLE_MS)
+    return warning(check, `the clock jumped by ${Math.round(driftMs)} ms just now; synchronize it with NTP`);
+  return ok(check, `${new Date(clock.now()).toISOString()}, and steady`);
 }
 
-/** A name that is kept for examples, and resolves (RFC 2606). */
+/** A reserved name that resolves on the public Internet (RFC 2606). */
 const PUBLIC_NAME = 'example.com';
 const DNS_TIMEOUT_MS = 3_000;
 
 async function egress(resolve: Resolve | undefined): Promise<Finding> {
   const check = 'egress';
-  if (resolve === undefined) return ok(check, 'not looked at, as --offline says');
+  if (resolve === undefined) return ok(check, 'not checked, because of --offline');
   const resolved = await resolve(PUBLIC_NAME, DNS_TIMEOUT_MS);
   if ('addresses' in resolved) return ok(check, `names resolve (${PUBLIC_NAME})`);
   if (resolved.failure === 'resolver_silent')
     return warning(
       check,
-      'no resolver answers: notifications wait until one does; check the resolvers of this machine',
+      'no DNS resolver answers: notifications wait until one does; check the resolvers of this machine',
     );
-  return warning(check, `${PUBLIC_NAME} does not resolve: public targets cannot be reached from here`);
+  return warning(check, `${PUBLIC_NAME} does not resolve: public targets cannot be reached from this machine`);
 }

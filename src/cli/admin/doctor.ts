@@ -19,13 +19,13 @@ type Flags = Partial<Record<OptionName, string>> & {
   readonly mailTo?: string;
 };
 
-/** `carillon doctor …`: says what is wrong and what to do. */
+/** `carillon doctor …` */
 export function addDoctor(program: Command): void {
-  const doctor = program.command('doctor').description('Say what is wrong, and what to do about it.');
+  const doctor = program.command('doctor').description('Check the installation and suggest fixes.');
   addServeOptions(doctor)
-    .option('--offline', 'Leave out what asks the network.')
-    .option('--mail-to <address>', 'Send a mail there, to see whether it arrives.')
-    .option('--json', 'Answer in JSON, for programs.')
+    .option('--offline', 'Skip checks that need the network.')
+    .option('--mail-to <address>', 'Send a test mail to this address.')
+    .option('--json', 'Print JSON, for programs.')
     .action(async (flags: Flags) => {
       const findings = await examine(flags);
       const width = Math.max(...findings.map(({ check }) => check.length));
@@ -36,12 +36,12 @@ export function addDoctor(program: Command): void {
   addTarget(doctor);
 }
 
-/** Nothing of this may throw: what cannot be looked at is a finding. */
+/** Runs all checks. Must not throw: a failure to check something is a finding. */
 async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promise<readonly Finding[]> {
   const loaded = loadConfig({ flags, environment: process.env });
   if ('faults' in loaded) return loaded.faults.map((says) => ({ check: 'configuration', state: 'fault', says }));
   const { config } = loaded;
-  const database = await look(config.database);
+  const database = await tryInspect(config.database);
   try {
     const findings = await checkAll({
       config,
@@ -56,12 +56,12 @@ async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promi
   }
 }
 
-async function look(database: Location): Promise<Subject['database']> {
+async function tryInspect(database: Location): Promise<Subject['database']> {
   try {
     return await inspect(database, systemClock.now);
   } catch (error) {
-    const said = error instanceof AggregateError ? error.errors[0] : error;
-    return said instanceof Error ? said.message : String(said);
+    const cause = error instanceof AggregateError ? error.errors[0] : error;
+    return cause instanceof Error ? cause.message : String(cause);
   }
 }
 
@@ -69,7 +69,7 @@ function addTarget(doctor: Command): void {
   doctor
     .command('target')
     .description(
-      'Whether an address may be notified; if not, which address it leads to and the exact setting that would allow it.',
+      'Check whether a target may be notified. If not, show the address it resolves to and the setting that would allow it.',
     )
     .argument('<url>', 'The target.')
     .action(async (url: string) => {
@@ -79,18 +79,18 @@ function addTarget(doctor: Command): void {
       if ('faults' in loaded) throw new CliError(loaded.faults);
       const { host, baseUrl, allowTargets } = loaded.config;
       const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
-      const verdict = await createSsrfGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).check(
+      const check = await createSsrfGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).check(
         parsed.url,
       );
-      if ('failure' in verdict) throw new CliError([FAILURES[verdict.failure]]);
-      // No full stop: the setting stands last, and is there to be copied.
-      if (!verdict.allowed) throw new CliError([`forbidden: ${explain(verdict)}`]);
-      stdout.print(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}`);
+      if ('failure' in check) throw new CliError([FAILURES[check.failure]]);
+      // No full stop: the line ends with a setting that can be copied.
+      if (!check.allowed) throw new CliError([`forbidden: ${explain(check)}`]);
+      stdout.print(`allowed: ${check.addresses.map(({ address }) => address).join(', ')}`);
     });
 }
 
 const FAILURES = {
-  no_such_name: 'The name does not exist, or has no address. A hook may name it; each attempt fails until it resolves.',
+  no_such_name: 'The name does not exist, or has no address. A hook may use it; each attempt fails until it resolves.',
   resolver_silent:
-    'No resolver answered. Check the resolvers of this machine; nothing counts against the target meanwhile.',
+    'No DNS resolver answered. Check the resolvers of this machine; this does not count as a failure of the target.',
 } as const;

@@ -30,7 +30,7 @@ for (const { test, database } of stores) {
     assert.equal(readFileSync(path, 'utf8').trimEnd().split('\n').length, 54);
 
     const again = await carillon(['export', '--database', from, '--to', path]);
-    assert.deepEqual([again.code, again.stdout, again.faults], [1, '', [`${path} is there already.`]]);
+    assert.deepEqual([again.code, again.stdout, again.faults], [1, '', [`${path} already exists.`]]);
     const nowhere = await carillon(['export', '--database', from, '--to', join(folder, 'no', 'folder.jsonl')]);
     assert.deepEqual([nowhere.code, nowhere.faults.length], [1, 1]);
     assert.match(nowhere.faults[0] ?? '', /folder\.jsonl cannot be written: ENOENT/);
@@ -57,7 +57,7 @@ for (const { test, database } of stores) {
   test('an import says in one line what it lacks, and --undo that there is nothing to take back', async (t) => {
     const into = await database(t);
     const mistakes: [string[], RegExp][] = [
-      [[], /^--from must name the file that carillon export wrote, or --from-api another service\.$/],
+      [[], /^Give --from with a file that carillon export wrote, or --from-api with another service\.$/],
       [['--from', '/nowhere/x.jsonl'], /^\/nowhere\/x\.jsonl cannot be read: ENOENT/],
       [['--undo'], /^There is no import that was not finished\.$/],
     ];

@@ -14,9 +14,9 @@ type Flags = ProgressFlags & { readonly domain?: string; readonly to: string };
 /** `carillon export` */
 export function addExport(program: Command): void {
   addProgressOption(addDatabaseOptions(program.command('export')))
-    .description('Write an account, or the whole service, into a file; the service may run on meanwhile.')
-    .requiredOption('--to <file>', 'The file, readable to its owner alone; - writes to standard output.')
-    .option('--domain <host>', 'This account alone.')
+    .description('Export an account, or the whole service, to a file. The service may run meanwhile.')
+    .requiredOption('--to <file>', 'File to write, readable only by its owner; - for standard output.')
+    .option('--domain <host>', 'Only this account. Default: all accounts.')
     .action(async (flags: Flags) => {
       const domain = flags.domain ?? null;
       const progress = progressOf(flags);
@@ -27,7 +27,7 @@ export function addExport(program: Command): void {
     });
 }
 
-/** What was moved, in all and of each table. */
+/** Prints the number of rows, in total and per table, and the checksum. */
 export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: End): void {
   const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
   const filled = counts.filter(([, count]) => count > 0);
@@ -36,39 +36,39 @@ export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { row
   screen.answer(flags, summary, [...lines, `sha256: ${sha256}`]);
 }
 
-/** Under its name the file is whole; until then it has `.part` behind it. */
+/** Writes to `<path>.part` and renames it when complete, so a file under its final name is never partial. */
 async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
-  if (existsSync(path)) throw new CliError([`${path} is there already.`]);
-  const part = `${path}.part`;
+  if (existsSync(path)) throw new CliError([`${path} already exists.`]);
+  const partPath = `${path}.part`;
   try {
-    rmSync(part, { force: true });
-    const file = await open(part, 'wx', 0o600);
+    rmSync(partPath, { force: true });
+    const file = await open(partPath, 'wx', 0o600);
     try {
       const done = await work({ write: (text) => file.writeFile(text) });
       await file.sync();
-      await rename(part, path);
+      await rename(partPath, path);
       return done;
     } finally {
       await file.close();
     }
   } catch (error) {
-    rmSync(part, { force: true });
-    throw asRefusal(error, path);
+    rmSync(partPath, { force: true });
+    throw asCliError(error, path);
   }
 }
 
 async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
-  if (stdout.isTTY) throw new CliError(['Standard output is a terminal; an export goes into a file or a pipe.']);
-  // Its writes say so, too.
+  if (stdout.isTTY) throw new CliError(['Standard output is a terminal. Write the export to a file or a pipe.']);
+  // A broken pipe is reported by the failing write as well.
   onOutputBroken(() => undefined);
   try {
     return await work({ write: writeOut });
   } catch (error) {
-    throw asRefusal(error, 'Standard output');
+    throw asCliError(error, 'Standard output');
   }
 }
 
-function asRefusal(error: unknown, where: string): unknown {
-  const isOfTheSystem = error instanceof Error && 'syscall' in error;
-  return isOfTheSystem ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
+function asCliError(error: unknown, where: string): unknown {
+  const isSystemError = error instanceof Error && 'syscall' in error;
+  return isSystemError ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
 }

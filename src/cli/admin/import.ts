@@ -22,32 +22,35 @@ type Flags = FromApiFlags & {
 export function addImport(program: Command): void {
   addBaseUrlOption(addProgressOption(addDatabaseOptions(program.command('import'))))
     .description(
-      'Bring in what carillon export wrote, or what another service shows, while no service runs on the database. Exit status 2 says that records of the other service were left out; each is listed.',
+      'Import an export, or an account of another service. No service may run on the database. Exit status 2: records of the other service were left out; each is listed.',
     )
-    .option('--from <file>', 'The file.')
-    .option('--resume', 'Go on with an import of this file that was cut off.')
-    .option('--undo', 'Take back an import that was not finished.')
-    .option('--from-api <address>', 'Another service that speaks this interface: its base address, without /v2.')
-    .option('--domain <host>', 'With --from-api: the account there.')
-    .option('--key-file <file>', 'With --from-api: the file that has the key; - reads it from standard input.')
-    .option('--key <key>', 'With --from-api: the key; whoever sees the processes of this machine sees it, too.')
-    .option('--as-domain <host>', 'With --from-api: the domain of the account here (default: as there).')
-    .option('--owner-email <address>', 'With --from-api: who owns it here (default: whose key it is).')
-    .option('--hooks', 'With --from-api: make the hooks of the key there, too; both services tell from then on.')
-    .option('--rate <number>', 'With --from-api: how many requests a second, at the most (default: 10).')
-    .option('--readings <number>', 'With --from-api: how often it is read until it stands still (default: 3).')
-    .option('--strict', 'With --from-api: refuse where a record cannot come as it is, instead of leaving it out.')
-    .option('--work <file>', 'With --from-api: what was read so far (default: carillon-from-<domain>.part).')
-    .option('--report <file>', 'With --from-api: what could not come (default: carillon-from-<domain>.report.jsonl).')
-    .option('--id-map <file>', 'With --from-api: old and new ids (default: carillon-from-<domain>.ids.jsonl).')
+    .option('--from <file>', 'File that carillon export wrote.')
+    .option('--resume', 'Resume an interrupted import of this file.')
+    .option('--undo', 'Undo an unfinished import.')
+    .option('--from-api <address>', 'Base URL, without /v2, of another service with this API.')
+    .option('--domain <host>', 'With --from-api: domain of the account at the other service.')
+    .option('--key-file <file>', 'With --from-api: file with the key; - for standard input.')
+    .option('--key <key>', 'With --from-api: the key. Other users of this machine can see it in the process list.')
+    .option('--as-domain <host>', 'With --from-api: domain of the new account (default: the same).')
+    .option('--owner-email <address>', 'With --from-api: e-mail address of the owner (default: the user of the key).')
+    .option('--hooks', 'With --from-api: also create the hooks of the key. From then on both services notify.')
+    .option('--rate <number>', 'With --from-api: maximum number of requests per second (default: 10).')
+    .option('--readings <number>', 'With --from-api: maximum number of passes until nothing changes (default: 3).')
+    .option('--strict', 'With --from-api: fail if a record cannot be imported unchanged, instead of leaving it out.')
+    .option('--work <file>', 'With --from-api: file for intermediate data (default: carillon-from-<domain>.part).')
+    .option(
+      '--report <file>',
+      'With --from-api: report of records left out or changed (default: carillon-from-<domain>.report.jsonl).',
+    )
+    .option('--id-map <file>', 'With --from-api: map of old to new ids (default: carillon-from-<domain>.ids.jsonl).')
     .action(async (flags: Flags) => {
       if (flags.undo) return undo(flags);
       const { from, fromApi, resume = false } = flags;
       if (from !== undefined && fromApi !== undefined)
-        throw new CliError(['--from and --from-api exclude each other.']);
+        throw new CliError(['--from and --from-api cannot be combined.']);
       if (fromApi !== undefined) return importFromApi(fromApi, flags);
       if (from === undefined)
-        throw new CliError(['--from must name the file that carillon export wrote, or --from-api another service.']);
+        throw new CliError(['Give --from with a file that carillon export wrote, or --from-api with another service.']);
       const progress = progressOf(flags);
       const { end } = await withStoreAlone(flags, (store) =>
         importFrom({ store, path: from, clock: systemClock, progress, resume }),
@@ -59,5 +62,5 @@ export function addImport(program: Command): void {
 async function undo(flags: Flags): Promise<void> {
   const ports = { clock: systemClock, progress: progressOf(flags) };
   const rows = await withStoreAlone(flags, (store) => undoImport({ ...ports, store }));
-  print(flags, { undone: true, rows }, [`taken back: ${rows} rows`]);
+  print(flags, { undone: true, rows }, [`undone: ${rows} rows`]);
 }

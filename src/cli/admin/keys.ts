@@ -22,25 +22,22 @@ type ListFlags = DatabaseFlags & { domain: string; email?: string };
 
 /** `carillon keys …` */
 export function addKeys(program: Command): void {
-  const keys = program.command('keys').description('API keys of an account.');
+  const keys = program.command('keys').description('Manage API keys of an account.');
   addDatabaseOptions(keys.command('create'))
-    .description('Issue a key to a user; it is printed this once.')
+    .description('Create a key for a user. Prints the key, which is shown only once.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
-    .option(
-      '--permissions <list>',
-      'What it may do, such as events:read,events:write; left out: all that its user may.',
-    )
-    .option('--expires <duration>', 'When it ends: 30d, 12h, 4s, or YYYY-MM-DD HH:MM:SS in UTC; left out: never.')
-    .option('--label <text>', 'What it is for.', '')
+    .option('--permissions <list>', 'Permissions, such as events:read,events:write. Default: all of the user.')
+    .option('--expires <duration>', 'Expiry: 30d, 12h, 4s, or YYYY-MM-DD HH:MM:SS in UTC. Default: never.')
+    .option('--label <text>', 'Purpose of the key.', '')
     .action(createKey);
   addDatabaseOptions(keys.command('list'))
-    .description('List the keys of an account; never their secrets.')
+    .description('List the keys of an account, without their secrets.')
     .requiredOption('--domain <host>', 'The account.')
-    .option('--email <address>', 'Of this user alone.')
+    .option('--email <address>', 'Only this user.')
     .action(listKeys);
   addDatabaseOptions(keys.command('revoke'))
-    .description('Revoke a key at once.')
+    .description('Revoke a key, effective immediately.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--id <id>', 'The key.')
     .action(async (flags: DatabaseFlags & { domain: string; id: string }) => {

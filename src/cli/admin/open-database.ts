@@ -13,20 +13,20 @@ import { TransferError } from '../../transfer/transfer-error.ts';
 import { CliError } from '../output/cli-error.ts';
 import { type Line, stdout } from '../output/screen.ts';
 
-/** The options of every command that works on the database itself, also while a service runs on it. */
+/** Options of commands that open the database directly. */
 export type DatabaseFlags = { readonly database?: string; readonly json?: true };
 
 /** Gives a command `--database` and `--json`. */
 export function addDatabaseOptions(command: Command): Command {
-  const { flag, shape, says, initial } = options.database;
+  const { flag, shape, says: description, initial } = options.database;
   return command
-    .option(`--${flag} <${shape}>`, `${says} (default ${initial}) Also ${environmentName(flag)}.`)
-    .option('--json', 'Answer in JSON, for programs.');
+    .option(`--${flag} <${shape}>`, `${description} (default ${initial}) Also ${environmentName(flag)}.`)
+    .option('--json', 'Print JSON, for programs.');
 }
 
 /**
- * Opens the database for one piece of work, beside whatever runs on it, and closes it again. Problems are said in one
- * line, and so is it that something stands half in the database.
+ * Opens the database, runs the work and closes it. A service may run on the database at the same time. Known errors become
+ * a `CliError`; an unfinished import is one of them.
  */
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'command', async (store) => {
@@ -36,12 +36,12 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
   });
 }
 
-/** The same in place of a service: while it works, none starts on the database, and with one running it refuses. */
+/** Like `withStore`, but exclusive: fails if a service runs on the database, and none can start meanwhile. */
 export async function withStoreAlone<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'service', work);
 }
 
-/** Where a command works: what `--database` says, the environment, or the default. */
+/** Location of the database: from `--database`, the environment, or the default. */
 export function readDatabase(flags: DatabaseFlags): Location {
   const { flag, parse, initial } = options.database;
   const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
@@ -59,7 +59,7 @@ async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (sto
       log: createLog('silent'),
       as,
       onFatal: (error) => {
-        // The store refuses every write from then on, and the command says why.
+        // After a lost database every write fails, and the command reports the cause.
         if (!(error instanceof DatabaseLost)) throw error;
       },
     });
@@ -71,7 +71,7 @@ async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (sto
   });
 }
 
-/** What the database, or a problem, has to say is said in its lines, and nothing more. */
+/** Runs the work and turns known errors (store, transfer, problem) into a `CliError` without a stack trace. */
 export async function faultsAsRefusals<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -83,7 +83,7 @@ export async function faultsAsRefusals<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Works on the account with a domain, in one transaction. */
+/** Runs the work in one transaction on the account of `--domain`. */
 export async function withAccount<T>(
   flags: DatabaseFlags & { readonly domain: string },
   work: (write: AccountWrite) => Promise<T>,
@@ -97,7 +97,7 @@ export async function withAccount<T>(
   );
 }
 
-/** Prints an answer: JSON for programs, else the lines for people. */
-export function print(flags: DatabaseFlags, answer: unknown, lines: readonly Line[]): void {
-  stdout.answer(flags, answer, lines);
+/** Prints a result: as JSON with `--json`, otherwise as lines. */
+export function print(flags: DatabaseFlags, result: unknown, lines: readonly Line[]): void {
+  stdout.answer(flags, result, lines);
 }

@@ -131,9 +131,9 @@ test('restore refuses to replace a database without --force, and what is no back
     [['--from', empty, '--force'], /empty\.db is no backup of Carillon\.$/],
     [['--from', newer, '--force'], /^The database is at version 99, from a newer Carillon; .* Update Carillon\.$/],
     [['--from', path, '--force'], /carillon\.db is the database itself, and no backup of it\.$/],
-    [['--force'], /^Say with --from which backup to go back to\.$/],
-    [['--from', backup, '--after-restore'], /^--after-restore and --from exclude each other\.$/],
-    [['--database', 'postgres://db.test/x', '--from', backup], /^A PostgreSQL is restored with its own tools/],
+    [['--force'], /^Give the backup with --from\.$/],
+    [['--from', backup, '--after-restore'], /^--after-restore and --from cannot be combined\.$/],
+    [['--database', 'postgres://db.test/x', '--from', backup], /^Restore PostgreSQL with its own tools/],
   ];
   const files = readdirSync(folder).sort();
   for (const [args, line] of mistakes) {

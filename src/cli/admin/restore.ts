@@ -23,24 +23,24 @@ type Flags = DatabaseFlags & { readonly from?: string; readonly force?: true; re
 /** `carillon restore` */
 export function addRestore(program: Command): void {
   addDatabaseOptions(program.command('restore'))
-    .description('Go back to a backup. What was issued after it, ids and cursors, is never issued again.')
-    .option('--from <file>', 'The backup of an SQLite database; it is only read.')
-    .option('--force', 'Also where there is a database: it is kept beside, under another name.')
-    .option('--after-restore', 'The backup is in place already, as after pg_restore: only begin a new epoch.')
+    .description('Restore a backup. Ids and cursors issued after it are never issued again.')
+    .option('--from <file>', 'Backup of an SQLite database. It is not changed.')
+    .option('--force', 'Replace an existing database. It is kept under another name.')
+    .option('--after-restore', 'Only begin a new epoch: the backup is already in place, as after pg_restore.')
     .action(async (flags: Flags) => {
-      if (flags.afterRestore) return beginOnly(flags);
+      if (flags.afterRestore) return beginNewEpoch(flags);
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([
-          'A PostgreSQL is restored with its own tools; then say --after-restore. docs/operating.md has the whole way.',
+          'Restore PostgreSQL with its own tools, then run restore --after-restore; docs/operating.md describes the steps.',
         ]);
       }
-      if (flags.from === undefined) throw new CliError(['Say with --from which backup to go back to.']);
-      return putBack(flags, database.path, flags.from);
+      if (flags.from === undefined) throw new CliError(['Give the backup with --from.']);
+      return restoreFile(flags, database.path, flags.from);
     });
 }
 
-async function putBack(flags: Flags, path: string, from: string): Promise<void> {
+async function restoreFile(flags: Flags, path: string, from: string): Promise<void> {
   const now = systemClock.now();
   const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
   const done = await faultsAsRefusals(() =>
@@ -49,9 +49,9 @@ async function putBack(flags: Flags, path: string, from: string): Promise<void> 
   report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
 }
 
-/** What a restore that was made by other means still needs. */
-async function beginOnly(flags: Flags): Promise<void> {
-  if (flags.from !== undefined) throw new CliError(['--after-restore and --from exclude each other.']);
+/** Begins a new epoch after a restore by other means, such as pg_restore. */
+async function beginNewEpoch(flags: Flags): Promise<void> {
+  if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();
   const epoch = await withStoreAlone(flags, async (store) => {
     const served = await store.sessions?.held();
@@ -80,6 +80,6 @@ function report(flags: Flags, files: Readonly<Record<string, string | null>>, { 
     ...lines,
     `accounts: ${accounts}`,
     `epoch: ${start}`,
-    'Start the service. Cursors from before lead nowhere now; what was pending at the backup is told again. People sign in anew.',
+    'Start the service. Earlier cursors are invalid now. Deliveries that were pending at the time of the backup are sent again. Users must sign in again.',
   ]);
 }

@@ -7,37 +7,37 @@ import { isPlainAddress, type Sender, showMailServer } from '../../mail/smtp-url
 import { baseUrlOf } from '../client/base-url.ts';
 import type { Finding } from './doctor-checks.ts';
 
-/** A trial waits no longer than this for the server, milliseconds. */
 const TIMEOUT_MS = 30_000;
 
 /**
- * Whether the mail server takes mails: connects and signs in, and sends nothing, unless it is said to whom. Nothing is
- * found where none is configured.
+ * Checks the mail server: connects and signs in, and with `to` also sends a test mail. No finding if no server is
+ * configured.
  */
 export async function checkMail(config: Config, offline: boolean, to: string | undefined): Promise<readonly Finding[]> {
   const { smtpUrl: server, mailFrom: from } = config;
   const check = 'mail';
   if (server === undefined || from === undefined)
-    return to === undefined ? [] : [{ check, state: 'fault', says: 'no --smtp-url is given, so that no mail is sent' }];
+    return to === undefined ? [] : [{ check, state: 'fault', says: '--smtp-url is not set, so no mail is sent' }];
   const where = showMailServer(server);
-  if (offline) return [{ check, state: 'ok', says: `${where}, not looked at, as --offline says` }];
+  if (offline) return [{ check, state: 'ok', says: `${where}, not checked, because of --offline` }];
   if (to !== undefined && !isPlainAddress(to))
     return [{ check, state: 'fault', says: '--mail-to must be an address such as me@example.com' }];
   const { createPost } = await import('../../mail/smtp.ts');
   const post = createPost(server, from);
-  const wrong = to === undefined ? await post.check() : await tryTo(post, from, to, baseUrlOf(config));
-  if (wrong !== undefined)
-    return [{ check, state: 'fault', says: `${where} takes no mail: ${wrong}; check --smtp-url and --mail-from` }];
+  const failure = to === undefined ? await post.check() : await sendTestMail(post, from, to, baseUrlOf(config));
+  if (failure !== undefined)
+    return [{ check, state: 'fault', says: `${where} accepts no mail: ${failure}; check --smtp-url and --mail-from` }];
   if (server.tls === 'none' && !isLoopback(server.host))
     return [
-      { check, state: 'warning', says: `${where}: mails and the sign-in can be read on the way; leave ?tls=off out` },
+      { check, state: 'warning', says: `${where}: mails and credentials can be read in transit; remove ?tls=off` },
     ];
   return [
-    { check, state: 'ok', says: `${where} ${to === undefined ? 'lets this service in' : `has taken a mail to ${to}`}` },
+    { check, state: 'ok', says: `${where} ${to === undefined ? 'accepts the login' : `accepted a mail to ${to}`}` },
   ];
 }
 
-async function tryTo(post: Post, from: Sender, address: string, baseUrl: string): Promise<string | undefined> {
+/** Sends a test mail; returns the reason for a failure, or undefined. */
+async function sendTestMail(post: Post, from: Sender, address: string, baseUrl: string): Promise<string | undefined> {
   const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
   const letter = { ...testMessage(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };
   const deadline = new AbortController();

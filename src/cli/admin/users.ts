@@ -14,11 +14,11 @@ type CreateFlags = DatabaseFlags & { domain: string; email: string; role: string
 
 /** `carillon users …` */
 export function addUsers(program: Command): void {
-  const users = program.command('users').description('Users of an account.');
+  const users = program.command('users').description('Manage users of an account.');
   addDatabaseOptions(users.command('create'))
     .description('Add a user to an account.')
     .requiredOption('--domain <host>', 'The account.')
-    .requiredOption('--email <address>', 'The e-mail address.')
+    .requiredOption('--email <address>', 'E-mail address.')
     .option('--role <role>', 'member, admin or owner.', 'member')
     .option('--first-name <name>', 'First name.', '')
     .option('--last-name <name>', 'Last name.', '')
@@ -27,7 +27,7 @@ export function addUsers(program: Command): void {
       const role = readRole(flags.role);
       const user = await withAccount(flags, async (write) => {
         if ((await findByEmail(write, email)) !== undefined)
-          throw new CliError([`The account has a user with ${email} already.`]);
+          throw new CliError([`The account already has a user with ${email}.`]);
         const created = await insertUser(write, {
           email,
           role,
@@ -40,13 +40,13 @@ export function addUsers(program: Command): void {
       print(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);
     });
   addBaseUrlOption(addDatabaseOptions(users.command('invite')))
-    .description('Print a link by which a user sets a passphrase for the console: the first one, or another one.')
+    .description('Print a link with which a user sets a passphrase for the console.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
     .action(invite);
 }
 
-/** The link replaces earlier ones; what the user has, passphrase and sessions, stays until it is used. */
+/** Creates an invitation, which replaces earlier ones. The user's passphrase and sessions stay valid until it is used. */
 async function invite(flags: InviteFlags): Promise<void> {
   const baseUrl = readBaseUrl(flags);
   const email = readEmail(flags.email);
@@ -55,6 +55,6 @@ async function invite(flags: InviteFlags): Promise<void> {
     if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
     return insertInvitation(write, user.user_id, systemRandom);
   });
-  const answer = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
-  print(flags, answer, [`link: ${answer.link}`, `expires: ${answer.expires}`]);
+  const invitation = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
+  print(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
 }

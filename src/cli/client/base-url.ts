@@ -3,7 +3,7 @@ import { type Config, loadConfig } from '../../config/load.ts';
 import { environmentName, options } from '../../config/options.ts';
 import { CliError } from '../output/cli-error.ts';
 
-/** The option of a command that says where the service is. */
+/** The `--base-url` option of a command. */
 export type BaseUrlFlags = { readonly baseUrl?: string };
 
 const { baseUrl, host, port } = options;
@@ -16,7 +16,7 @@ export function addBaseUrlOption(command: Command): Command {
   );
 }
 
-/** Where the service is: as `carillon serve` has it in the same environment, unless it is said here. */
+/** Base URL of the service: from `--base-url`, or as `carillon serve` derives it from the same environment. */
 export function readBaseUrl(flags: BaseUrlFlags): string {
   const names = [baseUrl, host, port].map(({ flag }) => environmentName(flag));
   const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
@@ -24,11 +24,11 @@ export function readBaseUrl(flags: BaseUrlFlags): string {
   if ('faults' in loaded) throw new CliError(loaded.faults);
   const { config } = loaded;
   if (config.baseUrl === undefined && config.port === 0)
-    throw new CliError(['Nobody knows the port beforehand: say with --base-url where the service is.']);
+    throw new CliError(['With port 0 the port is not known beforehand: give --base-url.']);
   return baseUrlOf(config);
 }
 
-/** Where a service with this configuration is. */
+/** Base URL of a service with this configuration. */
 export function baseUrlOf(config: Pick<Config, 'baseUrl' | 'host' | 'port'>): string {
   return config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
 }

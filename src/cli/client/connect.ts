@@ -12,7 +12,7 @@ export const DEFAULT_SERVICE = 'http://127.0.0.1:8080';
 
 export type ConnectionFlags = { readonly [Name in keyof typeof connectionOptions]?: string };
 
-/** Where a command goes and as whom. `from` says, for people, where the key was found. */
+/** A connection to a service. `from` is the source of the key, for messages. */
 export type Connection = {
   readonly service: string;
   readonly domain: string;
@@ -20,19 +20,19 @@ export type Connection = {
   readonly from: string;
 };
 
-/** A service that can be spoken to: by its nouns, or by paths. */
+/** A connection with clients: the SDK by resource, and `send` by path. */
 export type ResolvedConnection = { readonly connection: Connection; readonly carillon: Carillon; readonly send: Send };
 
 /** Gives a command the options of a connection. */
 export function addConnectionOptions(command: Command): Command {
-  for (const { flag, shape, says } of Object.values(connectionOptions)) {
-    const option = new Option(`--${flag} <${shape}>`, `${says} Also ${environmentName(flag)}.`);
+  for (const { flag, shape, says: description } of Object.values(connectionOptions)) {
+    const option = new Option(`--${flag} <${shape}>`, `${description} Also ${environmentName(flag)}.`);
     command.addOption(option.helpGroup('Connection:'));
   }
   return command;
 }
 
-/** What was given of a connection. */
+/** The parts of a connection that flags and environment set. */
 export type Given = {
   readonly service: string | undefined;
   readonly domain: string | undefined;
@@ -40,7 +40,7 @@ export type Given = {
   readonly profile: string;
 };
 
-/** What flags and the environment say; an empty variable is how many tools say "not set". */
+/** Reads flags and environment. An empty variable counts as not set. */
 export function readGiven(flags: ConnectionFlags): Given {
   const given = (name: keyof ConnectionFlags) => flags[name] ?? (process.env[environmentName(name)] || undefined);
   const service = given('service');
@@ -52,22 +52,22 @@ export function readGiven(flags: ConnectionFlags): Given {
   };
 }
 
-/** The address of a service as it is compared and called. */
+/** Validates and normalizes the URL of a service, without a trailing slash. */
 function readService(text: string): string {
   const url = URL.parse(text);
   if (/\/v2\/*$/.test(url?.pathname ?? ''))
-    throw new CliError(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
+    throw new CliError(['--service must be the address without /v2, such as http://127.0.0.1:8080.']);
   const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
   if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
   throw new CliError(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
 }
 
-/** Where to go and as whom; what is missing is said, all of it. */
+/** Resolves the connection from flags, environment and profile; the error names everything that is missing. */
 export function readConnection(flags: ConnectionFlags): Connection {
   const { profile: name, ...given } = readGiven(flags);
   const saved = findProfile(name);
   if (saved === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
-    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} makes it.`]);
+    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} creates it.`]);
   const service = given.service ?? saved?.service ?? DEFAULT_SERVICE;
   const domain = given.domain ?? saved?.domain;
   const missing = [
@@ -75,19 +75,18 @@ export function readConnection(flags: ConnectionFlags): Connection {
     ...(given.key === undefined && saved === undefined ? ['a key (CARILLON_KEY)'] : []),
   ];
   if (domain === undefined || missing.length > 0)
-    throw new CliError([`${missing.join(' and ')} must be given, or saved once by carillon login.`]);
+    throw new CliError([`${missing.join(' and ')} must be given, or saved with carillon login.`]);
   if (given.key !== undefined)
     return { service, domain, key: given.key, from: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
-  // A key goes where it was saved for and nowhere else, whatever the other flags name.
+  // A saved key is only ever sent to the service and domain it was saved for, whatever other flags say.
   if (saved === undefined || saved.service !== service || saved.domain !== domain)
     throw new CliError([
-      `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: give CARILLON_KEY, or carillon login --profile another.`,
+      `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
     ]);
   return { service, domain, key: saved.key, from: `profile ${name}` };
 }
 
-/** A client for a connection. */
-function reach(connection: Connection): ResolvedConnection {
+function resolve(connection: Connection): ResolvedConnection {
   const options = { baseUrl: connection.service, auth: authenticateBy(connection) };
   return { connection, carillon: new Carillon(options), send: sending(transportedBy(options)) };
 }
@@ -100,52 +99,52 @@ function authenticateBy({ domain, key }: Connection): Authenticate {
   }
 }
 
-/** Does a piece of work at the service; what goes wrong there is said in lines, fields by the names of their flags. */
+/** Runs work that calls the service. Its errors become a `CliError`, with fields named by their flags. */
 export async function withService<T>(
   flags: ConnectionFlags,
-  work: (reached: ResolvedConnection) => Promise<T>,
+  work: (resolved: ResolvedConnection) => Promise<T>,
 ): Promise<T> {
   return withConnection(readConnection(flags), work);
 }
 
-/** The same where it is known how to reach it. */
+/** Like `withService`, for a known connection. */
 export async function withConnection<T>(
   connection: Connection,
-  work: (reached: ResolvedConnection) => Promise<T>,
+  work: (resolved: ResolvedConnection) => Promise<T>,
 ): Promise<T> {
-  const reached = reach(connection);
+  const resolved = resolve(connection);
   try {
-    return await work(reached);
+    return await work(resolved);
   } catch (error) {
     if (error instanceof CarillonError) throw new CliError(explain(error, connection));
     throw error;
   }
 }
 
-/** What went wrong with a call, a line for each thing to mend. */
+/** Error lines for a failed call, one for each thing to fix. */
 function explain(error: CarillonError, { service, domain, from }: Connection): string[] {
   switch (error.code) {
     case 'unauthorized':
-      return [`${service} does not take this key for ${domain} (401; from ${from}).`];
+      return [`${service} rejects this key for ${domain} (401; from ${from}).`];
     case 'connection':
     case 'timeout':
-      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? --service names another.`];
+      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? Is --service right?`];
     case 'unexpected_answer':
-      return [`${service} does not answer as a Carillon does. ${error.message}`];
+      return [`${service} does not answer like Carillon. ${error.message}`];
     case 'invalid_input':
       return error.errors.map(({ field, message }) => `${flagOf(field)} ${message}.`);
     default:
-      return [`${error.message} (${error.status} ${error.code}${again(error)})`];
+      return [`${error.message} (${error.status} ${error.code}${retryHint(error)})`];
   }
 }
 
-/** When the same may be tried again, where the service says so. */
-const again = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; again in ${retryAfterS} s`);
+/** The time to wait before a retry, if the service gives one. */
+const retryHint = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; retry in ${retryAfterS} s`);
 
-/** What OpenSSL says ends its lines itself. */
+/** OpenSSL messages contain line breaks. */
 const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
 
-/** The flag of a field or a parameter. */
+/** The flag of a field or parameter. */
 export function flagOf(field: string): string {
   return `--${field.replaceAll('_', '-')}`;
 }

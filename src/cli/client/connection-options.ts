@@ -1,28 +1,28 @@
 import { environmentName } from '../../config/options.ts';
 
-/** How a command that speaks to a service finds it: flags, then the environment, then what `carillon login` saved. */
+/** Connection options of client commands. Order: flags, environment, the profile saved by `carillon login`. */
 export const connectionOptions = {
-  service: { flag: 'service', shape: 'url', says: 'Where the service is (default http://127.0.0.1:8080).' },
-  domain: { flag: 'domain', shape: 'host', says: "The account's host name." },
+  service: { flag: 'service', shape: 'url', says: 'URL of the service (default http://127.0.0.1:8080).' },
+  domain: { flag: 'domain', shape: 'host', says: 'Domain of the account.' },
   key: {
     flag: 'key',
     shape: 'key',
-    says: 'The API key. Other users of this machine can see it in the list of processes: better in the environment, or saved by carillon login.',
+    says: 'API key. Other users of this machine can see it in the process list: prefer the variable, or carillon login.',
   },
-  profile: { flag: 'profile', shape: 'name', says: 'What carillon login saved under this name (default default).' },
+  profile: { flag: 'profile', shape: 'name', says: 'Name of a login saved by carillon login (default default).' },
 } as const;
 
-/** What `carillon listen` signs by. */
+/** The signing secret of `carillon listen`. */
 export const listenSecret = {
   flag: 'secret',
   shape: 'whsec_…',
-  says: 'Sign what is forwarded, as a hook with this secret is signed; better in the environment, as with --key.',
+  says: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
 } as const;
 
-/** Where an import from another service finds the key of that one. */
+/** Environment variable with the key of the other service, for `import --from-api`. */
 export const importKeyVariable = environmentName('import-key');
 
-/** Their names in the environment, which `carillon serve` finds there, too, and passes over. */
+/** Environment variables of client commands; `carillon serve` does not report them as unknown. */
 export const connectionVariables: readonly string[] = [
   ...[...Object.values(connectionOptions), listenSecret].map(({ flag }) => environmentName(flag)),
   importKeyVariable,

@@ -16,15 +16,15 @@ type Flags = ConnectionFlags & {
 /** `carillon import-calendar` */
 export function addImportCalendar(program: Command): void {
   addConnectionOptions(program.command('import-calendar <file>'))
-    .description('Bring the events of an .ics file in. A second time it makes nothing twice.')
-    .option('--project-id <id>', 'The project of what is created.')
+    .description('Import the events of an .ics file. Importing it again creates no duplicates.')
+    .option('--project-id <id>', 'Project of the created events.')
     .option(
       '--time-zone <name>',
-      "The zone that times with a zone are converted to; left out: the account's, or else the file's own.",
+      "Zone to which times with a zone are converted. Default: the account's, or else the file's.",
     )
-    .option('--silent', 'Tell no hook.')
-    .option('--again', 'Bring back what was deleted here since.')
-    .option('--json', 'Answer in JSON, for programs.')
+    .option('--silent', 'Notify no hooks.')
+    .option('--again', 'Create imported events again that were deleted here since.')
+    .option('--json', 'Print JSON, for programs.')
     .action(importCalendar);
 }
 
@@ -40,7 +40,6 @@ async function importCalendar(file: string, flags: Flags): Promise<void> {
   stdout.answer(flags, report, linesOf(report));
 }
 
-/** A file in UTF-8. */
 function readText(file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
@@ -50,12 +49,12 @@ function readText(file: string): string {
   }
 }
 
-/** What came of it, and all that did not come, for people. */
+/** The report as lines: the counts, and everything that was left out. */
 function linesOf(report: ImportReport): string[] {
   const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
   return [
-    `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here and left so: ${deleted}`,
-    `times with a zone are in ${time_zone}; what repeats is there from ${repeated_from} to ${repeated_to}`,
+    `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here since: ${deleted}`,
+    `times with a zone are in ${time_zone}; recurring events are imported from ${repeated_from} to ${repeated_to}`,
     ...dropped.flatMap(({ count, what, says, examples }) => [
       `${count} ${what}: ${says}`,
       ...examples.map((example) => `  ${example}`),

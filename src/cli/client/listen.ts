@@ -17,34 +17,34 @@ export function addListen(program: Command): void {
   const command = program
     .command('listen')
     .description(
-      'Show what happens, each occurrence with its record, and forward it to an address of yours as the service would notify a hook. How far it came is kept on disk: after sleep, a restart or a lost network it goes on where it was, and misses nothing.',
+      'Show each occurrence with its record, and forward it to a URL as the service would notify a hook. The cursor is saved on disk: after sleep, a restart or a network failure it continues where it stopped and misses nothing.',
     );
   addConnectionOptions(addListenOptions(command)).action(async (flags: ListenFlags) => {
-    const asked = readAsked(flags);
+    const settings = readAsked(flags);
     const stopped = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
     try {
-      await withService(flags, (reached) => listen(reached, flags, asked, stopped.signal));
+      await withService(flags, (resolved) => listen(resolved, flags, settings, stopped.signal));
     } catch (error) {
-      // Told to stop: what was under way is made again the next time.
+      // Aborted by a signal: an unfinished forward is repeated at the next start.
       if (!stopped.signal.aborted) throw error;
     }
   });
 }
 
 async function listen(
-  reached: ResolvedConnection,
+  resolved: ResolvedConnection,
   flags: ListenFlags,
-  asked: Asked,
+  settings: Asked,
   signal: AbortSignal,
 ): Promise<void> {
-  const { service, domain } = reached.connection;
-  const { user_id, email } = await reached.carillon.user.get({ signal });
-  const { target, timeoutMs, secret, wanted } = asked;
+  const { service, domain } = resolved.connection;
+  const { user_id, email } = await resolved.carillon.user.get({ signal });
+  const { target, timeoutMs, secret, wanted } = settings;
   const kinds = flags.kinds === undefined ? '' : [...wanted].join(',');
   const listener = { service, domain, user_id, forward_to: target ?? '', kinds, scope: flags.scope ?? 'own' };
   const notes = new Notes((line) => stderr.print(line));
-  const feed = new Feed(reached, {
+  const feed = new Feed(resolved, {
     scope: flags.scope,
     kind: onlyOne(wanted),
     signal,
@@ -54,9 +54,9 @@ async function listen(
   });
   const file = flags.cursorFile || cursorFileOf(listener);
   const start = await startOf(flags, feed, file, listener);
-  const behind = start === undefined ? 'from the oldest that is kept' : `behind cursor ${start.cursor}`;
+  const behind = start === undefined ? 'from the oldest stored entry' : `after cursor ${start.cursor}`;
   const where = target === undefined ? '' : `, forwarding to ${target}`;
-  stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Ctrl-C ends it.`);
+  stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Press Ctrl-C to stop.`);
   const { onceEach = false, json = false } = flags;
   const forwarder =
     target === undefined
@@ -67,9 +67,9 @@ async function listen(
           secret,
           onceEach,
           signal,
-          failed: (entry, told) => notes.failed(entry, target, told),
+          failed: (entry, result) => notes.failed(entry, target, result),
         });
-  await goOn({ feed, forwarder, notes, wanted, file, listener, json }, start);
+  await followFeed({ feed, forwarder, notes, wanted, file, listener, json }, start);
 }
 
 function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
@@ -77,14 +77,14 @@ function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
   return more.length === 0 ? only : undefined;
 }
 
-/** Where to begin: what is said here, where it was before, or now; undefined for the oldest that is kept. */
+/** Start position: from the flags, the saved cursor, or now; undefined for the oldest stored entry. */
 async function startOf(flags: ListenFlags, feed: Feed, file: string, listener: Listener): Promise<Mark | undefined> {
   if (flags.fromOldest) return undefined;
   if (flags.after !== undefined) return { cursor: flags.after, occurred_at: '' };
-  const kept = flags.fromNow ? undefined : readMark(file, listener);
-  if (kept !== undefined) return kept;
+  const saved = flags.fromNow ? undefined : readMark(file, listener);
+  if (saved !== undefined) return saved;
   const now = { cursor: await feed.end(), occurred_at: '' };
-  // From here on nothing is missed, also when it ends before anything happens.
+  // Save the cursor now, so that nothing is missed even if the command stops before the first occurrence.
   saveMark(file, listener, now);
   return now;
 }
@@ -99,8 +99,8 @@ type Work = {
   readonly json: boolean;
 };
 
-/** In order, one after another: the cursor moves when an occurrence has been forwarded and shown, never before. */
-async function goOn(work: Work, start: Mark | undefined): Promise<void> {
+/** Handles occurrences in order, one at a time. The cursor moves only after an occurrence was forwarded and printed. */
+async function followFeed(work: Work, start: Mark | undefined): Promise<void> {
   const { feed, forwarder, notes, wanted, file, listener, json } = work;
   let mark = start ?? { cursor: '', occurred_at: '' };
   const move = (cursor: string, occurred_at = mark.occurred_at) => {
@@ -110,9 +110,9 @@ async function goOn(work: Work, start: Mark | undefined): Promise<void> {
   try {
     for await (const { data, next } of feed.stretches(start?.cursor)) {
       for (const entry of data.filter(({ kind }) => wanted.has(kind))) {
-        const [record, told] = await Promise.all([feed.record(entry), forwarder?.tell(entry)]);
-        if (told !== undefined) notes.hint(told);
-        const heard = { entry, record, told };
+        const [record, result] = await Promise.all([feed.record(entry), forwarder?.tell(entry)]);
+        if (result !== undefined) notes.hint(result);
+        const heard = { entry, record, told: result };
         if (json) stdout.printJson(heardAnswer(heard));
         else printHeard(heard, stdout);
         move(entry.cursor, entry.occurred_at);

@@ -27,10 +27,10 @@ test('login saves a key that the service takes, for its owner alone; flags beat 
 
   const nobody = await command(['whoami']);
   assert.deepEqual(nobody.faults, [
-    '--domain (or CARILLON_DOMAIN) and a key (CARILLON_KEY) must be given, or saved once by carillon login.',
+    '--domain (or CARILLON_DOMAIN) and a key (CARILLON_KEY) must be given, or saved with carillon login.',
   ]);
   const refused = await command(['login', ...where], { input: 'carillon_wrong' });
-  assert.match(refused.faults.join(), /does not take this key for acme\.test \(401; from this login\)\.$/);
+  assert.match(refused.faults.join(), /rejects this key for acme\.test \(401; from this login\)\.$/);
   assert.equal((await command(['logout'])).code, 1);
 
   assert.equal((await command(['login', ...where], { input: `${owner.key}\n` })).code, 0);
@@ -63,9 +63,9 @@ test('login saves a key that the service takes, for its owner alone; flags beat 
   );
   assert.equal(stranger.received.length, 0);
   const strange = await command(['whoami', '--service', stranger.url], { environment: { CARILLON_KEY: 'a-test' } });
-  assert.match(strange.faults.join(), /does not answer as a Carillon does\./);
+  assert.match(strange.faults.join(), /does not answer like Carillon\./);
 
-  assert.equal((await command(['logout', '--profile', 'other'])).stdout, 'forgotten: other\n');
+  assert.equal((await command(['logout', '--profile', 'other'])).stdout, 'deleted: other\n');
   assert.match(
     (await command(['whoami', '--profile', 'other'])).faults.join(),
     /^There is no profile other; carillon login/,
@@ -74,12 +74,12 @@ test('login saves a key that the service takes, for its owner alone; flags beat 
 
   // What does not belong there is not quoted: it may be a key.
   writeFileSync(file, owner.key);
-  const broken = `${file} is not what carillon login writes: mend it or delete it, and log in again.`;
+  const broken = `${file} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
   assert.deepEqual((await command(['whoami'])).faults, [broken]);
   const tooFar = await command(['whoami', '--service', `${service.baseUrl}/v2/`]);
-  assert.deepEqual(tooFar.faults, ['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
+  assert.deepEqual(tooFar.faults, ['--service must be the address without /v2, such as http://127.0.0.1:8080.']);
   const encrypted = ['--service', service.baseUrl.replace('http:', 'https:'), '--domain', 'acme.test'];
   const { faults } = await command(['login', ...encrypted], { input: owner.key });
-  assert.match(faults.join('\n'), /^https:\S+ does not answer: .* Is it running\? --service names another\.$/);
+  assert.match(faults.join('\n'), /^https:\S+ does not answer: .* Is it running\? Is --service right\?$/);
   for (const secret of [owner.key, member.key]) assert.ok(!printed.join('\n').includes(secret));
 });

@@ -21,9 +21,9 @@ type Flags = ConnectionFlags & { readonly json?: true };
 export function addLogin(program: Command): void {
   addConnectionOptions(program.command('login'))
     .description(
-      'Save where the service is, the domain and a key, once the service has taken them. The key is asked for without showing it, or read from standard input.',
+      'Save the URL of a service, a domain and a key, if the service accepts them. Prompts for the key without showing it, or reads it from standard input.',
     )
-    .option('--json', 'Answer in JSON, for programs.')
+    .option('--json', 'Print JSON, for programs.')
     .action(async (flags: Flags) => {
       const given = readGiven(flags);
       const service = given.service ?? DEFAULT_SERVICE;
@@ -32,41 +32,46 @@ export function addLogin(program: Command): void {
       const connection = { service, domain, key: key.trim(), from: 'this login' };
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
       saveProfile(given.profile, { service, domain, key: connection.key });
-      say(flags, connection, user, { profile: given.profile, saved: profilesFile() });
+      printUser(flags, connection, user, { profile: given.profile, saved: profilesFile() });
     });
 }
 
 /** `carillon logout` */
 export function addLogout(program: Command): void {
-  const { flag, shape, says } = connectionOptions.profile;
+  const { flag, shape, says: description } = connectionOptions.profile;
   program
     .command('logout')
-    .description('Forget what carillon login saved. The key itself stays valid until it is revoked.')
-    .addOption(new Option(`--${flag} <${shape}>`, says))
-    .option('--json', 'Answer in JSON, for programs.')
+    .description('Delete a saved login. The key itself stays valid until it is revoked.')
+    .addOption(new Option(`--${flag} <${shape}>`, description))
+    .option('--json', 'Print JSON, for programs.')
     .action((flags: Flags) => {
       const { profile } = readGiven(flags);
       if (!forgetProfile(profile)) throw new CliError([`There is no profile ${profile}.`]);
-      stdout.answer(flags, { profile, forgotten: true }, [`forgotten: ${profile}`]);
+      stdout.answer(flags, { profile, forgotten: true }, [`deleted: ${profile}`]);
     });
 }
 
 /** `carillon whoami` */
 export function addWhoami(program: Command): void {
   addConnectionOptions(program.command('whoami'))
-    .description('Say which service the other commands speak to, and as whom.')
-    .option('--json', 'Answer in JSON, for programs.')
+    .description('Show the service and the user of the login.')
+    .option('--json', 'Print JSON, for programs.')
     .action(async (flags: Flags) => {
       const connection = readConnection(flags);
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
-      say(flags, connection, user, { key: `from ${connection.from}` });
+      printUser(flags, connection, user, { key: `from ${connection.from}` });
     });
 }
 
-function say(flags: Flags, { service, domain }: Connection, user: User, more: Readonly<Record<string, string>>): void {
-  const said = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
-  const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}`);
-  stdout.answer(flags, said, lines);
+function printUser(
+  flags: Flags,
+  { service, domain }: Connection,
+  user: User,
+  more: Readonly<Record<string, string>>,
+): void {
+  const facts = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
+  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${value}`);
+  stdout.answer(flags, facts, lines);
 }
 
 async function askDomain(): Promise<string> {

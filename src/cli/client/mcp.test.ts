@@ -36,7 +36,7 @@ test('flags leave some of them: what reads, and some nouns', () => {
     'time_entries_list',
     'time_entries_show',
   ]);
-  assert.throws(() => toolsFor({ resourceTypes: 'events,bells' }), /bells is none of events/);
+  assert.throws(() => toolsFor({ resourceTypes: 'events,bells' }), /bells is not one of events/);
 });
 
 test('a program lists the tools and calls them over standard input and output, with what the key may do', async (t) => {
@@ -107,7 +107,7 @@ test('a program lists the tools and calls them over standard input and output, w
   assert.match(malformed, /event_id must be digits/);
   assert.equal(listOfIds, 'event_id must be a text, a number, true or false.');
   assert.equal(noId, 'event_id is missing.');
-  assert.match(misspelt, /^start_form is no argument; there are .*\bstart_from\b/);
+  assert.match(misspelt, /^start_form is not an argument; valid: .*\bstart_from\b/);
   assert.equal(listOfLimits, 'limit must be a text, a number, true or false.');
   assert.match(refused, /^401 not_permitted: /);
   assert.equal(secret, 'There is no tool keys_create.');

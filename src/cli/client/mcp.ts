@@ -15,9 +15,9 @@ import { addConnectionOptions, type ConnectionFlags, withService } from './conne
 type Flags = ConnectionFlags & { readonly readOnly?: true; readonly resourceTypes?: string };
 
 const INSTRUCTIONS =
-  'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and the hooks that are told when something happens. Ids are strings of digits. Dates are written yyyymmdd. Lists have at most 1000 records; the next page is asked for with `after`, which is the `next` of the page before.';
+  'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and hooks that are notified of changes. Ids are strings of digits. Dates are written yyyymmdd. A list returns at most 1000 records per page; pass its `next` as `after` to get the next page.';
 
-/** A tool, and the row of the interface that it calls. */
+/** An MCP tool and the route that it calls. */
 export type Tool = {
   readonly name: string;
   readonly verb: Verb;
@@ -26,27 +26,27 @@ export type Tool = {
   readonly annotations: Readonly<Record<string, boolean>>;
 };
 
-/** `carillon mcp`: the rows of the interface as tools, over the Model Context Protocol on standard input and output. */
+/** `carillon mcp`: the routes as MCP tools, over standard input and output. */
 export function addMcp(program: Command): void {
   const command = program
     .command('mcp')
     .description(
-      'Offer the service to a program that speaks the Model Context Protocol, on standard input and output: a tool for each thing that can be done. What the tools may do is what the key may do. See docs/mcp.md.',
+      'Serve the API as tools over the Model Context Protocol, on standard input and output. The tools have the permissions of the key. See docs/mcp.md.',
     )
-    .option('--read-only', 'Offer what reads, and nothing else.')
-    .option('--nouns <names>', 'Offer these alone, separated by commas: events,tasks.');
-  addConnectionOptions(command).action(async (flags: Flags) => {
-    const tools = toolsFor(flags);
+    .option('--read-only', 'Offer only tools that read.')
+    .option('--nouns <names>', 'Offer only these resources, separated by commas: events,tasks.');
+  addConnectionOptions(command).action(async ({ nouns: resourceTypes, ...flags }: Flags & { nouns?: string }) => {
+    const tools = toolsFor({ ...flags, ...(resourceTypes !== undefined && { resourceTypes }) });
     await withService(flags, async ({ send }) => void serveStdio(() => serverOf(tools, send)));
   });
 }
 
-/** The tools that flags leave. What answers a secret is none: it would be told to whoever reads along. */
+/** The tools that the flags select. Routes that return a secret are left out: the client's transcript would contain it. */
 export function toolsFor({ readOnly, resourceTypes }: Flags): readonly Tool[] {
   const wanted = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
   const unknown = wanted?.find((resourceType) => !rowsByResourceType.has(resourceType));
   if (unknown !== undefined)
-    throw new CliError([`--nouns: ${unknown} is none of ${[...rowsByResourceType.keys()].join(', ')}.`]);
+    throw new CliError([`--nouns: ${unknown} is not one of ${[...rowsByResourceType.keys()].join(', ')}.`]);
   return [...rowsByResourceType.keys()]
     .filter((resourceType) => wanted?.includes(resourceType) ?? true)
     .flatMap((resourceType) => verbsOf(resourceType).map((verb) => toolOf(resourceType, verb)))
@@ -55,8 +55,8 @@ export function toolsFor({ readOnly, resourceTypes }: Flags): readonly Tool[] {
     );
 }
 
-const isSecret = (answer: JsonSchema) =>
-  Object.values(recordOf(answer)).some((field) => field['x-shown-once'] === true);
+const isSecret = (response: JsonSchema) =>
+  Object.values(recordOf(response)).some((field) => field['x-shown-once'] === true);
 
 function toolOf(resourceType: string, verb: Verb): Tool {
   const { row, ids, word } = verb;
@@ -87,22 +87,18 @@ function serverOf(tools: readonly Tool[], send: Send): Server {
   server.setRequestHandler('tools/list', () => ({ tools: tools.map(({ verb: _, ...tool }) => tool) as never }));
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
     const tool = tools.find((one) => one.name === name);
-    const text = tool === undefined ? `There is no tool ${name}.` : await call(tool, given, send).catch(faultOf);
-    return typeof text === 'string'
-      ? { content: [{ type: 'text', text }], isError: true }
-      : { content: [{ type: 'text', text: JSON.stringify(text.answer) }] };
+    const result = tool === undefined ? `There is no tool ${name}.` : await call(tool, given, send).catch(errorTextOf);
+    return typeof result === 'string'
+      ? { content: [{ type: 'text', text: result }], isError: true }
+      : { content: [{ type: 'text', text: JSON.stringify(result.body) }] };
   });
   return server;
 }
 
-/** Waiting for what happens takes up to 30 seconds of its own. */
+/** Includes the up to 30 seconds for which the feed waits for occurrences. */
 const TIMEOUT_MS = 65_000;
 
-async function call(
-  { verb }: Tool,
-  given: Readonly<Record<string, unknown>>,
-  send: Send,
-): Promise<{ answer: unknown }> {
+async function call({ verb }: Tool, given: Readonly<Record<string, unknown>>, send: Send): Promise<{ body: unknown }> {
   const { row, ids } = verb;
   const path = pathOf(
     verb,
@@ -110,16 +106,16 @@ async function call(
   );
   const rest = Object.entries(given).filter(([name]) => !ids.includes(name));
   const unknown = rest.find(([name]) => !(name in row.parameters));
-  // The service judges a body, and passes over what it does not know in a query: a filter that is misspelt would be none.
+  // The service validates bodies but ignores unknown query parameters: a misspelled filter would have no effect.
   if (row.body === undefined && unknown !== undefined)
-    throw new CliError([`${unknown[0]} is no argument; there are ${argumentsOf(verb)}.`]);
+    throw new CliError([`${unknown[0]} is not an argument; valid: ${argumentsOf(verb)}.`]);
   const query = Object.fromEntries(
     rest.filter(([name]) => name in row.parameters).map(([name, value]) => [name, textOf(name, value)]),
   );
   const body = row.body === undefined ? undefined : Object.fromEntries(rest);
-  const answer = await send({ method: row.method, path, query, body, timeoutMs: TIMEOUT_MS });
-  const behind = isList(row) ? behindPage(answer) : undefined;
-  return { answer: behind === undefined ? answer.body : { ...Object(answer.body), next: behind.after } };
+  const response = await send({ method: row.method, path, query, body, timeoutMs: TIMEOUT_MS });
+  const nextPage = isList(row) ? behindPage(response) : undefined;
+  return { body: nextPage === undefined ? response.body : { ...Object(response.body), next: nextPage.after } };
 }
 
 const argumentsOf = ({ ids, row }: Verb) => [...ids, ...Object.keys(row.parameters)].join(', ') || 'none';
@@ -129,8 +125,8 @@ function textOf(name: string, value: unknown): string {
   throw new CliError([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
 }
 
-/** What went wrong, for whoever called: by fields, where it is about these. */
-function faultOf(error: unknown): string {
+/** Error text for the caller; names the invalid fields. */
+function errorTextOf(error: unknown): string {
   if (error instanceof CliError) return error.lines.join('\n');
   if (!(error instanceof CarillonError)) throw error;
   const fields = error.errors.map(({ field, message }) => `${field} ${message}`);

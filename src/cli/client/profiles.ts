@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { CliError } from '../output/cli-error.ts';
 import { keptFolder, readKept, writeKept } from './state-file.ts';
 
-/** What `carillon login` saves under a name: a service, and who one is there. */
+/** A connection saved by `carillon login`. */
 export type Profile = { readonly service: string; readonly domain: string; readonly key: string };
 
 export const DEFAULT_PROFILE = 'default';
@@ -11,7 +11,6 @@ type Profiles = Readonly<Record<string, Profile>>;
 
 export const profilesFile = () => join(keptFolder('config'), 'profiles.json');
 
-/** The profile of this name, or undefined. */
 export function findProfile(name: string): Profile | undefined {
   const profiles = readProfiles();
   return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
@@ -21,7 +20,7 @@ export function saveProfile(name: string, profile: Profile): void {
   writeKept(profilesFile(), { ...readProfiles(), [name]: profile });
 }
 
-/** Whether there was one. */
+/** Deletes a profile; returns whether it existed. */
 export function forgetProfile(name: string): boolean {
   const { [name]: known, ...others } = readProfiles();
   if (known !== undefined) writeKept(profilesFile(), others);
@@ -33,17 +32,17 @@ export function profileNames(): string[] {
 }
 
 function readProfiles(): Profiles {
-  const otherwise = `${profilesFile()} is not what carillon login writes: mend it or delete it, and log in again.`;
-  const kept = readKept(profilesFile(), otherwise) ?? {};
-  const isWhole = typeof kept === 'object' && !Array.isArray(kept) && Object.values(kept ?? {}).every(isProfile);
-  if (!isWhole) throw new CliError([otherwise]);
-  return kept as Profiles;
+  const parseError = `${profilesFile()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
+  const stored = readKept(profilesFile(), parseError) ?? {};
+  const isValid = typeof stored === 'object' && !Array.isArray(stored) && Object.values(stored ?? {}).every(isProfile);
+  if (!isValid) throw new CliError([parseError]);
+  return stored as Profiles;
 }
 
-function isProfile(kept: unknown): kept is Profile {
+function isProfile(value: unknown): value is Profile {
   return (
-    typeof kept === 'object' &&
-    kept !== null &&
-    ['service', 'domain', 'key'].every((name) => typeof Reflect.get(kept, name) === 'string')
+    typeof value === 'object' &&
+    value !== null &&
+    ['service', 'domain', 'key'].every((name) => typeof Reflect.get(value, name) === 'string')
   );
 }

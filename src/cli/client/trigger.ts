@@ -15,21 +15,19 @@ import { addConnectionOptions, type ConnectionFlags, flagOf, type ResolvedConnec
 
 type Flags = ConnectionFlags & FlagValues & { readonly json?: true };
 
-/** One record that was made on the way. */
-type Made = {
+/** A record that the command created. */
+type CreatedRecord = {
   readonly resource: string;
   readonly id: string;
   readonly name: string;
   readonly resource_url: string;
 };
 
-/** `carillon trigger …`: one command for each kind that a hook can name. */
+/** `carillon trigger …`: one subcommand for each kind that a hook can subscribe to. */
 export function addTrigger(program: Command, screen: Screen = stdout): void {
   const trigger = program
     .command('trigger')
-    .description(
-      'Make something happen, really: records are created, and stay; every hook of yours that names it is told.',
-    );
+    .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
   for (const kind of hookKinds) addKind(trigger, kind, screen);
 }
 
@@ -42,27 +40,27 @@ function addKind(trigger: Command, kind: Kind, screen: Screen): void {
       [
         create.says,
         ...(completes ? ['Then completes it.'] : []),
-        ...create.ids.map((id) => `Without ${flagOf(id)} that is made, too.`),
+        ...create.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
       ].join(' '),
     );
   for (const id of create.ids)
     command.addOption(
-      new Option(`${flagOf(id)} <id>`, `The ${id} it is created under; left out: a new one.`).helpGroup('Fields:'),
+      new Option(`${flagOf(id)} <id>`, `The ${id} of the parent. Default: a new one.`).helpGroup('Fields:'),
     );
-  addFields(command, loosened(create.row.body));
-  addConnectionOptions(command.option('--json', 'Answer in JSON, for programs.')).action(async (flags: Flags) => {
-    await withService(flags, async (reached) => {
-      const made = await make(reached, resourceTypeOf(kind), flags);
+  addFields(command, withoutRequired(create.row.body));
+  addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: Flags) => {
+    await withService(flags, async (resolved) => {
+      const made = await make(resolved, resourceTypeOf(kind), flags);
       const last = made.at(-1);
       if (last === undefined) throw new Error('nothing was made');
-      if (completes) await reached.send(completion(last, kind));
-      const hooks = await toldHooks(reached, kind, flags);
-      screen.answer(flags, { kind, made, hooks: hooks?.map(brief) ?? null }, linesOf(kind, made, hooks));
+      if (completes) await resolved.send(completion(last, kind));
+      const hooks = await notifiedHooks(resolved, kind, flags);
+      screen.answer(flags, { kind, made, hooks: hooks?.map(summaryOf) ?? null }, linesOf(kind, made, hooks));
     });
   });
 }
 
-/** The row that creates a noun. */
+/** The verb that creates a record of this type. */
 function creationOf(resourceType: keyof typeof resourceTypes): Verb {
   const create = verbsOf(pluralOf(resourceType)).find(({ word }) => word === 'create');
   if (create === undefined) throw new Error(`nothing creates a ${resourceType}`);
@@ -71,30 +69,31 @@ function creationOf(resourceType: keyof typeof resourceTypes): Verb {
 
 const pluralOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
 
-/** Nothing is required: what is left out is made up. */
-const loosened = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
+/** The body schema without required fields: missing values are generated. */
+const withoutRequired = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
 
-/** Creates a record, and before it what it has to belong to; the record itself is the last of what was made. */
+/** Creates a record and, first, the parents it needs. Returns all created records; the record itself is last. */
 async function make(
-  reached: ResolvedConnection,
+  resolved: ResolvedConnection,
   resourceType: keyof typeof resourceTypes,
   values: FlagValues,
-): Promise<readonly Made[]> {
+): Promise<readonly CreatedRecord[]> {
   const create = creationOf(resourceType);
   const [parent] = create.ids;
-  const named = parent === undefined ? undefined : givenFor(values, parent);
-  const before =
-    parent === undefined || named !== undefined
+  const givenParent = parent === undefined ? undefined : givenFor(values, parent);
+  const parents =
+    parent === undefined || givenParent !== undefined
       ? []
-      : await make(reached, parent.replace(/_id$/, '') as keyof typeof resourceTypes, {});
-  const under = parent === undefined ? [] : [named === undefined ? (before.at(-1)?.id ?? '') : String(named)];
-  const body = { ...madeUp(resourceType, create.row.body), ...bodyOf(create.row.body, values) };
-  const answer = await reached.send({ method: 'POST', path: pathOf(create, under), body });
-  const record = fieldOf(answer.body, 'data');
+      : await make(resolved, parent.replace(/_id$/, '') as keyof typeof resourceTypes, {});
+  const parentIds =
+    parent === undefined ? [] : [givenParent === undefined ? (parents.at(-1)?.id ?? '') : String(givenParent)];
+  const body = { ...generatedValues(resourceType, create.row.body), ...bodyOf(create.row.body, values) };
+  const response = await resolved.send({ method: 'POST', path: pathOf(create, parentIds), body });
+  const record = fieldOf(response.body, 'data');
   const textOf = (field: string) => String(fieldOf(record, field) ?? '');
-  const location = answer.headers.get('location') ?? '';
+  const location = response.headers.get('location') ?? '';
   return [
-    ...before,
+    ...parents,
     {
       resource: resourceType,
       id: textOf(`${resourceType}_id`),
@@ -104,8 +103,8 @@ async function make(
   ];
 }
 
-/** What a record cannot be without: today, where a day is asked for, else a name. */
-function madeUp(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
+/** Values for the required fields: today for dates, else a name. */
+function generatedValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
   const schemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = showMoment(systemClock.now()).slice(0, 10).replaceAll('-', '');
   const valueFor = (field: string) =>
@@ -113,41 +112,41 @@ function madeUp(resourceType: string, body: JsonSchema | undefined): Record<stri
   return Object.fromEntries(requiredOf(body).map((field) => [field, valueFor(field)]));
 }
 
-function completion({ id }: Made, kind: Kind) {
+function completion({ id }: CreatedRecord, kind: Kind) {
   const complete = verbsOf(pluralOf(resourceTypeOf(kind))).find(({ word }) => word === 'complete');
   if (complete === undefined) throw new Error(`nothing completes for ${kind}`);
   return { method: 'PUT', path: pathOf(complete, [id]), body: complete.sends } as const;
 }
 
-/** The hooks that are pending it (C14); undefined where the key may not see hooks. */
-async function toldHooks(
+/** The live hooks that the occurrence is delivered to (C14); undefined if the key may not read hooks. */
+async function notifiedHooks(
   { carillon }: ResolvedConnection,
   kind: Kind,
   flags: Flags,
 ): Promise<readonly Hook[] | undefined> {
   const userId = givenFor(flags, 'user_id');
-  const whose = userId === undefined ? {} : { user_id: String(userId) };
+  const filter = userId === undefined ? {} : { user_id: String(userId) };
   try {
-    const told: Hook[] = [];
-    for await (const hook of carillon.hooks.each(whose))
-      if (hook.event === kind && hook.state !== 'ended') told.push(hook);
-    return told;
+    const notified: Hook[] = [];
+    for await (const hook of carillon.hooks.each(filter))
+      if (hook.event === kind && hook.state !== 'ended') notified.push(hook);
+    return notified;
   } catch (error) {
     if (error instanceof CarillonError && error.code === 'not_permitted') return undefined;
     throw error;
   }
 }
 
-const brief = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
+const summaryOf = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 
-function linesOf(kind: Kind, made: readonly Made[], hooks: readonly Hook[] | undefined): string[] {
-  const told = hooks?.map(({ id, state, target_url }) => `told: hook ${id} (${state}) at ${target_url}`);
+function linesOf(kind: Kind, made: readonly CreatedRecord[], hooks: readonly Hook[] | undefined): string[] {
+  const notified = hooks?.map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
   return [
-    ...made.map(({ resource, id, name }) => `made: ${resource} ${id} ${name}`),
+    ...made.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
     `${kind}: ${made.at(-1)?.resource_url}`,
-    ...(told ?? ['told: not known; this key may not read hooks']),
-    ...(told?.length === 0
-      ? [`told: nobody; no live hook of this user names ${kind}; carillon listen hears of it all the same`]
+    ...(notified ?? ['notified: unknown, since this key may not read hooks']),
+    ...(notified?.length === 0
+      ? [`notified: none; this user has no live hook for ${kind}; carillon listen shows it anyway`]
       : []),
   ];
 }

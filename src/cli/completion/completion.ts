@@ -4,7 +4,7 @@ import { CliError } from '../output/cli-error.ts';
 import { stdout } from '../output/screen.ts';
 import { scripts } from './scripts.ts';
 
-/** A word that could stand here, and what it means. */
+/** A word that completes the command line, with its description. */
 export type Suggestion = { readonly word: string; readonly says: string };
 
 /** `carillon completion` */
@@ -12,36 +12,34 @@ export function addCompletion(program: Command): void {
   const shells = Object.keys(scripts);
   const completion = program
     .command('completion')
-    .description(
-      'Print what makes a shell complete commands, flags and their values: source <(carillon completion bash).',
-    );
+    .description('Print a script that completes commands, flags and values: source <(carillon completion bash).');
   completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
-    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is none of ${shells.join(', ')}.`]);
+    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is not one of ${shells.join(', ')}.`]);
     stdout.printText(scripts[shell as keyof typeof scripts]);
   });
 }
 
-/** What the scripts ask: `carillon complete -- <words>`, the last of them the one that is being typed. */
+/** Implements `carillon complete -- <words>`, which the shell scripts call; the last word is the one being typed. */
 export function printSuggestions(program: Command, words: readonly string[]): void {
   const typed = joined(words[0] === '--' ? words.slice(1) : words);
   stdout.print(...suggestions(program, typed).map(({ word, says }) => [word, says]));
 }
 
-/** bash takes `--state=live` and `localhost:80` apart. */
+/** Joins words again that bash splits at `=` and `:`, such as `--state=live` and `localhost:80`. */
 function joined(words: readonly string[]): string[] {
-  const whole: string[] = [];
+  const result: string[] = [];
   for (const word of words) {
-    const isPart = word === '=' || word === ':' || /(?:^--[\w-]+=|:)$/.test(whole.at(-1) ?? '');
-    if (isPart && whole.length > 0) whole.push(`${whole.pop()}${word}`);
-    else whole.push(word);
+    const isPart = word === '=' || word === ':' || /(?:^--[\w-]+=|:)$/.test(result.at(-1) ?? '');
+    if (isPart && result.length > 0) result.push(`${result.pop()}${word}`);
+    else result.push(word);
   }
-  return whole;
+  return result;
 }
 
-/** What could stand in place of the last word, from the commands and options as they are. */
+/** Suggestions for the last word, from the registered commands and options. */
 export function suggestions(program: Command, typed: readonly string[]): Suggestion[] {
   const last = typed.at(-1) ?? '';
-  const { command, awaits, given } = walked(program, typed.slice(0, -1));
+  const { command, awaits, given } = resolve(program, typed.slice(0, -1));
   const [, flag, value] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
   if (flag !== undefined) return valuesOf(optionOf(command, flag), value ?? '').map(prefixed(`${flag}=`));
   if (awaits !== undefined) return valuesOf(awaits, last);
@@ -49,8 +47,8 @@ export function suggestions(program: Command, typed: readonly string[]): Suggest
   return words.filter(({ word }) => word.startsWith(last));
 }
 
-/** Where the words lead: the command, how many arguments it was given, and an option that still wants its value. */
-function walked(program: Command, words: readonly string[]) {
+/** Resolves words to a command, its number of arguments, and an option that still needs its value. */
+function resolve(program: Command, words: readonly string[]) {
   let command = program;
   let awaits: Option | undefined;
   let given = 0;
@@ -73,28 +71,27 @@ const takesNext = (option: Option | undefined) => (option?.required ? option : u
 
 const prefixed = (before: string) => (one: Suggestion) => ({ ...one, word: before + one.word });
 
-/** The values of an option; of a list, for what is written behind its last comma. */
+/** Possible values of an option; for a list, of the element after the last comma. */
 function valuesOf(option: Option | undefined, typed: string): Suggestion[] {
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
   const words = option?.long === '--profile' ? profileNames() : (option?.argChoices ?? []);
-  const fresh = words.filter((word) => !before.split(',').includes(word));
-  return fresh.map((word) => ({ word: before + word, says: '' })).filter(({ word }) => word.startsWith(typed));
+  const unused = words.filter((word) => !before.split(',').includes(word));
+  return unused.map((word) => ({ word: before + word, says: '' })).filter(({ word }) => word.startsWith(typed));
 }
 
 function flagsOf(command: Command): Suggestion[] {
   const options = [...command.options, new Option('--help', 'display help for command')];
-  return options.map(({ long, description }) => ({ word: long ?? '', says: brief(description) }));
+  return options.map(({ long, description }) => ({ word: long ?? '', says: firstSentence(description) }));
 }
 
 function commandsOf(command: Command): Suggestion[] {
-  return command.commands.map((one) => ({ word: one.name(), says: one.summary() || brief(one.description()) }));
+  return command.commands.map((one) => ({ word: one.name(), says: one.summary() || firstSentence(one.description()) }));
 }
 
 function choicesOf(command: Command, given: number): Suggestion[] {
   return (command.registeredArguments[given]?.argChoices ?? []).map((word) => ({ word, says: '' }));
 }
 
-/** Its first sentence. */
-function brief(description: string): string {
+function firstSentence(description: string): string {
   return description.replace(/[.;:(] .*$/s, '').replace(/\s+/g, ' ');
 }

@@ -1,6 +1,6 @@
 /**
- * What each shell is told. All ask the program itself, so that they never know less than it, and hand it what was typed
- * as it stands: nothing of it is evaluated.
+ * Completion scripts per shell. They call the program for suggestions, so they never go stale, and pass the typed words
+ * unchanged: nothing is evaluated.
  */
 export const scripts = {
   bash: `# carillon: source <(carillon completion bash)

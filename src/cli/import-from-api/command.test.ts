@@ -41,9 +41,9 @@ for (const { test: testOn, database, testService } of stores) {
       );
       assert.match(done.stdout, /^users: 1 of 1$/m);
       assert.match(done.stdout, /^events: 1 of 1$/m);
-      const hooks = done.stdout.match(/^hook there, not here: .*$/gm);
+      const hooks = done.stdout.match(/^hook not created: .*$/gm);
       assert.deepEqual(hooks, [
-        `hook there, not here: carillon hooks create --domain old.test --event 'new_event' --target-url '${target.url}/it'\\''s'`,
+        `hook not created: carillon hooks create --domain old.test --event 'new_event' --target-url '${target.url}/it'\\''s'`,
       ]);
       assert.match(done.stdout, /carillon users invite --domain old\.test --email owner@old\.test\n$/);
       assert.deepEqual(readdirSync(cwd), []);
@@ -93,18 +93,22 @@ test('what the flags say is read, and what is wrong with them is said in a line 
   assert.deepEqual(['http://a.test', 'http://127.0.0.1:1', BASE].map(clear), [true, false, false]);
 
   const mistakes: [string, FromApiFlags, RegExp][] = [
-    ['ftp://x', FLAGS, /^--from-api must be an http or https address without userinfo/],
-    ['https://user:pass@x.test', FLAGS, /^--from-api must be an http or https address without userinfo/],
-    [BASE, { key: 'secret-key' }, /^--domain must name the account at the other service\.$/],
-    [BASE, { domain: 'old.test' }, /^--key-file, CARILLON_IMPORT_KEY or --key must say the key/],
+    ['ftp://x', FLAGS, /^--from-api must be an http or https address without user name/],
+    ['https://user:pass@x.test', FLAGS, /^--from-api must be an http or https address without user name/],
+    [BASE, { key: 'secret-key' }, /^Give --domain with the account at the other service\.$/],
+    [
+      BASE,
+      { domain: 'old.test' },
+      /^Give the key of the other service with --key-file, CARILLON_IMPORT_KEY or --key\.$/,
+    ],
     [BASE, { ...FLAGS, key: 'secret-key\nx' }, /^The key must be visible ASCII characters/],
-    [BASE, { ...FLAGS, keyFile: 'x' }, /^--key and --key-file exclude each other\.$/],
+    [BASE, { ...FLAGS, keyFile: 'x' }, /^--key and --key-file cannot be combined\.$/],
     [BASE, { domain: 'old.test', keyFile: '/nowhere/x' }, /^--key-file cannot be read: ENOENT/],
-    [BASE, { ...FLAGS, rate: '0' }, /^--rate must be a whole number from 1 to 1000; 0 is none\.$/],
-    [BASE, { ...FLAGS, readings: '1.5' }, /^--readings must be a whole number from 1 to 100; 1\.5 is none\.$/],
+    [BASE, { ...FLAGS, rate: '0' }, /^--rate must be a whole number from 1 to 1000; 0 is not one\.$/],
+    [BASE, { ...FLAGS, readings: '1.5' }, /^--readings must be a whole number from 1 to 100; 1\.5 is not one\.$/],
     [BASE, { ...FLAGS, work: 'a', idMap: './a.jsonl' }, /^--work, --report and --id-map must name three files\.$/],
     [BASE, { ...FLAGS, asDomain: 'a b' }, /^--as-domain must be a host name/],
-    [BASE, { ...FLAGS, ownerEmail: 'nobody' }, /^--owner-email must be an e-mail address; nobody is none\.$/],
+    [BASE, { ...FLAGS, ownerEmail: 'nobody' }, /^--owner-email must be an e-mail address; nobody is not one\.$/],
   ];
   for (const [address, flags, message] of mistakes)
     assert.throws(
@@ -123,7 +127,7 @@ test('a source that is none, or lets nobody in, is said in one line, and so is a
   const mistakes: [string, string, RegExp][] = [
     [closed.base, 'a', /^The source accepts neither the key nor the domain: it answers 401 to everything\.$/],
     [empty.base, 'b', /^There is no such interface: the source answers 404 to everything\./],
-    [empty.base, 'a', /^a was begun with old\.test at .*: --work must name another file\.$/],
+    [empty.base, 'a', /^a belongs to an import of old\.test from .*: give another file with --work\.$/],
   ];
   for (const [base, work, fault] of mistakes) {
     const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--work', work];
@@ -156,7 +160,7 @@ test('a source whose hooks are a page of HTML keeps nobody from the key; a repor
   assert.match(report, /"resource":"users"/);
   const again = await carillon([...args, '--as-domain', 'new.test'], { cwd, environment });
   assert.equal(again.code, 1);
-  assert.match(again.faults.join(), /^carillon-from-old\.test\.report\.jsonl is there already: /);
+  assert.match(again.faults.join(), /^carillon-from-old\.test\.report\.jsonl already exists: /);
   assert.equal(readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8'), report);
 });
 

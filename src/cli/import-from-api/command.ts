@@ -20,8 +20,8 @@ import { makeHooks } from './hooks.ts';
 import { answerOf, linesOf } from './report.ts';
 import { type FromApiFlags, readSettings } from './settings.ts';
 
-/** The exit code where the account is in, without some of its records. */
-const SKIPPED = 2;
+/** Exit status if the account was imported without some of its records. */
+const EXIT_WITH_SKIPPED = 2;
 
 /** `carillon import --from-api …` */
 export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
@@ -29,12 +29,12 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
   const say = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
-  if (settings.isInTheClear) say(`${settings.base} is http: the key goes there as anyone on the way can read it.`);
+  if (settings.isInTheClear) say(`${settings.base} is http: the key is sent unencrypted.`);
   const source = createSource({ ...settings, clock: systemClock, say });
   await faultsAsRefusals(async () => {
     const work = new Work(paths.work);
     try {
-      mustBeTheSame(work, { base: settings.base, from: settings.from }, paths);
+      requireSameSource(work, { base: settings.base, from: settings.from }, paths);
       const moved = await moveIn({
         ...settings,
         source,
@@ -46,48 +46,50 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
         alone: (job) => withStoreAlone(flags, job),
       });
       const hooks = await hooksOf(source).catch((error: unknown) => {
-        // The account is in: nothing keeps its owner from it any more.
+        // The account is imported; unreadable hooks must not fail the command.
         if (!(error instanceof TransferError)) throw error;
         say(error.message);
         return undefined;
       });
       const account = { ...flags, domain };
-      const { key, token } = await letIn(account, moved, settings.base);
+      const { key, token } = await issueAccess(account, moved, settings.base);
       const made = flags.hooks ? await makeHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
       const arrival = { moved, key, link: linkTo(consoleUrl, token), paths, hooks: made };
       print(flags, answerOf(arrival), linesOf(arrival));
       work.remove();
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
-      if (moved.leftOut > 0) process.exitCode = SKIPPED;
+      if (moved.leftOut > 0) process.exitCode = EXIT_WITH_SKIPPED;
     } catch (error) {
-      throw isOfTheSystem(error) ? new TransferError(`It cannot be written down: ${error.message}.`) : error;
+      throw isSystemError(error) ? new TransferError(`A file cannot be written: ${error.message}.`) : error;
     } finally {
       work.close();
     }
   });
 }
 
-/** What a file or a full disk says. */
-function isOfTheSystem(error: unknown): error is Error {
+/** Errors of the file system or of the work file, such as a full disk. */
+function isSystemError(error: unknown): error is Error {
   return error instanceof Error && ('syscall' in error || 'errcode' in error);
 }
 
 type Paths = { readonly report: string; readonly idMap: string };
 
-/** What was begun with one service does not go on with another, and nothing is written over that is of another run. */
-function mustBeTheSame(work: Work, now: { base: string; from: string }, { report, idMap }: Paths): void {
-  const known = work.fact<typeof now>('source');
-  const begun = known ?? now;
-  const there = known === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
-  if (there.length > 0)
-    throw new CliError(there.map((path) => `${path} is there already: --report and --id-map can name others.`));
+/** Rejects a work file of another source, and reports of another run, which would be overwritten. */
+function requireSameSource(work: Work, now: { base: string; from: string }, { report, idMap }: Paths): void {
+  const stored = work.fact<typeof now>('source');
+  const begun = stored ?? now;
+  const existing = stored === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
+  if (existing.length > 0)
+    throw new CliError(existing.map((path) => `${path} already exists: give other files with --report and --id-map.`));
   if (begun.base !== now.base || begun.from !== now.from)
-    throw new CliError([`${work.path} was begun with ${begun.from} at ${begun.base}: --work must name another file.`]);
+    throw new CliError([
+      `${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`,
+    ]);
   work.setFact('source', begun);
 }
 
-/** Keys do not come along: the owner gets a new one, and a link to the console, this once. */
-async function letIn(
+/** Issues a new key and an invitation for the owner, since keys and passphrases are not imported. */
+async function issueAccess(
   flags: FromApiFlags & { readonly domain: string },
   { ownerId, compared }: Moved,
   base: string,
@@ -108,7 +110,7 @@ async function letIn(
   });
 }
 
-/** What a service on this database would run with, as far as it says which targets are allowed. */
+/** The configuration of a service in this environment; it determines which targets are allowed. */
 function readConfig(): Config {
   const loaded = loadConfig({ flags: {}, environment: process.env });
   if ('faults' in loaded) throw new CliError(loaded.faults);

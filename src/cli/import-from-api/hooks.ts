@@ -12,12 +12,12 @@ import { hookInputFields } from '../../resources/hooks/schema.ts';
 import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
 import { CliError } from '../output/cli-error.ts';
 
-/** What became of a hook of the other service. */
+/** A hook of the other service, and whether it was created here. */
 export type HookMoved = ForeignHook & { readonly made: boolean; readonly why?: string };
 
 const input = creation(hookInputFields);
 
-/** Makes hooks as a call of their owner would: the same rules, the guard among them. Who may not be called is not. */
+/** Creates hooks under the rules of an API call, including the SSRF guard. A rejected hook is reported, not created. */
 export async function makeHooks(
   flags: DatabaseFlags & { readonly domain: string },
   userId: number,
@@ -45,9 +45,9 @@ async function makeHook(
     allow: allowTargets,
     loopbackAllowed,
   });
-  // What every user may is enough for a hook.
-  const who = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
-  const caller = { ...who, accountId: 0, permissions: new Set(permissionsOf('member')) };
+  // A hook needs no more permissions than every user has.
+  const owner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
+  const caller = { ...owner, accountId: 0, permissions: new Set(permissionsOf('member')) };
   await requireAllowedTarget(guard, caller, wanted, () => undefined);
   await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, wanted));
 }

@@ -3,20 +3,20 @@ import type { Compared, Moved } from '../../import-from-api/move.ts';
 import { grouped } from '../output/progress.ts';
 import type { HookMoved } from './hooks.ts';
 
-/** What an import from another service has come to. */
+/** Result of an import from another service. */
 export type Arrival = {
   readonly moved: Moved;
   readonly key: string;
   readonly link: string;
   readonly paths: { readonly report: string; readonly idMap: string };
-  /** The hooks there; undefined where that service does not tell. */
+  /** Hooks of the other service; undefined if they could not be read. */
   readonly hooks: readonly (ForeignHook | HookMoved)[] | undefined;
 };
 
-/** The answer for programs. */
+/** The result as JSON. */
 export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
   const { compared, missing, leftOut, changed, skipped, standing } = moved;
-  const anew = newIds(moved);
+  const renumbered = newIds(moved);
   return {
     domain: moved.domain,
     user_id: String(moved.ownerId),
@@ -33,32 +33,34 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
     skipped,
     changed,
     report: leftOut + changed > 0 ? paths.report : null,
-    new_ids: anew,
-    id_map: anew.length > 0 ? paths.idMap : null,
+    new_ids: renumbered,
+    id_map: renumbered.length > 0 ? paths.idMap : null,
     readings: standing.readings,
     changed_in_last_reading: standing.changed ?? null,
     hooks: hooks ?? null,
   };
 }
 
-/** The answer for people. */
+/** The result as lines. */
 export function linesOf(arrival: Arrival): string[] {
   const { moved, key, link, paths } = arrival;
   const { compared, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
-  const anew = newIds(moved);
-  const notAsIs = `left out: ${grouped(leftOut)}, otherwise than there: ${grouped(changed)}; see ${paths.report}`;
+  const renumbered = newIds(moved);
+  const notAsIs = `left out: ${grouped(leftOut)}, changed: ${grouped(changed)}; see ${paths.report}`;
   return [
     ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
     ...compared.map(numbersOf),
     ...missing.map(({ resourceType, state }) =>
-      state === 'absent' ? `${resourceType}: the source has none` : `${resourceType}: the key may not see them there`,
+      state === 'absent'
+        ? `${resourceType}: the source has none`
+        : `${resourceType}: the key may not read them at the source`,
     ),
     ...skippedIn(moved),
     ...(leftOut + changed > 0 ? [notAsIs] : []),
-    ...(anew.length > 0 ? [`new ids: ${anew.join(', ')}; old and new ones are in ${paths.idMap}`] : []),
+    ...(renumbered.length > 0 ? [`new ids: ${renumbered.join(', ')}; ${paths.idMap} maps old to new ones`] : []),
     ...standingOf(moved),
     ...hooksOf(arrival),
-    `Users come without keys and passphrases. A link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
+    `Users have no keys and passphrases yet. Create a link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
   ];
 }
 
@@ -67,14 +69,14 @@ function newIds({ plan }: Moved): string[] {
 }
 
 function numbersOf({ resourceType, there, isAsked, here, leftOut, isSame }: Compared): string {
-  if (there === undefined) return `${resourceType}: ${grouped(here)}, the source does not say how many it has`;
+  if (there === undefined) return `${resourceType}: ${grouped(here)}, the source does not report how many it has`;
   const left = leftOut > 0 ? `, ${grouped(leftOut)} left out` : '';
   const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
-  const said = isAsked ? '' : ' that it said while it was read';
+  const said = isAsked ? '' : ' that it reported while it was read';
   return `${resourceType}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
 }
 
-/** Each record that was left out, with the reason. */
+/** Records that were left out, with the reason. */
 function skippedIn({ skipped, leftOut }: Moved): string[] {
   const lines = skipped.map(({ resource, id, left_out }) => {
     const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
@@ -85,24 +87,27 @@ function skippedIn({ skipped, leftOut }: Moved): string[] {
 }
 
 function standingOf({ standing: { changed } }: Moved): string[] {
-  if (changed === undefined) return ['The source was read once: what changed meanwhile is not known.'];
+  if (changed === undefined) return ['The source was read only once: changes made meanwhile are unknown.'];
   if (changed === 0) return [];
   return [
-    `The source still changed in the last reading, in ${grouped(changed)} records: let it stand still, or raise --readings.`,
+    `The source still changed during the last pass, in ${grouped(changed)} records: stop its writers, or raise --readings.`,
   ];
 }
 
-/** Two services that both tell would tell twice: they are made by whoever switches over. */
+/**
+ * Commands that create the hooks which were not imported. If both services delivered, receivers would get everything
+ * twice, so the operator creates them when switching over.
+ */
 function hooksOf({ hooks, moved }: Arrival): string[] {
   return (hooks ?? []).map((hook) => {
     const { event, target_url } = hook;
     if ('made' in hook)
       return hook.made ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.why}`;
-    return `hook there, not here: carillon hooks create --domain ${moved.domain} --event ${word(event)} --target-url ${word(target_url)}`;
+    return `hook not created: carillon hooks create --domain ${moved.domain} --event ${shellQuoted(event)} --target-url ${shellQuoted(target_url)}`;
   });
 }
 
-/** One word for a shell, whatever another service has put into it. */
-function word(text: string): string {
+/** Quotes untrusted text as a single shell word. */
+function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -25,13 +25,15 @@ export type FromApiFlags = ProgressFlags &
     readonly hooks?: true;
   };
 
-/** What the flags of an import from another service say; throws `Refusal`, and never says the key. */
+/** Reads the flags of `import --from-api`; throws a `CliError` that never contains the key. */
 export function readSettings(address: string, flags: FromApiFlags, environment = process.env) {
   const from = flags.domain?.trim().toLowerCase();
-  if (from === undefined) throw new CliError(['--domain must name the account at the other service.']);
+  if (from === undefined) throw new CliError(['Give --domain with the account at the other service.']);
   const domain = parseDomain(flags.asDomain ?? from);
   if (domain === undefined)
-    throw new CliError([`--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is none.`]);
+    throw new CliError([
+      `--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is not one.`,
+    ]);
   const base = readBase(address);
   const { protocol, hostname } = new URL(base);
   const name = `carillon-from-${from.replace(/[^a-z0-9.-]/g, '_')}`;
@@ -41,7 +43,7 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
     idMap: flags.idMap ?? `${name}.ids.jsonl`,
   };
   if (new Set([`${paths.work}.jsonl`, ...Object.values(paths)].map((path) => resolve(path))).size < 4)
-    throw new CliError(['--work, --report and --id-map must name three files.']);
+    throw new CliError(['--work, --report and --id-map must be three different files.']);
   const agent = `Carillon/${version} (import; +https://www.npmjs.com/package/carillon)`;
   return {
     base,
@@ -66,17 +68,17 @@ function readBase(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === undefined || !isHttp || url.username + url.password + url.search + url.hash !== '')
-    throw new CliError(['--from-api must be an http or https address without userinfo, query and fragment.']);
+    throw new CliError(['--from-api must be an http or https address without user name, query and fragment.']);
   return `${url.origin}${url.pathname}`.replace(/([^/])\/+$/, '$1').replace(/\/v2$/, '');
 }
 
-/** One place says the key; a file, or `-` for standard input, is seen by nobody else. */
+/** Reads the key from exactly one place. A file or standard input (`-`) is not visible in the process list. */
 function readKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
   const variable = environment[importKeyVariable];
-  if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file exclude each other.']);
+  if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file cannot be combined.']);
   const text = keyFile === undefined ? (key ?? variable) : readKeyFile(keyFile);
   if (text === undefined || text.trim() === '')
-    throw new CliError([`--key-file, ${importKeyVariable} or --key must say the key of the other service.`]);
+    throw new CliError([`Give the key of the other service with --key-file, ${importKeyVariable} or --key.`]);
   return readHeader('The key', text.trim());
 }
 
@@ -93,8 +95,8 @@ function readHeader(what: string, text: string): string {
   throw new CliError([`${what} must be visible ASCII characters, to be sent as a header.`]);
 }
 
-function readNumber(flag: string, text: string, least: number, most: number): number {
+function readNumber(flag: string, text: string, min: number, max: number): number {
   const number = Number(text);
-  if (Number.isInteger(number) && number >= least && number <= most) return number;
-  throw new CliError([`${flag} must be a whole number from ${least} to ${most}; ${text} is none.`]);
+  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  throw new CliError([`${flag} must be a whole number from ${min} to ${max}; ${text} is not one.`]);
 }

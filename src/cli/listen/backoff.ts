@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.ts';
 
-const FIRST_WAIT_MS = 250;
+const INITIAL_WAIT_MS = 250;
 const MAX_WAIT_MS = 30_000;
 
-/** Waits that grow from one to the next, until something went well. */
+/** Exponential backoff; `reset` after a success. */
 export class Waits {
-  #nextMs = FIRST_WAIT_MS;
+  #nextMs = INITIAL_WAIT_MS;
 
   next(): number {
     const waitMs = this.#nextMs;
@@ -14,19 +14,19 @@ export class Waits {
   }
 
   reset(): void {
-    this.#nextMs = FIRST_WAIT_MS;
+    this.#nextMs = INITIAL_WAIT_MS;
   }
 }
 
-/** Over after so long; rejects with the signal's reason as soon as that is aborted. */
+/** Waits; rejects with the signal's reason as soon as it is aborted. */
 export async function pause(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const over = () => resolve();
-  const cancel = clock.after(waitMs, over);
-  signal.addEventListener('abort', over);
+  const wake = () => resolve();
+  const cancel = clock.after(waitMs, wake);
+  signal.addEventListener('abort', wake);
   await promise;
-  signal.removeEventListener('abort', over);
+  signal.removeEventListener('abort', wake);
   cancel();
   signal.throwIfAborted();
 }

@@ -35,7 +35,7 @@ test('a cursor file that is none is refused in one line, which says how to go on
   const long = JSON.stringify({ service, domain, user_id, cursor: '9'.repeat(20) });
   for (const text of ['', 'carillon_secret\n', '{}', 'null', '[]', '"42"', ownerless, long]) {
     writeFileSync(file, text);
-    const line = `${file} holds no cursor of carillon listen: --from-now, --from-oldest or --after writes it anew.`;
+    const line = `${file} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
     assert.throws(() => readMark(file, listener), { name: 'Refusal', lines: [line] }, text);
   }
   writeFileSync(file, JSON.stringify({ service, domain, user_id, cursor: '42' }));

@@ -4,26 +4,26 @@ import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { keptFolder, readKept, writeKept } from '../client/state-file.ts';
 import { CliError } from '../output/cli-error.ts';
 
-/** Whose feed is listened to, what of it, and where it is forwarded; what makes a cursor this listener's and no other's. */
+/** Identity of a listener. Cursors are stored per listener. */
 export type Listener = {
   readonly service: string;
   readonly domain: string;
   readonly user_id: string;
-  /** Empty where it is only shown. */
+  /** Target URL; empty without forwarding. */
   readonly forward_to: string;
-  /** As they were named; empty where all are wanted. What is passed over by one listener is news to another. */
+  /** The kinds of `--kinds`; empty for all. Part of the identity, since a listener skips the kinds it does not want. */
   readonly kinds: string;
   readonly scope: string;
 };
 
-/** How far a listener has come. */
+/** Position of a listener in the feed. */
 export type Mark = {
   readonly cursor: string;
-  /** When the last occurrence that was dealt with happened; empty before the first. */
+  /** Time of the last handled occurrence; empty before the first. */
   readonly occurred_at: string;
 };
 
-/** Where a listener's cursor is kept, unless a file is named. */
+/** Default path of a listener's cursor file. */
 export function cursorFileOf(listener: Listener): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
   const facts = [service, domain, user_id, forward_to, kinds, scope].join('\n');
@@ -31,27 +31,27 @@ export function cursorFileOf(listener: Listener): string {
   return join(keptFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
 }
 
-/** Whose cursors they are: another's feed has others. What of it, and where to, is for whoever names the file. */
-const whose = ['service', 'domain', 'user_id'] as const;
+/** Fields that must match when a cursor file is read: other feeds have other cursors. */
+const feedIdentity = ['service', 'domain', 'user_id'] as const;
 
-/** Whether a text can be a cursor of a feed. */
+/** Whether a text has the form of a cursor. */
 export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 
-/** The kept mark; undefined where nothing was listened to before. Another listener's file is refused. */
+/** The saved position; undefined if there is none. Throws for the file of another listener. */
 export function readMark(path: string, listener: Listener): Mark | undefined {
-  const none = `${path} holds no cursor of carillon listen: --from-now, --from-oldest or --after writes it anew.`;
-  const kept = readKept(path, none);
-  if (kept === undefined) return undefined;
-  const textOf = (name: string) => String(fieldOf(kept, name) ?? '');
+  const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
+  const stored = readKept(path, parseError);
+  if (stored === undefined) return undefined;
+  const textOf = (name: string) => String(fieldOf(stored, name) ?? '');
   const cursor = textOf('cursor');
-  if (!isCursor(cursor) || whose.some((name) => textOf(name) === '')) throw new CliError([none]);
-  const others = whose.filter((name) => textOf(name) !== listener[name]);
-  if (others.length === 0) return { cursor, occurred_at: textOf('occurred_at') };
-  const theirs = others.map((name) => `${name} ${textOf(name)}`).join(', ');
-  throw new CliError([`${path} is the cursor of another listener (${theirs}): name another file.`]);
+  if (!isCursor(cursor) || feedIdentity.some((name) => textOf(name) === '')) throw new CliError([parseError]);
+  const differing = feedIdentity.filter((name) => textOf(name) !== listener[name]);
+  if (differing.length === 0) return { cursor, occurred_at: textOf('occurred_at') };
+  const identity = differing.map((name) => `${name} ${textOf(name)}`).join(', ');
+  throw new CliError([`${path} belongs to another listener (${identity}): give another file.`]);
 }
 
-/** On disk when it returns. */
+/** Saves the position; it is durable when this returns. */
 export function saveMark(path: string, listener: Listener, mark: Mark): void {
   writeKept(path, { ...listener, ...mark });
 }

@@ -6,62 +6,62 @@ import type { ResolvedConnection } from '../client/connect.ts';
 import { pause, Waits } from './backoff.ts';
 import type { Mark } from './cursor-file.ts';
 
-/** The longest that the service lets a call wait, and how many entries of it are dealt with at once. */
+/** Maximum wait of a call, by the service's limit, and entries per call. */
 const MAX_WAIT_S = 30;
 const FEED_PAGE_SIZE = 100;
 
 export type FeedOptions = {
   readonly scope: 'own' | 'account' | undefined;
-  /** The one kind that is wanted, where it is only one. */
+  /** The wanted kind if it is a single one, to filter on the server. */
   readonly kind: Kind | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** The service does not answer; and does again. */
+  /** Called when the service becomes unreachable, and when it is reachable again. */
   readonly lost: (error: CarillonError) => void;
   readonly found: () => void;
 };
 
-/** The feed of a service that may go away and come back: no call is given up for what may pass. */
+/** Reads the feed of a service and retries temporary failures without limit. */
 export class Feed {
-  readonly #reached: ResolvedConnection;
+  readonly #resolved: ResolvedConnection;
   readonly #options: FeedOptions;
   readonly #waits = new Waits();
   #isLost = false;
 
-  constructor(reached: ResolvedConnection, options: FeedOptions) {
-    this.#reached = reached;
+  constructor(resolved: ResolvedConnection, options: FeedOptions) {
+    this.#resolved = resolved;
     this.#options = options;
   }
 
-  /** Everything behind a cursor, and then what happens, stretch by stretch; ends by the signal's rejection alone. */
+  /** Yields pages of entries after a cursor, then new ones as they occur. Ends only when the signal is aborted. */
   async *stretches(after: string | undefined): AsyncGenerator<Stretch, never, undefined> {
     const { kind } = this.#options;
     for (let next = after; ; ) {
-      const stretch = await this.#list({ after: next, kind, limit: FEED_PAGE_SIZE, wait: MAX_WAIT_S });
-      next = stretch.next;
-      yield stretch;
+      const page = await this.#list({ after: next, kind, limit: FEED_PAGE_SIZE, wait: MAX_WAIT_S });
+      next = page.next;
+      yield page;
     }
   }
 
-  /** The cursor behind everything that has happened so far. */
+  /** The cursor after the newest entry. */
   async end(): Promise<string> {
     return (await this.#list({ after: 'latest' })).next;
   }
 
-  /** The oldest entry that is kept. */
+  /** The oldest stored entry. */
   async oldest(): Promise<Notification | undefined> {
     return (await this.#list({ limit: 1 })).data[0];
   }
 
-  /** The record of an entry, from this service whatever its address says; null where it is gone, or not for this key. */
+  /** Fetches the record of an entry, always from this service; null if it was deleted or the key may not read it. */
   async record(entry: Notification): Promise<Record<string, unknown> | null> {
-    const { carillon } = this.#reached;
+    const { carillon } = this.#resolved;
     const [resourceType = '', id = ''] = entry.resource_url.split('/').slice(-2);
     const { signal } = this.#options;
     try {
-      const { service } = this.#reached.connection;
+      const { service } = this.#resolved.connection;
       const read = () => carillon.notified(`${service}/v2/${resourceType}/${id}`, { signal, retries: 0 });
-      return (await this.#untilItAnswers(read)).record;
+      return (await this.#retry(read)).record;
     } catch (error) {
       if (error instanceof CarillonError && ['not_found', 'not_permitted'].includes(error.code)) return null;
       throw error;
@@ -70,22 +70,22 @@ export class Feed {
 
   #list(filters: NotificationFilters): Promise<Stretch> {
     const { scope, signal } = this.#options;
-    const { notifications } = this.#reached.carillon;
-    return this.#untilItAnswers(() => notifications.list({ scope, ...filters }, { signal, retries: 0 }));
+    const { notifications } = this.#resolved.carillon;
+    return this.#retry(() => notifications.list({ scope, ...filters }, { signal, retries: 0 }));
   }
 
-  async #untilItAnswers<T>(call: () => Promise<T>): Promise<T> {
+  async #retry<T>(call: () => Promise<T>): Promise<T> {
     const { signal, clock, lost, found } = this.#options;
     while (true) {
       try {
-        const answer = await call();
+        const result = await call();
         if (this.#isLost) found();
         this.#isLost = false;
         this.#waits.reset();
-        return answer;
+        return result;
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof CarillonError) || !mayPass(error)) throw error;
+        if (!(error instanceof CarillonError) || !isTemporary(error)) throw error;
         if (!this.#isLost) lost(error);
         this.#isLost = true;
         await pause(clock, Math.max(this.#waits.next(), 1_000 * (error.retryAfterS ?? 0)), signal);
@@ -94,20 +94,20 @@ export class Feed {
   }
 }
 
-/** What is no answer of a Carillon is a network or a proxy in between; what the service itself refuses stays refused. */
-function mayPass({ status, code }: CarillonError): boolean {
+/** Whether a retry may help: network errors, proxies in between, overload. A rejection by the service itself is final. */
+function isTemporary({ status, code }: CarillonError): boolean {
   return status === 0 || status >= 500 || status === 408 || status === 429 || code === 'unexpected_answer';
 }
 
-/** What to say when what came after a mark is not kept any more: what is missing, and how to go on. */
+/** Error lines for a cursor that the service no longer has: what is missing, and how to continue. */
 export function explainGone(mark: Mark, oldest: Notification | undefined): string[] {
   const since = mark.occurred_at === '' ? '' : ` (${mark.occurred_at} UTC)`;
   const isTooOld = oldest !== undefined && Number(oldest.cursor) > Number(mark.cursor);
   const missed = isTooOld
-    ? `what happened between it and cursor ${oldest.cursor} (${oldest.occurred_at} UTC) is not kept any more, and is missed`
-    : 'the service has gone back to a backup, or is another one, and does not know it';
+    ? `what happened between it and cursor ${oldest.cursor} (${oldest.occurred_at} UTC) is no longer stored and was missed`
+    : 'the service was restored from a backup or is a different one, and does not know this cursor';
   return [
-    `Listening cannot go on behind cursor ${mark.cursor}${since}: ${missed}.`,
-    'Go on with --from-oldest, from what is kept (some of it may be sent a second time), or with --from-now. Records that changed meanwhile: read the lists.',
+    `Cannot continue after cursor ${mark.cursor}${since}: ${missed}.`,
+    'Continue with --from-oldest (some occurrences may be sent again) or --from-now. To catch up with missed changes, read the lists.',
   ];
 }

@@ -11,26 +11,26 @@ import { version } from '../../version.ts';
 import { pause, Waits } from './backoff.ts';
 import type { Listener } from './cursor-file.ts';
 
-/** What forwarding an occurrence has come to: the last answer, and how many attempts it took. */
+/** Result of forwarding an occurrence: the last outcome and the number of attempts. */
 export type Told = { readonly outcome: Outcome; readonly webhookId: string; readonly attempts: number };
 
 export type ForwardOptions = {
   readonly target: string;
   readonly timeoutMs: number;
-  /** What it is signed by, as a signed hook is; undefined: not at all. */
+  /** Signing secret, as of a signed hook; undefined to send unsigned. */
   readonly secret: string | undefined;
-  /** Any answer is enough; without it, 200 alone is. */
+  /** Accept any response as delivered, not only 200. */
   readonly onceEach: boolean;
   readonly signal: AbortSignal;
-  /** Something that did not go well: it is tried again. */
+  /** Called after a failed attempt, before the retry. */
   readonly failed: (entry: Notification, told: Told) => void;
   readonly clock?: Clock;
   readonly attempt?: Attempt;
 };
 
 /**
- * Whoever types an address may call it: the rules of a service, which is told by strangers whom to call, are not needed
- * on a developer's own machine.
+ * An SSRF guard that allows everything: the target is chosen by the user of this machine, not by the clients of a
+ * service.
  */
 const unguarded: SsrfGuard = {
   async check(url, timeoutMs = 5_000) {
@@ -44,7 +44,7 @@ const unguarded: SsrfGuard = {
 
 const resolve = createResolver();
 
-/** Sends occurrences to an address as the service would, by its own attempt, each until it is settled. */
+/** Forwards occurrences to a URL with the service's own HTTP attempt, retrying each until it is delivered. */
 export class Forwarder {
   readonly #listener: Listener;
   readonly #options: ForwardOptions;
@@ -60,7 +60,7 @@ export class Forwarder {
     this.#attempt = options.attempt ?? createAttempt({ guard: unguarded, userAgent: `Carillon/${version}`, clock });
   }
 
-  /** Rejects only when the signal is aborted, or when this machine cannot try at all. */
+  /** Forwards one occurrence. Rejects only if the signal is aborted or this machine cannot send at all. */
   async tell(entry: Notification): Promise<Told> {
     const { target, timeoutMs, secret, signal, failed } = this.#options;
     const webhookId = webhookIdOf(this.#listener, entry);
@@ -68,27 +68,27 @@ export class Forwarder {
     for (let attempts = 1; ; attempts += 1) {
       const secrets = secret === undefined ? [] : [{ secret, since: 0, until: null }];
       const signature = signatureOf(secrets, { id: webhookId, body, now: this.#clock.now() });
-      const order = { target, body, deliveryId: webhookId, signature, deadlineMs: timeoutMs, signal };
-      const outcome = await this.#attempt(order);
+      const request = { target, body, deliveryId: webhookId, signature, deadlineMs: timeoutMs, signal };
+      const outcome = await this.#attempt(request);
       signal.throwIfAborted();
-      const told = { outcome, webhookId, attempts };
-      if (this.#isSettled(outcome)) {
+      const result = { outcome, webhookId, attempts };
+      if (this.#isDelivered(outcome)) {
         this.#waits.reset();
-        return told;
+        return result;
       }
-      failed(entry, told);
+      failed(entry, result);
       await pause(this.#clock, this.#waits.next(), signal);
     }
   }
 
-  #isSettled(outcome: Outcome): boolean {
+  #isDelivered(outcome: Outcome): boolean {
     return outcome.kind === 'answered' && (outcome.status === 200 || this.#options.onceEach);
   }
 }
 
 /**
- * The same whenever this occurrence is sent again, also by another process. A service that began anew counts its cursors
- * from the start: what a receiver remembers of the last one must not be taken for these.
+ * The Webhook-Id of an occurrence: the same for every retry, also by another process. It contains a hash, because a new
+ * service counts its cursors from 1 again, and receivers must not take its occurrences for known ones.
  */
 export function webhookIdOf({ service, domain }: Listener, entry: Notification): string {
   const { cursor, kind, resource_url, occurred_at } = entry;
@@ -96,7 +96,7 @@ export function webhookIdOf({ service, domain }: Listener, entry: Notification):
   return `listen_${cursor}_${createHash('sha256').update(facts).digest('hex').slice(0, 12)}`;
 }
 
-/** What an attempt came to, in a word: the status, or what stood in its way. */
+/** An outcome in a word: the status, or the failure code. */
 export function wordOf(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.fault;

@@ -3,38 +3,38 @@ import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { type Told, wordOf } from './forward.ts';
 import { hintFor } from './print.ts';
 
-/** What is no occurrence is said elsewhere, so that programs can read the occurrences: each thing when it is new. */
+/** Prints notices to a separate stream, so that programs can read the occurrences. Repeated notices are suppressed. */
 export class Notes {
-  readonly #say: (line: string) => void;
+  readonly #print: (line: string) => void;
   readonly #hints = new Set<string>();
   #failure = '';
 
-  constructor(say: (line: string) => void) {
-    this.#say = say;
+  constructor(print: (line: string) => void) {
+    this.#print = print;
   }
 
-  /** Forwarding did not go well, and is tried again. */
-  failed({ kind, cursor }: Notification, target: string, told: Told): void {
-    const did = told.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
-    const failure = `${kind} (cursor ${cursor}): ${target} ${did} ${wordOf(told.outcome)}`;
-    if (failure !== this.#failure) this.#say(`${failure}; sent again until it answers 200.`);
+  /** Reports a failed forward that will be retried. */
+  failed({ kind, cursor }: Notification, target: string, result: Told): void {
+    const verb = result.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
+    const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${wordOf(result.outcome)}`;
+    if (failure !== this.#failure) this.#print(`${failure}; retrying until it answers 200.`);
     this.#failure = failure;
-    this.hint(told);
+    this.hint(result);
   }
 
-  /** What an outcome would mean in production, once. */
-  hint(told: Told): void {
-    const hint = hintFor(told);
+  /** Explains what an outcome would mean for a hook, once. */
+  hint(result: Told): void {
+    const hint = hintFor(result);
     if (hint === undefined || this.#hints.has(hint)) return;
     this.#hints.add(hint);
-    this.#say(hint);
+    this.#print(hint);
   }
 
   lost(service: string, { message }: CarillonError): void {
-    this.#say(`${service} does not answer (${message}); listening goes on when it does.`);
+    this.#print(`${service} does not answer (${message}); retrying.`);
   }
 
   found(service: string): void {
-    this.#say(`${service} answers again.`);
+    this.#print(`${service} answers again.`);
   }
 }

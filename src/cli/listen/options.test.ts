@@ -17,11 +17,11 @@ async function refusedBy(...args: string[]): Promise<string> {
 
 test('what listen cannot do is refused by the name of the flag', async () => {
   const mistakes: [string[], RegExp][] = [
-    [['--kinds', 'new_task,nothing'], /^--kinds: nothing is none of completed_subtask, /],
-    [['--kinds', 'changed_task'], /^--kinds: changed_task is none of/],
+    [['--kinds', 'new_task,nothing'], /^--kinds: nothing is not one of completed_subtask, /],
+    [['--kinds', 'changed_task'], /^--kinds: changed_task is not one of/],
     [['--forward-to', 'ftp://127.0.0.1/'], /^--forward-to must be an http or https address/],
     [['--forward-to', 'http://somebody:secret@127.0.0.1/'], /^--forward-to must be an http or https address[^@]*$/],
-    [['--after', 'x'], /^--after must be a cursor; x is none\.$/],
+    [['--after', 'x'], /^--after must be a cursor; x is not one\.$/],
     [['--after', '1', '--from-now'], /cannot be used with option/],
     [['--from-oldest', '--from-now'], /cannot be used with option/],
     [['--timeout', '0s'], /^--timeout must be a duration/],

@@ -23,44 +23,47 @@ export type ListenFlags = ConnectionFlags & {
 };
 
 export function addListenOptions(command: Command): Command {
-  const scope = new Option('--scope <scope>', 'account: what anybody did, for admins.').choices(['own', 'account']);
-  const named = new Option('--kinds <list>', 'These kinds alone, separated by commas.');
-  named.argChoices = [...kinds];
+  const scope = new Option(
+    '--scope <scope>',
+    'own: your occurrences; account: those of all users, for admins.',
+  ).choices(['own', 'account']);
+  const kindsOption = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
+  kindsOption.argChoices = [...kinds];
   command
     .option(
       '--forward-to <url>',
-      'POST each to this address, such as http://localhost:3000/hook, until it answers 200.',
+      'POST each occurrence to this URL, such as http://localhost:3000/hook, until it answers 200.',
     )
-    .addOption(named)
+    .addOption(kindsOption)
     .addOption(scope)
-    .option('--once-each', 'Go on after any answer; without it, what is not answered with 200 is sent again.')
-    .option('--timeout <duration>', 'How long one answer may take.', '15s')
+    .option('--once-each', 'Continue after any response. Default: retry until the response is 200.')
+    .option('--timeout <duration>', 'Timeout for a response.', '15s')
     .option(
       `--${listenSecret.flag} <${listenSecret.shape}>`,
       `${listenSecret.says} Also ${environmentName(listenSecret.flag)}.`,
     )
-    .option('--json', 'Print one JSON object a line, for programs.');
-  for (const option of beginnings()) command.addOption(option.helpGroup('Where to begin:'));
+    .option('--json', 'Print one JSON object per line, for programs.');
+  for (const option of startOptions()) command.addOption(option.helpGroup('Start position:'));
   return command;
 }
 
-/** One of them at most. */
-function beginnings(): readonly Option[] {
+/** Options for the start position, which exclude each other, and the cursor file. */
+function startOptions(): readonly Option[] {
   const ways = [
-    new Option('--after <cursor>', 'Behind this cursor, wherever it was before.'),
-    new Option('--from-now', 'With what happens from now on; so it begins the first time.'),
-    new Option('--from-oldest', 'With the oldest that is kept, 90 days ago at most.'),
+    new Option('--after <cursor>', 'Start after this cursor.'),
+    new Option('--from-now', 'Start with new occurrences (default at the first start).'),
+    new Option('--from-oldest', 'Start with the oldest stored entry, up to 90 days old.'),
   ];
   const names = ways.map((way) => way.attributeName());
   for (const way of ways) way.conflicts(names.filter((name) => name !== way.attributeName()));
-  const file = 'Keep the cursor there; else in the state folder, by service, user, kinds, scope and address.';
+  const file = 'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
   return [...ways, new Option('--cursor-file <file>', file)];
 }
 
-/** What the flags ask for, checked. */
+/** The validated flags. */
 export type Asked = {
   readonly wanted: ReadonlySet<Kind>;
-  /** Where to forward to; undefined where it is only shown. */
+  /** Target URL; undefined without forwarding. */
   readonly target: string | undefined;
   readonly timeoutMs: number;
   readonly secret: string | undefined;
@@ -68,7 +71,7 @@ export type Asked = {
 
 export function readAsked(flags: ListenFlags): Asked {
   if (flags.after !== undefined && !isCursor(flags.after))
-    throw new CliError([`--after must be a cursor; ${flags.after} is none.`]);
+    throw new CliError([`--after must be a cursor; ${flags.after} is not one.`]);
   return {
     wanted: readKinds(flags.kinds),
     target: flags.forwardTo === undefined ? undefined : readTarget(flags.forwardTo),
@@ -80,11 +83,11 @@ export function readAsked(flags: ListenFlags): Asked {
 function readKinds(text: string | undefined): ReadonlySet<Kind> {
   const named = (text ?? kinds.join(',')).split(',').map((one) => one.trim());
   const wrong = named.filter((one) => !kinds.some((kind) => kind === one));
-  if (wrong.length > 0) throw new CliError([`--kinds: ${wrong.join(', ')} is none of ${kinds.join(', ')}.`]);
+  if (wrong.length > 0) throw new CliError([`--kinds: ${wrong.join(', ')} is not one of ${kinds.join(', ')}.`]);
   return new Set(kinds.filter((kind) => named.includes(kind)));
 }
 
-/** `localhost:3000/hook` will do. */
+/** The scheme may be left out: `localhost:3000/hook`. */
 function readTarget(text: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || url.username + url.password !== '' || !['http:', 'https:'].includes(url.protocol))
@@ -96,7 +99,7 @@ function readTarget(text: string): string {
 function readTimeout(text: string): number {
   const timeoutMs = parseDuration(text);
   if (timeoutMs !== undefined && timeoutMs >= 100 && timeoutMs <= 3_600_000) return timeoutMs;
-  throw new CliError([`--timeout must be a duration from 100ms to 1h, such as 15s; ${text} is none.`]);
+  throw new CliError([`--timeout must be a duration from 100ms to 1h, such as 15s; ${text} is not one.`]);
 }
 
 function readSecret(text: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-/** A command that cannot be carried out: one line for each reason. */
+/** A command that failed; each line is one reason, printed without a stack trace. */
 export class CliError extends Error {
   readonly lines: readonly string[];
 

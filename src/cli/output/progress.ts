@@ -4,20 +4,19 @@ import type { Progress } from '../../transfer/progress.ts';
 import type { DatabaseFlags } from '../admin/open-database.ts';
 import { type Screen, stderr } from './screen.ts';
 
-/** The options of every command that may take long. */
+/** Options of long-running commands. */
 export type ProgressFlags = DatabaseFlags & { readonly quiet?: true };
 
-const REDRAW_MS = 100;
-const LINE_MS = 5_000;
+const REDRAW_INTERVAL_MS = 100;
+const LINE_INTERVAL_MS = 5_000;
 
-/** A bar longer than this says no more. */
 const MAX_BAR_WIDTH = 32;
 
 export function addProgressOption(command: Command): Command {
-  return command.option('--quiet', 'Show no progress.');
+  return command.option('--quiet', 'Hide progress.');
 }
 
-/** Shows how far it is on standard error: a bar on a terminal, elsewhere a line every few seconds. */
+/** Shows progress on standard error: a bar on a terminal, otherwise a line every few seconds. */
 export function progressOf(flags: ProgressFlags): Progress {
   return flags.quiet ? silent : showOn(stderr, systemClock);
 }
@@ -29,64 +28,64 @@ export function showOn(screen: Screen, clock: Clock): Progress {
   let total = 0;
   let done = 0;
   let begunAt = 0;
-  let shownAt = 0;
-  const everyMs = screen.isTTY ? REDRAW_MS : LINE_MS;
+  let lastDrawnAt = 0;
+  const intervalMs = screen.isTTY ? REDRAW_INTERVAL_MS : LINE_INTERVAL_MS;
   const seconds = () => (clock.monotonic() - begunAt) / 1_000;
   return {
     begin(name, rows) {
       [stage, total, done] = [name, rows, 0];
-      begunAt = shownAt = clock.monotonic();
+      begunAt = lastDrawnAt = clock.monotonic();
     },
     advance(rows) {
       done += rows;
-      if (clock.monotonic() - shownAt < everyMs) return;
-      shownAt = clock.monotonic();
-      const words = underWay({ stage, done, total, seconds: seconds() });
-      if (screen.isTTY) draw(screen, words.join(bar(done, total, room(screen, words))));
-      else screen.print(words.join(''));
+      if (clock.monotonic() - lastDrawnAt < intervalMs) return;
+      lastDrawnAt = clock.monotonic();
+      const texts = progressTexts({ stage, done, total, seconds: seconds() });
+      if (screen.isTTY) draw(screen, texts.join(bar(done, total, barWidth(screen, texts))));
+      else screen.print(texts.join(''));
     },
     end() {
       const line = `${stage}: ${grouped(done)} rows in ${duration(seconds())}`;
       if (screen.isTTY) draw(screen, line, '\n');
-      // What was over before its first line was due needs none.
-      else if (shownAt > begunAt) screen.print(line);
+      // A stage that ended before its first progress line needs no summary.
+      else if (lastDrawnAt > begunAt) screen.print(line);
     },
   };
 }
 
-/** Over what stood in this line of the terminal; what is longer than it would not go away again. */
+/** Replaces the current line of the terminal. Cut to its width, since a wrapped line could not be replaced. */
 function draw(screen: Screen, line: string, end?: '\n'): void {
   screen.redraw(line.slice(0, (screen.columns ?? 80) - 1), end);
 }
 
-type Standing = {
+type State = {
   readonly stage: string;
   readonly done: number;
   readonly total: number;
   readonly seconds: number;
 };
 
-/** What stands before the bar and what behind it. */
-function underWay({ stage, done, total, seconds }: Standing): [string, string] {
-  const pace = seconds > 0 ? done / seconds : 0;
-  if (total === 0) return [`${stage}: `, `${grouped(done)} rows, ${grouped(pace)} rows/s`];
+/** The texts before and after the bar. */
+function progressTexts({ stage, done, total, seconds }: State): [string, string] {
+  const rate = seconds > 0 ? done / seconds : 0;
+  if (total === 0) return [`${stage}: `, `${grouped(done)} rows, ${grouped(rate)} rows/s`];
   const percent = String(Math.floor(Math.min(done / total, 1) * 100)).padStart(3);
-  const left = pace > 0 ? `, ${duration(Math.max(total - done, 0) / pace)} left` : '';
-  return [`${stage}: ${percent} % `, `${grouped(done)} of ${grouped(total)} rows, ${grouped(pace)} rows/s${left}`];
+  const left = rate > 0 ? `, ${duration(Math.max(total - done, 0) / rate)} left` : '';
+  return [`${stage}: ${percent} % `, `${grouped(done)} of ${grouped(total)} rows, ${grouped(rate)} rows/s${left}`];
 }
 
-/** How many characters of a terminal's line are left for the bar. */
-function room({ columns = 80 }: Screen, words: readonly string[]): number {
-  return Math.min(MAX_BAR_WIDTH, columns - 1 - words.join('').length - 1);
+/** Width of the bar: the rest of the terminal's line, up to a maximum. */
+function barWidth({ columns = 80 }: Screen, texts: readonly string[]): number {
+  return Math.min(MAX_BAR_WIDTH, columns - 1 - texts.join('').length - 1);
 }
 
 function bar(done: number, total: number, width: number): string {
   if (total === 0 || width < 4) return '';
-  const full = Math.round(Math.min(done / total, 1) * width);
-  return `${'█'.repeat(full)}${'░'.repeat(width - full)} `;
+  const filled = Math.round(Math.min(done / total, 1) * width);
+  return `${'█'.repeat(filled)}${'░'.repeat(width - filled)} `;
 }
 
-/** 1234567 as 1,234,567. */
+/** Formats 1234567 as 1,234,567. */
 export function grouped(count: number): string {
   return Math.round(count).toLocaleString('en');
 }

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { printable, printableJson } from '../../control-characters.ts';
 
-/** Where text goes in the end: a stream of this process, or a test. */
+/** Destination of text: a stream of this process, or a test. */
 export type Sink = {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -9,17 +9,17 @@ export type Sink = {
   write(text: string): unknown;
 };
 
-/** A line for people, or the cells of one, which tabs separate. */
+/** A line, or its cells, which are separated by tabs. */
 export type Line = string | readonly string[];
 
 type Colour = 'green' | 'red';
 
-/** Fewer colours than this are black and white. */
+/** Terminals with this color depth, in bits, or less get no colors. */
 const MIN_COLOR_DEPTH = 2;
 
 /**
- * The one way of a command to standard output and standard error. Labels, answers and error texts are written by
- * strangers, so each line is printed without control characters: they cannot move the cursor, hide or forge a line.
+ * The only way for commands to write to standard output and standard error. Labels, responses and error texts are
+ * untrusted, so control characters are removed: they could move the cursor, or hide or forge lines.
  */
 export class Screen {
   readonly #sink: Sink;
@@ -41,14 +41,14 @@ export class Screen {
     this.#sink.write(lines.map((line) => `${escaped(line)}\n`).join(''));
   }
 
-  /** Prints a line in which one word has a colour, where the terminal has colours. */
+  /** Prints a line with one word in color, if the terminal has colors. */
   printColoured(line: string, word: string, colour: Colour): void {
     const hasColours = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MIN_COLOR_DEPTH;
     const paint = (text: string) => (hasColours ? styleText(colour, text, { validateStream: false }) : text);
     this.#sink.write(`${printable(line).replace(word, () => paint(word))}\n`);
   }
 
-  /** Prints a value for programs: in JSON, on a line of its own, or as a part of a longer text. */
+  /** Prints a value as JSON, by default on a line of its own. */
   printJson(
     value: unknown,
     { before = '', after = '\n' }: { before?: '' | '[' | ',\n'; after?: '' | '\n' } = {},
@@ -56,23 +56,23 @@ export class Screen {
     this.#sink.write(`${before}${printableJson(JSON.stringify(value))}${after}`);
   }
 
-  /** Prints an answer: in JSON where programs ask for it, else in lines for people. */
+  /** Prints a result: as JSON with `--json`, otherwise as lines. */
   answer(flags: { readonly json?: boolean | undefined }, value: unknown, lines: readonly Line[]): void {
     if (flags.json) this.printJson(value);
     else this.print(...lines);
   }
 
-  /** Prints a text that ends its lines itself: help, a script for a shell. */
+  /** Prints a text with its own line ends, such as help or a shell script. */
   printText(text: string): void {
     this.#sink.write(text.split('\n').map(printable).join('\n'));
   }
 
-  /** Asks: what is typed stands in the same line. */
+  /** Prints a prompt without a line end. */
   prompt(question: string): void {
     this.#sink.write(printable(question));
   }
 
-  /** Writes over the line of the terminal that the cursor is in. */
+  /** Replaces the terminal line of the cursor. */
   redraw(line: string, end: '' | '\n' = ''): void {
     this.#sink.write(`\r${printable(line)}\x1b[K${end}`);
   }
@@ -85,15 +85,15 @@ function escaped(line: Line): string {
 export const stdout = new Screen(process.stdout);
 export const stderr = new Screen(process.stderr);
 
-/** Between which a person types and reads what is typed. */
+/** Streams for interactive prompts. */
 export const keyboard = { input: process.stdin, output: process.stderr };
 
-/** Calls when standard output takes nothing any more. */
+/** Registers a handler for write errors on standard output, such as a closed pipe. */
 export function onOutputBroken(run: (error: NodeJS.ErrnoException) => void): void {
   process.stdout.on('error', run);
 }
 
-/** Writes a part of a file to standard output as it is: for a pipe or a file, where no terminal reads it. */
+/** Writes raw data to standard output: for pipes and files, never for terminals. */
 export function writeOut(part: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(part, (error) => (error ? reject(error) : resolve()));

@@ -1,19 +1,19 @@
 import { printable } from '../../control-characters.ts';
 import { columnsOf, fitted } from './columns.ts';
 
-/** A record as it came over the wire. */
+/** A record of a response. */
 export type Answered = Readonly<Record<string, unknown>>;
 
-/** The columns of a table: which fields, and how wide. */
+/** The columns of a table with their widths. */
 export type Layout = readonly { readonly field: string; readonly width: number }[];
 
 const GAP = '  ';
 
-/** A name is still one with so many columns, and other texts are cut to that first. */
+/** Minimum width of the name column, and maximum width of any cell on a terminal. */
 const MIN_NAME_WIDTH = 16;
 const MAX_CELL_WIDTH = 48;
 
-/** A value in one short line: days without a time, moments without seconds, nothing where there is nothing. */
+/** Formats a value as one short line: dates without 00:00, times without seconds, an empty text for zero dates. */
 export function cell(value: unknown): string {
   if (Array.isArray(value)) return value.map(cell).join(', ');
   if (typeof value === 'object' && value !== null) return cell(nameIn(value) ?? JSON.stringify(value));
@@ -29,15 +29,15 @@ function nameIn(record: object): unknown {
 }
 
 /**
- * The columns that fit: the id and the name, then the others in the order of the record, without those in which nothing
- * stands. `width` is undefined where lines may be of any length. `wanted` names the columns instead.
+ * Selects the columns that fit: id and name, then the others in the order of the record, without empty ones. `width` is
+ * undefined for lines of any length. `wanted` names the columns instead.
  */
 export function layoutOf(
   records: readonly Answered[],
   { width, wanted }: { readonly width: number | undefined; readonly wanted?: readonly string[] | undefined },
 ): Layout {
   const fields = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  const measured = (wanted ?? byWeight(fields.filter((field) => says(records, field)))).map((field) => ({
+  const measured = (wanted ?? idAndNameFirst(fields.filter((field) => hasValues(records, field)))).map((field) => ({
     field,
     width: Math.max(columnsOf(field), ...records.map((record) => columnsOf(cell(record[field])))),
   }));
@@ -46,13 +46,12 @@ export function layoutOf(
   return wanted === undefined ? fitting(cut, width) : cut;
 }
 
-/** Whether any record has something in the field that is worth a column. */
-function says(records: readonly Answered[], field: string): boolean {
+/** Whether any record has a value other than empty or 0 in the field. */
+function hasValues(records: readonly Answered[], field: string): boolean {
   return records.some((record) => !['', '0'].includes(cell(record[field])));
 }
 
-/** The id comes first and the name after it, wherever they stand. */
-function byWeight(fields: readonly string[]): string[] {
+function idAndNameFirst(fields: readonly string[]): string[] {
   const [id, ...others] = fields;
   const name = others.find((field) => field.endsWith('_name'));
   const rest = others.filter((field) => field !== name);
@@ -77,12 +76,11 @@ function fitting(columns: Layout, width: number): Layout {
   return taken;
 }
 
-/** The line above a table. */
+/** The header line of a table. */
 export function headOf(layout: Layout): string {
   return lineOf(layout, (field) => field.toUpperCase());
 }
 
-/** A record as a line of the table. */
 export function rowOf(layout: Layout, record: Answered): string {
   return lineOf(layout, (field) => cell(record[field]));
 }
@@ -94,18 +92,18 @@ function lineOf(layout: Layout, textOf: (field: string) => string): string {
     .trimEnd();
 }
 
-/** One record, a line for each field in which something stands. */
+/** Formats one record, a line for each field that is not empty. */
 export function fieldLines(record: Answered): string[] {
-  const said = Object.entries(record).filter(([field]) => cell(record[field]) !== '');
-  const width = Math.max(0, ...said.map(([field]) => field.length));
-  return said.flatMap(([field, value]) =>
+  const filled = Object.entries(record).filter(([field]) => cell(record[field]) !== '');
+  const width = Math.max(0, ...filled.map(([field]) => field.length));
+  return filled.flatMap(([field, value]) =>
     isTable(value)
       ? [`${field}:`, ...tableLines(value).map((line) => `  ${line}`)]
       : [`${field.padEnd(width)}${GAP}${cell(value)}`],
   );
 }
 
-/** Records in a record that say more than a name each, such as the attempts of a delivery. */
+/** Whether a value is a list of records without names, such as the attempts of a delivery. */
 function isTable(value: unknown): value is readonly Answered[] {
   return (
     Array.isArray(value) && value.some((one) => typeof one === 'object' && one !== null && nameIn(one) === undefined)

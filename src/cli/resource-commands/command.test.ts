@@ -102,13 +102,13 @@ test('a noun is listed, shown, created, changed, completed and deleted at the co
       'tasks update 2 --due-date 20260230 --progress 101',
       [/^--due-date must be a real calendar day/, /^--progress must be a whole number from 0 to 100\.$/],
     ],
-    ['tasks show 99', [/^tasks: there is nothing for task_id 99 \(404 not_found\)\.$/]],
-    ['tasks show ../users', [/^task_id must be digits; \.\.\/users is none\.$/]],
+    ['tasks show 99', [/^tasks: not found: task_id 99 \(404 not_found\)\.$/]],
+    ['tasks show ../users', [/^task_id must be digits; \.\.\/users is not one\.$/]],
     ['tasks list --status nothing', [/^--status must be one of open, /]],
     ['tasks list --limit 0', [/^--limit must be a whole number of at least 1\.$/]],
-    ['tasks list --columns nothing', [/^--columns: nothing is none of task_id, /]],
+    ['tasks list --columns nothing', [/^--columns: nothing is not one of task_id, /]],
     ['tasks delete 2', [/^This key lacks the permission tasks:write\. \(401 not_permitted\)$/], reader],
-    ['tasks list', [/does not take this key for acme\.test \(401; from --key\)\.$/], { ...owner, key: 'carillon_no' }],
+    ['tasks list', [/rejects this key for acme\.test \(401; from --key\)\.$/], { ...owner, key: 'carillon_no' }],
     ['tasks list --project_id 3', [/^error: unknown option '--project_id' \(Did you mean --project-id\?\)$/]],
   ];
   for (const [args, lines, person = owner] of mistakes) {

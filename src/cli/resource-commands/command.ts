@@ -13,98 +13,95 @@ import { isList, type Verb, verbsOf } from './verbs.ts';
 
 type Flags = ConnectionFlags & OutputFlags & FlagValues;
 
-/** `carillon events …`: what the rows of a noun can do, each as a command. */
+/** `carillon events …`: one subcommand for each route of a resource. */
 export function addResourceType(program: Command, name: string, screen: Screen = stdout): void {
   const verbs = verbsOf(name);
   const resourceType = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
   for (const verb of verbs) addVerb(resourceType, verb, screen);
 }
 
-/** Whether the noun alone says it: what is read needs no id, and there is nothing to choose from. */
-function isLone({ word, ids, row }: Verb): boolean {
+/** Whether the subcommand can be left out: a read without an id. */
+function isDefaultVerb({ word, ids, row }: Verb): boolean {
   return ids.length === 0 && (word === 'show' || row.mode === 'follow');
 }
 
 function addVerb(resourceType: Command, verb: Verb, screen: Screen): void {
   const { word, row, ids } = verb;
-  const command = resourceType.command(word, { isDefault: isLone(verb) }).description(verb.says);
-  for (const id of ids) command.argument(`<${id}>`, `A ${id}, as ${resourceType.name()} and others answer it.`);
-  const takes = verb.sends === undefined ? row.body : undefined;
-  if (takes !== undefined) {
-    command.argument(
-      '[body]',
-      'A file with the body in JSON, - for standard input. A flag goes before what stands there.',
-    );
-    addFields(command, takes);
+  const command = resourceType.command(word, { isDefault: isDefaultVerb(verb) }).description(verb.says);
+  for (const id of ids) command.argument(`<${id}>`, `The ${id}, as in responses.`);
+  const bodySchema = verb.sends === undefined ? row.body : undefined;
+  if (bodySchema !== undefined) {
+    command.argument('[body]', 'File with the body in JSON; - for standard input. Flags override its fields.');
+    addFields(command, bodySchema);
   }
   addFilters(command, row.parameters);
   addConnectionOptions(isList(row) ? addListOptions(command) : addOutputOptions(command));
   command.action(async () => {
     const given = command.args.slice(0, ids.length);
     const body =
-      takes === undefined
+      bodySchema === undefined
         ? verb.sends
-        : { ...(await readBody(command.args[ids.length])), ...bodyOf(takes, command.opts()) };
+        : { ...(await readBody(command.args[ids.length])), ...bodyOf(bodySchema, command.opts()) };
     await run(resourceType.name(), verb, { ids: given, body, flags: command.opts(), screen });
   });
 }
 
-type Asked = {
+type Invocation = {
   readonly ids: readonly string[];
   readonly body: unknown;
   readonly flags: Flags;
   readonly screen: Screen;
 };
 
-async function run(resourceType: string, verb: Verb, { ids, body, flags, screen }: Asked): Promise<void> {
+async function run(resourceType: string, verb: Verb, { ids, body, flags, screen }: Invocation): Promise<void> {
   const call = { method: verb.row.method, path: pathOf(verb, ids), body } as const;
   await withService(flags, async ({ send }) => {
     const query = queryOf(verb.row.parameters, flags);
     if (isList(verb.row)) return printMany(screen, flags, pagesOf(send, { ...call, query }));
-    const answer = await sent(send, call, () => missing(resourceType, verb, ids));
-    // Subscribing alone answers its record at top level (C11), and deleting answers an empty list (C8).
-    const data = fieldOf(answer.body, 'data') ?? answer.body;
-    if (data === undefined) throw unexpected(answer.status, `The answer is ${answer.status} and empty.`);
+    const response = await sendOr404(send, call, () => notFoundText(resourceType, verb, ids));
+    // Only a subscription returns its record at top level (C11); a deletion returns an empty list (C8).
+    const data = fieldOf(response.body, 'data') ?? response.body;
+    if (data === undefined) throw unexpected(response.status, `The answer is ${response.status} and empty.`);
     if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${resourceType} ${ids.join(' ')}`);
     else printOne(screen, flags, data);
   });
 }
 
-async function sent(send: ResolvedConnection['send'], call: Call, missing: () => string) {
+async function sendOr404(send: ResolvedConnection['send'], call: Call, notFoundText: () => string) {
   try {
     return await send(call);
   } catch (error) {
-    if (fieldOf(error, 'code') === 'not_found') throw new CliError([missing()]);
+    if (fieldOf(error, 'code') === 'not_found') throw new CliError([notFoundText()]);
     throw error;
   }
 }
 
-/** The service says no more than that there is nothing: it may be an id in the path, or one in the body. */
-function missing(resourceType: string, { row, ids: names }: Verb, ids: readonly string[]): string {
+/** Error text for a 404. The service does not say whether the id in the path or one in the body is unknown. */
+function notFoundText(resourceType: string, { row, ids: names }: Verb, ids: readonly string[]): string {
   const named = names.map((name, index) => `${name} ${ids[index]}`).join(', ');
-  const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for one that a flag names';
-  return `${resourceType}: there is nothing for ${named === '' ? 'an id of a flag' : `${named}${inBody}`} (404 not_found).`;
+  const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for an id given by a flag';
+  return `${resourceType}: not found: ${named === '' ? 'an id given by a flag' : `${named}${inBody}`} (404 not_found).`;
 }
 
-/** The path of a row below the door, in steps, with these ids. */
+/** The path segments of a route below `/v2`, with these ids. */
 export function pathOf({ row }: Pick<Verb, 'row'>, ids: readonly string[]): string[] {
-  const left = [...ids];
+  const remaining = [...ids];
   return row.path
     .split('/')
     .slice(1)
-    .map((step) => (step.startsWith('{') ? readId(left.shift(), step) : step));
+    .map((segment) => (segment.startsWith('{') ? readId(remaining.shift(), segment) : segment));
 }
 
-function readId(id: string | undefined, step: string): string {
+function readId(id: string | undefined, segment: string): string {
   if (id !== undefined && /^\d+$/.test(id)) return id;
-  throw new CliError([`${step.slice(1, -1)} must be digits; ${id} is none.`]);
+  throw new CliError([`${segment.slice(1, -1)} must be digits; ${id} is not one.`]);
 }
 
 async function readBody(from: string | undefined): Promise<object> {
   if (from === undefined) return {};
   const body = await parsed(from);
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
-  throw new CliError([`${from === '-' ? 'Standard input' : from} holds no JSON object.`]);
+  throw new CliError([`${from === '-' ? 'Standard input' : from} contains no JSON object.`]);
 }
 
 async function parsed(from: string): Promise<unknown> {

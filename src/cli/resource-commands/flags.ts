@@ -4,51 +4,51 @@ import type { JsonSchema } from '../../http/fields/field.ts';
 import type { Parameters } from '../../http/routes/query-parameters.ts';
 import { flagOf } from '../client/connect.ts';
 
-/** What was given of flags, by the names that commander has for them. */
+/** Values of the flags, by Commander's names for them. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
-/** Gives a command a flag for each field of a body. */
+/** Adds a flag for each field of a body. */
 export function addFields(command: Command, body: JsonSchema | undefined, group = 'Fields:'): void {
   const required = requiredOf(body);
   for (const [field, schema] of Object.entries(fieldsOf(body))) {
-    const says = `${schema.description ?? ''}${required.includes(field) ? ' Required.' : ''}`;
+    const description = `${schema.description ?? ''}${required.includes(field) ? ' Required.' : ''}`;
     const value = isFlag(schema) ? `[${shapeOf(schema)}]` : `<${shapeOf(schema)}>`;
-    command.addOption(optionOf(field, value, says, wordsOf(schema)).helpGroup(group));
+    command.addOption(optionOf(field, value, description, wordsOf(schema)).helpGroup(group));
   }
 }
 
-/** Gives a command a flag for each parameter of a query. */
+/** Adds a flag for each query parameter. */
 export function addFilters(command: Command, parameters: Parameters): void {
   for (const [name, { description, schema }] of Object.entries(parameters)) {
     command.addOption(optionOf(name, `<${shapeOf(schema)}>`, description, wordsOf(schema)).helpGroup('Filters:'));
   }
 }
 
-/** The fields that were given, as a body takes them. */
+/** The given fields as a request body. */
 export function bodyOf(body: JsonSchema | undefined, values: FlagValues): Record<string, unknown> {
   const given = Object.entries(fieldsOf(body)).filter(([field]) => givenFor(values, field) !== undefined);
   return Object.fromEntries(given.map(([field, schema]) => [field, fieldValue(schema, givenFor(values, field))]));
 }
 
-/** The parameters that were given, as a query takes them. */
+/** The given parameters as a query. */
 export function queryOf(parameters: Parameters, values: FlagValues): Record<string, string> {
   const given = Object.keys(parameters).filter((name) => givenFor(values, name) !== undefined);
   return Object.fromEntries(given.map((name) => [name, String(givenFor(values, name))]));
 }
 
-function optionOf(name: string, value: string, says: string, words: readonly string[]): Option {
-  const option = new Option(`${flagOf(name)} ${value}`, says);
-  // For help and completion; what is acceptable is for the service to say, which may be newer than this.
+function optionOf(name: string, value: string, description: string, words: readonly string[]): Option {
+  const option = new Option(`${flagOf(name)} ${value}`, description);
+  // Only for help and completion: the service, which may be newer, validates the values.
   if (words.length > 0) option.argChoices = [...words];
   return option;
 }
 
-/** Commander knows `--task-name` as `taskName`. */
+/** The value of a flag; Commander stores `--task-name` as `taskName`. */
 export function givenFor(values: FlagValues, name: string): unknown {
   return values[name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
 }
 
-/** A list is written with commas; a flag that stands alone says yes. */
+/** Converts the value of a flag: comma lists to arrays, a boolean flag without value to 1. */
 function fieldValue(schema: JsonSchema, given: unknown): unknown {
   if (schema.type === 'array')
     return String(given)
@@ -69,7 +69,7 @@ function wordsOf(schema: JsonSchema): readonly string[] {
   return wordsIn(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
 }
 
-/** What a value looks like, in the words of the help. */
+/** The placeholder for a value in the help. */
 function shapeOf(schema: JsonSchema): string {
   const { format, pattern } = schema;
   if (schema.type === 'array') return 'list';

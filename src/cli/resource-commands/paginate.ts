@@ -5,25 +5,25 @@ import type { Answered } from '../output/table.ts';
 
 type Listing = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
 
-/** The most records that the service answers at once (C7). */
+/** Maximum number of records per response (C7). */
 const MAX_PAGE_SIZE = 1_000;
 
-/** Every page of a list, by offset or by cursor: all of it, or as many records as `limit` says. */
+/** Yields the pages of a list, by offset or cursor, up to `limit` records in all. */
 export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readonly Answered[], void, undefined> {
   const { limit, ...query } = call.query;
   let left = limitOf(limit);
-  let from: Readonly<Record<string, string>> = {};
+  let start: Readonly<Record<string, string>> = {};
   while (left > 0) {
-    const asked = { ...query, ...from, limit: String(Math.min(left, MAX_PAGE_SIZE)) };
-    const answer = await send({ ...call, query: asked, timeoutMs: timeoutFor(query.wait) });
-    const { status, body } = answer;
+    const pageQuery = { ...query, ...start, limit: String(Math.min(left, MAX_PAGE_SIZE)) };
+    const response = await send({ ...call, query: pageQuery, timeoutMs: timeoutFor(query.wait) });
+    const { status, body } = response;
     const data = fieldOf(body, 'data');
     if (!Array.isArray(data)) throw unexpected(status, `The answer is ${status} and holds no list.`);
     if (data.length > 0) yield data;
     left -= data.length;
-    const next = nextOf(answer, asked);
+    const next = nextOf(response, pageQuery);
     if (next === undefined) return;
-    from = next;
+    start = next;
   }
 }
 
@@ -33,17 +33,20 @@ function limitOf(text: string | undefined): number {
   throw new CliError(['--limit must be a whole number of at least 1.']);
 }
 
-/** Where the next page begins; undefined behind the last one. */
-function nextOf(answer: Answer, asked: Readonly<Record<string, string>>): Readonly<Record<string, string>> | undefined {
-  const cursor = fieldOf(answer.body, 'next');
-  // The feed: an answer that was waited for is the whole answer, and a cursor that stands still is its end.
+/** Query parameters of the next page; undefined after the last one. */
+function nextOf(
+  response: Answer,
+  query: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> | undefined {
+  const cursor = fieldOf(response.body, 'next');
+  // Feed: with `wait` one response is the whole result; otherwise an unchanged cursor marks the end.
   if (typeof cursor === 'string')
-    return cursor === asked.after || asked.wait !== undefined ? undefined : { after: cursor };
-  const behind = behindPage(answer);
-  return behind && { offset: String(behind.offset), after: behind.after };
+    return cursor === query.after || query.wait !== undefined ? undefined : { after: cursor };
+  const nextPage = behindPage(response);
+  return nextPage && { offset: String(nextPage.offset), after: nextPage.after };
 }
 
-/** What waits on the service's side is waited for. */
+/** Request timeout, extended by the time for which the service may hold the call open. */
 function timeoutFor(wait: string | undefined): number {
   return 30_000 + 1_000 * Math.min(30, Number(wait) || 0);
 }

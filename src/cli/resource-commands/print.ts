@@ -3,28 +3,28 @@ import { CliError } from '../output/cli-error.ts';
 import type { Screen } from '../output/screen.ts';
 import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from '../output/table.ts';
 
-/** How an answer is printed: for people, or as JSON for programs. */
+/** Output options. */
 export type OutputFlags = { readonly json?: true; readonly jsonl?: true; readonly columns?: string };
 
 export function addOutputOptions(command: Command): Command {
-  return command.addOption(new Option('--json', 'Answer in JSON, for programs.').helpGroup('Output:'));
+  return command.addOption(new Option('--json', 'Print JSON, for programs.').helpGroup('Output:'));
 }
 
-/** What lists have beside that. */
+/** Adds the output options of lists. */
 export function addListOptions(command: Command): Command {
   return addOutputOptions(command)
-    .addOption(new Option('--jsonl', 'Answer in JSON, one record a line, as they come.').helpGroup('Output:'))
-    .addOption(new Option('--columns <list>', 'These fields as columns, separated by commas.').helpGroup('Output:'));
+    .addOption(new Option('--jsonl', 'Print JSON, one record per line.').helpGroup('Output:'))
+    .addOption(new Option('--columns <list>', 'Only these columns, separated by commas.').helpGroup('Output:'));
 }
 
-/** Prints one record, or whatever else was answered. */
-export function printOne(screen: Screen, flags: OutputFlags, answered: unknown): void {
-  const isRecord = typeof answered === 'object' && answered !== null && !Array.isArray(answered);
-  if (isRecord && !flags.json) screen.print(...fieldLines(answered as Answered));
-  else screen.printJson(answered);
+/** Prints one record as lines; anything else, or with `--json`, as JSON. */
+export function printOne(screen: Screen, flags: OutputFlags, data: unknown): void {
+  const isRecord = typeof data === 'object' && data !== null && !Array.isArray(data);
+  if (isRecord && !flags.json) screen.print(...fieldLines(data as Answered));
+  else screen.printJson(data);
 }
 
-/** Prints records page by page, so that a long list is neither held in memory nor waited for. */
+/** Prints records page by page, so that a long list is not held in memory and output starts early. */
 export async function printMany(
   screen: Screen,
   flags: OutputFlags,
@@ -57,8 +57,8 @@ async function printTable(
       layout = layoutOf(page, { width: widthOf(screen), wanted: columnsIn(flags, page) });
       screen.print(headOf(layout));
     }
-    const known = layout;
-    screen.print(...page.map((record) => rowOf(known, record)));
+    const fixedLayout = layout;
+    screen.print(...page.map((record) => rowOf(fixedLayout, record)));
   }
   if (layout === undefined) screen.print('none');
 }
@@ -69,10 +69,10 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
   const known = Object.keys(page[0] ?? {});
   const wrong = wanted.filter((one) => !known.includes(one));
   if (wrong.length === 0) return wanted;
-  throw new CliError([`--columns: ${wrong.join(', ')} is none of ${known.join(', ')}.`]);
+  throw new CliError([`--columns: ${wrong.join(', ')} is not one of ${known.join(', ')}.`]);
 }
 
-/** A pipe takes lines of any length; a terminal that was never told its size says 0. */
+/** Maximum width of a line: the terminal's, or 80 if it reports 0; undefined (no limit) for a pipe. */
 function widthOf(screen: Screen): number | undefined {
   return screen.isTTY ? screen.columns || 80 : undefined;
 }

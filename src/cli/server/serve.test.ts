@@ -185,9 +185,9 @@ describe('carillon serve', { concurrency: 3 }, () => {
     await refuses(
       ['--prot', '9', '--nope=1', 'extra', '--port', 'x'],
       [
-        /^--prot is no option of carillon serve\.$/,
-        /^--nope is no option of carillon serve\.$/,
-        /^extra is no option of carillon serve\.$/,
+        /^--prot is not an option of carillon serve\.$/,
+        /^--nope is not an option of carillon serve\.$/,
+        /^extra is not an option of carillon serve\.$/,
         /^--port must be a whole number from 0 to 65535\.$/,
       ],
     );
@@ -212,7 +212,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
       environment: { CARILLON_PROT: '1', CARILLON_PORT: '' },
     });
     await stop();
-    assert.equal(logged()[0], 'CARILLON_PROT is set and no option of Carillon; see carillon serve --help.');
+    assert.equal(logged()[0], 'CARILLON_PROT is set but is not an option of Carillon; see carillon serve --help.');
   });
 
   test('carillon --help lists every command, and serve --help every option with its variable', async () => {

@@ -8,11 +8,11 @@ import { CliError } from '../output/cli-error.ts';
 import { stderr, stdout } from '../output/screen.ts';
 import { releaseYoungSpace } from './v8-heap-flags.ts';
 
-/** `carillon serve`: runs the service until it is told to stop. */
+/** `carillon serve` */
 export function addServe(program: Command): void {
   const serve = program.command('serve').description('Run the service.').allowExcessArguments();
   addServeOptions(serve);
-  // Unknown options are collected, so that all that is wrong is said at once.
+  // Unknown options are collected, so that all errors are reported together.
   serve.allowUnknownOption();
   serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
     const config = readConfig(flags, command.args);
@@ -20,26 +20,26 @@ export function addServe(program: Command): void {
     stopOnSignals(starting);
     for (const name of unknownVariables(process.env)) {
       if (connectionVariables.includes(name)) continue;
-      stderr.print(`${name} is set and no option of Carillon; see carillon serve --help.`);
+      stderr.print(`${name} is set but is not an option of Carillon; see carillon serve --help.`);
     }
     greet(await starting);
   });
 }
 
-/** Gives a command every option of the table. */
+/** Adds all service options to a command. */
 export function addServeOptions(command: Command): Command {
-  for (const row of Object.values(options) as Option<unknown>[]) {
-    const initial = row.initial === undefined || row.initial === '' ? '' : ` (default ${row.initial})`;
-    command.option(`--${row.flag} <${row.shape}>`, `${row.says}${initial} Also ${environmentName(row.flag)}.`);
+  for (const { flag, shape, says: description, initial } of Object.values(options) as Option<unknown>[]) {
+    const defaultText = initial === undefined || initial === '' ? '' : ` (default ${initial})`;
+    command.option(`--${flag} <${shape}>`, `${description}${defaultText} Also ${environmentName(flag)}.`);
   }
   return command;
 }
 
 async function start(config: Config): Promise<Service> {
-  // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
+  // Imported late, so that help, invalid options and other commands do not load the whole service.
   const { StartError, startService } = await import('../../server.ts');
   const { createLog } = await import('../../log.ts');
-  // Node would print the whole error, with the row or the address that it is about.
+  // Node would print the whole error, which may contain records or addresses.
   process.on('uncaughtException', (error) => {
     createLog(config.logLevel).fatal({ event: 'fatal', err: error });
     process.exit(1);
@@ -52,17 +52,17 @@ async function start(config: Config): Promise<Service> {
 }
 
 function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
-  // What follows an unknown option is its value, and not one more mistake.
+  // An argument after an unknown option is its value, not another error.
   const isValue = (argument: string, before = '') => !argument.startsWith('-') && /^--?[^=]+$/.test(before);
-  const strangers = rest
+  const unknownOptions = rest
     .filter((argument, index) => !isValue(argument, rest[index - 1]))
-    .map((argument) => `${argument} is no option of carillon serve.`.replace(/=\S*/, ''));
+    .map((argument) => `${argument} is not an option of carillon serve.`.replace(/=\S*/, ''));
   const loaded = loadConfig({ flags, environment: process.env });
-  if ('config' in loaded && strangers.length === 0) return loaded.config;
-  throw new CliError([...strangers, ...('faults' in loaded ? loaded.faults : [])]);
+  if ('config' in loaded && unknownOptions.length === 0) return loaded.config;
+  throw new CliError([...unknownOptions, ...('faults' in loaded ? loaded.faults : [])]);
 }
 
-/** Where the service is, and at the first start, this once, with what to enter it. */
+/** Prints the console's URL and, at the first start, the first account's invitation link and key. */
 function greet({ baseUrl, firstAccount }: Service): void {
   const lines = [`console: ${firstAccount === undefined ? `${baseUrl}/` : linkTo(baseUrl, firstAccount.token)}`];
   if (firstAccount !== undefined) {
@@ -71,7 +71,7 @@ function greet({ baseUrl, firstAccount }: Service): void {
       `domain: ${domain}`,
       `key: ${key}`,
       '',
-      'Open the console to set a passphrase; its link works once, for 7 days. Keep the key: it is shown this once. Try it:',
+      'Open the console to set a passphrase. The link works once, within 7 days. Keep the key: it is shown only once. Try it:',
       `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -H 'content-type: application/json' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
     );
   }
@@ -91,6 +91,6 @@ function stopOnSignals(starting: Promise<Service>): void {
         },
       );
   };
-  // In place of what ends the process while there is nothing to stop yet.
+  // Replaces the handlers that end the process during start-up, before there is anything to stop.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal).on(signal, stop);
 }

@@ -1,14 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
 
-// Whatever is loaded at a start stays. Room for what comes and goes would grow by it to 22 MiB and never shrink again,
-// while nobody asks for anything.
+// Modules loaded at start-up survive. They would grow V8's young generation to 22 MiB, and it never shrinks in an idle
+// process.
 
-/** Keeps V8's room for what is young as small as it begins, while a service starts. */
+/** Keeps V8's young generation at its initial size during start-up. */
 export function holdYoungSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
-/** Lets it grow as V8 would have: calls make much that comes and goes. */
+/** Restores V8's default growth of the young generation, for the short-lived objects of requests. */
 export function releaseYoungSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=2');
 }

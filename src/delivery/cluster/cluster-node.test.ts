@@ -14,7 +14,7 @@ import { ClusterNode } from './cluster-node.ts';
 const BEAT_MS = 200;
 
 for (const { test, database } of shared) {
-  /** A node that beats when its clock goes on. */
+  /** A node that sends heartbeats when its clock advances. */
   async function startNode(t: TestContext, address: string) {
     const [store, realClock] = [await openAt(t, address), testClock()];
     assert.ok(store.sessions !== undefined);
@@ -29,7 +29,7 @@ for (const { test, database } of shared) {
     return { node, store, beats: realClock };
   }
 
-  /** One that beats and sees another stand still; answers after how long that one is no node any more. */
+  /** A node that sees a peer stop; returns after how many milliseconds the peer is evicted. */
   async function goneAfter(t: TestContext, isClosed: boolean): Promise<number> {
     const address = await database(t);
     const still = await startNode(t, address);
@@ -45,17 +45,17 @@ for (const { test, database } of shared) {
     return beats.monotonic() - began;
   }
 
-  test('C20 a node that stands still is given up after a second if its connection is closed', async (t) => {
+  test('C20 a node without heartbeat is evicted after a second if its connection is closed', async (t) => {
     const ms = await goneAfter(t, true);
     assert.ok(ms >= 1_100 && ms < 8_000, `${ms}`);
   });
 
-  test('C20 a node that stands still is given up after eight seconds while its connection is open', async (t) => {
+  test('C20 a node without heartbeat is evicted after eight seconds if its connection is open', async (t) => {
     const ms = await goneAfter(t, false);
     assert.ok(ms >= 8_000, `${ms}`);
   });
 
-  test('C20 of very many lanes all are let go of, a few by each commit: whoever wants one waits for those alone', async (t) => {
+  test('C20 thousands of leases are released in batches: a claim waits for one batch at most', async (t) => {
     const { node, store } = await startNode(t, await database(t));
     const { account_id, user_id } = await store.write(async (tx) => {
       await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, 0, systemRandom);
@@ -69,7 +69,7 @@ for (const { test, database } of shared) {
     const hooks = await store.write(({ queries }) =>
       queries.insertInto('hooks').values(rows).returning('hook_id').execute(),
     );
-    // The first has been taken up anew since, the second has ended.
+    // The first hook was claimed again since, the second has ended.
     await node.release(hooks.map(({ hook_id }, index) => ({ hookId: hook_id, generation: index < 2 ? 6 : 7 })));
 
     const held = await store.read.selectFrom('hooks').select('hook_id').where('lease_owner', '<>', 0).execute();

@@ -7,95 +7,108 @@ import { version } from '../../version.ts';
 import { claim, type HookQueueRow, queuesWithWork, type Work } from '../dispatcher/queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
 
-/** How often a node says that it lives, and looks at the others. */
+/** Interval of heartbeats; each also checks the peers. */
 const HEARTBEAT_INTERVAL_MS = 200;
 
-/** How long after a beat was sent attempts may still begin, on this node's own monotonic clock. */
+/** How long attempts may start after a confirmed heartbeat was sent, on this node's monotonic clock. */
 const LEASE_TTL_MS = 1_000;
 
-/** No beat for this long, and its connection closed: it was killed. Longer than a beat of its own may count. */
+/** Eviction of a peer whose connection is closed (it was killed): no heartbeat for this long. Longer than its lease lasts. */
 const DEAD_AFTER_MS = LEASE_TTL_MS + 100;
 
-/** No beat for this long although its connection is open: it is paused, or cut off. */
+/** Eviction of a peer whose connection is open (it is paused or cut off): no heartbeat for this long. */
 const UNRESPONSIVE_AFTER_MS = 8_000;
 
-/** How often the database is asked for what no wake-up told of. */
+/** Poll interval for pending work; finds what a lost notification missed. */
 const POLL_MS = 1_000;
 
-/** How often a write that ended a hook asks whether the node that has its lane has let go. */
+/** How often a write that ended or changed a hook checks whether the lease owner has acknowledged that. */
 const ACK_POLL_INTERVAL_MS = 10;
 
-/** So many lanes are let go of by one commit: whoever wants one of them waits until that is through. */
+/** Leases released per transaction: a claim of one of these hooks waits for its commit. */
 const RELEASE_BATCH_SIZE = 500;
 
-/** Well below the number of values that a statement can carry. */
+/** Well below PostgreSQL's limit of 65,535 parameters per statement. */
 const HOOKS_PER_ACK_QUERY = 1_000;
 
-/** What is known of another node: its beat, and since when it has stood still, by our own monotonic clock. */
-type Other = { beat: number; since: number };
+/** The last heartbeat seen of a peer, and when it changed, on this node's monotonic clock. */
+type Peer = { heartbeat: number; since: number };
 
-/** A node whose beat stands still, for how long. */
-type Silent = { readonly node_id: number; readonly beat: number; readonly stillMs: number };
+/** A peer whose heartbeat has not changed for `stillMs`. */
+type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly stillMs: number };
 
 export type ClusterNodePorts = {
   readonly store: Store;
   readonly sessions: Sessions;
-  /** Measures beats: a number that stands still is measured against the world, also where a test's time stands still. */
+  /** Clock for heartbeats and leases; never replaced by a test's fake clock. */
   readonly realClock: Clock;
   readonly log: Log;
-  /** What it is for: shown to people who look into the table. */
+  /** Written into the `nodes` table, for operators. */
   readonly role: string;
 };
 
 type NodeId = { readonly nodeId: number };
 
-/** Another node, and how far it has counted itself up. */
-type Seen = { readonly what: 'other'; readonly id: number; readonly value: number };
-/** A lane of this node of which no news has told, or not yet. `value`: when it ended; null where it only changed. */
-type Unacknowledged = { readonly what: 'lane'; readonly id: number; readonly value: number | null };
-type Found = Seen | Unacknowledged | { readonly what: 'self'; readonly id: number; readonly value: null };
+/** A peer and its heartbeat counter. */
+type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
+/**
+ * A hook leased to this node that ended or changed without this node having processed the notification. `value`: when it
+ * ended; null if only its secrets changed.
+ */
+type Unacknowledged = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
+type HeartbeatRow =
+  | PeerHeartbeat
+  | Unacknowledged
+  | { readonly what: 'self'; readonly id: number; readonly value: null };
 
 /**
- * Counts this node up and looks at everything else that it has to know: one statement, however little there is to do. That
- * a lane is somebody's is said for the index of those: no plan that is kept knows that a node is not 0.
+ * Heartbeat, peers and unacknowledged hooks in one statement. `lease_owner <> 0` is redundant; it lets a cached plan use
+ * the partial index.
  */
 const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
-  const beaten = sql`with beaten as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
-  return sql<Found>`${beaten}
-    select 'self' as what, node_id as id, null::int8 as value from beaten
-    union all select 'other', node_id, heartbeat from nodes where node_id <> ${nodeId}
-    union all select 'lane', hook_id, date_ended from hooks
+  const renewed = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
+  return sql<HeartbeatRow>`${renewed}
+    select 'self' as what, node_id as id, null::int8 as value from renewed
+    union all select 'peer', node_id, heartbeat from nodes where node_id <> ${nodeId}
+    union all select 'hook', hook_id, date_ended from hooks
       where lease_owner = ${nodeId} and lease_owner <> 0 and ${isUnacknowledged}`;
 });
 
 /**
- * One of several nodes on a database. Lanes are leased to nodes, and a lease lasts as long as its node's beat: every
- * node counts its own up, and may begin attempts only shortly after it has. One whose beat stands still for longer than
- * that is taken away by the others, and its lanes are free. No clock is compared with another: each measures by its own
- * how long a number has not changed.
+ * Cluster membership of one of several nodes on a PostgreSQL database: heartbeats, leases, eviction.
+ *
+ * - Heartbeat: every 200 ms a node increments its counter in `nodes`. Its leases are valid, and attempts may start, for
+ *   one second after a confirmed heartbeat was sent.
+ * - Lease: `hooks.lease_owner`. A claim raises `hooks.generation`, the fencing token: results of the previous owner are
+ *   ignored.
+ * - Eviction: a peer whose counter does not change is deleted from `nodes` and its leases are freed, after 1.1 s if its
+ *   database connection is closed, else after 8 s. No clocks are compared: each node measures with its own monotonic
+ *   clock how long a counter has not changed.
+ * - Acknowledgement: a write that ends a hook or rotates its secrets returns only after the lease owner has acknowledged
+ *   it, or was evicted (C13, C23, X8).
  */
 export class ClusterNode implements LeaseManager, LeaseOwner {
   readonly pollMs = POLL_MS;
   readonly isShared = true;
   readonly #ports: ClusterNodePorts;
-  readonly #others = new Map<number, Other>();
-  /** Nodes that are being taken away at this moment. */
+  readonly #peers = new Map<number, Peer>();
+  /** Evictions in progress, by node id. */
   readonly #evicting = new Map<number, Promise<void>>();
   #listeners: LeaseListeners | undefined;
   #nodeId = 0;
-  #freshUntil = 0;
-  /** The same by the wall: a machine that was suspended wakes with a clock that has stood still. */
-  #freshUntilWall = 0;
+  #leaseValidUntil = 0;
+  /** The same by wall-clock time: the monotonic clock does not advance while the machine is suspended. */
+  #leaseValidUntilWall = 0;
   #heartbeat: Promise<void> | undefined;
   #stopped = false;
   #leaving = false;
-  #silent = false;
+  #isHeartbeatFailing = false;
   #cancelHeartbeat: () => void = () => undefined;
 
   constructor(ports: ClusterNodePorts) {
     this.#ports = ports;
-    // C13, C23, X8: whoever ends a hook, or changes what it is signed by, waits until the node that has its lane has heard.
-    ports.store.onCommitted((news) => this.#waitForAcks(news));
+    // C13, C23, X8: a write that ends a hook or rotates its secrets waits until the lease owner has acknowledged that.
+    ports.store.onCommitted((events) => this.#waitForAcks(events));
   }
 
   async start(listeners: LeaseListeners): Promise<void> {
@@ -104,7 +117,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     await this.joinAsApiOnly();
   }
 
-  /** Shows itself to the other nodes, and takes nothing up: for a node that only answers callers. */
+  /** Joins the cluster without claiming leases: for a node that only serves the API. */
   async joinAsApiOnly(): Promise<void> {
     await this.#join();
     await this.#sendHeartbeat();
@@ -113,7 +126,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   isLeaseValid(): boolean {
     const { realClock } = this.#ports;
-    return !this.#leaving && realClock.monotonic() < this.#freshUntil && realClock.now() < this.#freshUntilWall;
+    return (
+      !this.#leaving && realClock.monotonic() < this.#leaseValidUntil && realClock.now() < this.#leaseValidUntilWall
+    );
   }
 
   get nodeId(): number {
@@ -127,19 +142,19 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
     const nodeId = this.#nodeId;
     const rows = await this.#ports.store.write(({ queries }) => claim(queries, nodeId, hookIds, mayClaim(nodeId)));
-    // Taken away meanwhile: then these are nobody's.
+    // Evicted during the claim: the claimed leases are free again.
     return nodeId === this.#nodeId ? rows : [];
   }
 
   async release(queues: readonly Lease[]): Promise<void> {
     const nodeId = this.#nodeId;
     for (let from = 0; from < queues.length; from += RELEASE_BATCH_SIZE) {
-      const some = queues.slice(from, from + RELEASE_BATCH_SIZE);
-      const hookIds = some.map(({ hookId }) => hookId);
-      const generations = some.map(({ generation }) => generation);
+      const batch = queues.slice(from, from + RELEASE_BATCH_SIZE);
+      const hookIds = batch.map(({ hookId }) => hookId);
+      const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
         if (this.#leaving) tx.news.addPending(hookIds);
-        // Taken up anew by this node since: then it is held. An end raises its generation, too, and it is to be let go.
+        // A lease that this node has claimed again since is kept. An ended hook has a new generation too, but is released.
         await sql`update hooks set lease_owner = 0
           from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
           where hooks.hook_id = held.hook_id and hooks.lease_owner = ${nodeId}
@@ -169,7 +184,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     this.#ports.sessions.delivers = false;
   }
 
-  /** Its lanes are free at once, and the others hear of those with work. */
+  /** Frees all leases immediately and announces those with pending work to the other nodes. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelHeartbeat();
@@ -200,89 +215,90 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     });
   }
 
-  /** Said once, however long it lasts. */
+  /** Logs once per outage. */
   #onHeartbeatFailed(error: unknown): void {
-    if (!this.#silent) this.#ports.log.warn({ event: 'node.heartbeat_failed', err: error });
-    this.#silent = true;
+    if (!this.#isHeartbeatFailing) this.#ports.log.warn({ event: 'node.heartbeat_failed', err: error });
+    this.#isHeartbeatFailing = true;
   }
 
-  /** One beat, and a look at the others: one statement, and another one where somebody is silent. */
+  /** Renews the lease and checks the peers: one statement, and a second one if a peer is silent. */
   async #sendHeartbeat(): Promise<void> {
     const { sessions, realClock } = this.#ports;
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWall] = [realClock.monotonic(), realClock.now()];
-    const found = await heartbeatOnce(sessions.queries, { nodeId });
-    if (!found.some(({ what }) => what === 'self')) return this.#onEvicted();
-    this.#silent = false;
-    const wasFresh = this.isLeaseValid();
-    this.#freshUntil = sentAt + LEASE_TTL_MS;
-    this.#freshUntilWall = sentAtWall + LEASE_TTL_MS;
-    this.#onCommit(found.filter((one) => one.what === 'lane'));
-    if (!wasFresh) this.#listeners?.onLeaseRenewed();
-    await this.#checkPeers(found.filter((one) => one.what === 'other'));
+    const rows = await heartbeatOnce(sessions.queries, { nodeId });
+    if (!rows.some(({ what }) => what === 'self')) return this.#onEvicted();
+    this.#isHeartbeatFailing = false;
+    const wasValid = this.isLeaseValid();
+    this.#leaseValidUntil = sentAt + LEASE_TTL_MS;
+    this.#leaseValidUntilWall = sentAtWall + LEASE_TTL_MS;
+    this.#onUnacknowledged(rows.filter((row) => row.what === 'hook'));
+    if (!wasValid) this.#listeners?.onLeaseRenewed();
+    await this.#checkPeers(rows.filter((row) => row.what === 'peer'));
   }
 
-  #onCommit(unacknowledged: readonly Unacknowledged[]): void {
-    const ended = unacknowledged.filter((queue) => queue.value !== null);
-    const changed = unacknowledged.filter((queue) => queue.value === null);
+  #onUnacknowledged(unacknowledged: readonly Unacknowledged[]): void {
+    const ended = unacknowledged.filter(({ value }) => value !== null);
+    const changed = unacknowledged.filter(({ value }) => value === null);
     if (ended.length > 0) this.#listeners?.onLeasesLost(ended.map(({ id }) => id));
     if (changed.length > 0) this.#listeners?.onChanged(changed.map(({ id }) => id));
   }
 
-  /** The others thought it dead: it has nothing any more, and begins anew. */
+  /** A peer has evicted this node: all leases are lost, and it joins again under a new id. */
   async #onEvicted(): Promise<void> {
     this.#ports.log.warn({ event: 'node.evicted', node_id: this.#nodeId });
-    this.#freshUntil = 0;
+    this.#leaseValidUntil = 0;
     this.#listeners?.onLeasesLost(undefined);
     await this.#join();
   }
 
-  async #checkPeers(others: readonly Seen[]): Promise<void> {
+  async #checkPeers(peers: readonly PeerHeartbeat[]): Promise<void> {
     const { sessions, realClock } = this.#ports;
     const now = realClock.monotonic();
-    for (const known of this.#others.keys()) {
-      if (!others.some(({ id }) => id === known)) this.#others.delete(known);
+    for (const known of this.#peers.keys()) {
+      if (!peers.some(({ id }) => id === known)) this.#peers.delete(known);
     }
-    const silent: Silent[] = [];
-    for (const { id: node_id, value: beat } of others) {
-      const known = this.#others.get(node_id);
-      if (known === undefined || known.beat !== beat) this.#others.set(node_id, { beat, since: now });
-      else if (now - known.since > DEAD_AFTER_MS) silent.push({ node_id, beat, stillMs: now - known.since });
+    const silent: SilentPeer[] = [];
+    for (const { id: node_id, value: heartbeat } of peers) {
+      const known = this.#peers.get(node_id);
+      if (known === undefined || known.heartbeat !== heartbeat) this.#peers.set(node_id, { heartbeat, since: now });
+      else if (now - known.since > DEAD_AFTER_MS) silent.push({ node_id, heartbeat, stillMs: now - known.since });
     }
     if (silent.length === 0) return;
-    // Asked for here alone: to say it, the database looks through all of its locks.
+    // Queried only when a peer is silent: the query scans pg_locks.
     const held = await sessions.held();
-    for (const one of silent) if (!held.has(one.node_id) || one.stillMs > UNRESPONSIVE_AFTER_MS) this.#evictLater(one);
+    for (const peer of silent)
+      if (!held.has(peer.node_id) || peer.stillMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
   }
 
-  /** Beside the beat, which must not wait: rows that the silent node has locked may take their time. */
-  #evictLater(one: Silent): void {
-    if (this.#evicting.has(one.node_id)) return;
-    const taking = this.#evict(one)
+  /** Runs concurrently with the heartbeat: rows locked by the dead node may block this for a while. */
+  #evictInBackground(peer: SilentPeer): void {
+    if (this.#evicting.has(peer.node_id)) return;
+    const evicting = this.#evict(peer)
       .catch((error: unknown) => this.#onHeartbeatFailed(error))
-      .finally(() => this.#evicting.delete(one.node_id));
-    this.#evicting.set(one.node_id, taking);
+      .finally(() => this.#evicting.delete(peer.node_id));
+    this.#evicting.set(peer.node_id, evicting);
   }
 
-  /** Its lanes are free for whoever comes first. */
-  async #evict({ node_id: nodeId, beat, stillMs }: Silent): Promise<void> {
+  /** Deletes the node and frees its leases, which any node can then claim. */
+  async #evict({ node_id: nodeId, heartbeat, stillMs }: SilentPeer): Promise<void> {
     const { store, log } = this.#ports;
     const freed = await store.write(async (tx) => {
-      // Unless it has beaten since.
+      // Unless it has sent a heartbeat since.
       const gone = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
-        .where('heartbeat', '=', beat)
+        .where('heartbeat', '=', heartbeat)
         .returning('node_id')
         .execute();
       return gone.length === 0 ? undefined : this.#free(tx, nodeId);
     });
     if (freed === undefined) return;
-    this.#others.delete(nodeId);
+    this.#peers.delete(nodeId);
     log.warn({ event: 'node.peer_evicted', node_id: nodeId, still_ms: Math.round(stillMs), queues: freed });
   }
 
-  /** Frees the lanes of a node, and tells whoever delivers; answers how many. */
+  /** Frees the leases of a node and announces its live hooks; returns their number. */
   async #free({ queries, news }: Tx, nodeId: number): Promise<number> {
     const freed = await queries
       .updateTable('hooks')
@@ -294,16 +310,16 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     return freed.length;
   }
 
-  /** Resolves when no other node can begin an attempt on hooks that have ended here, or as they were before a change. */
+  /** Resolves when no other node can start an attempt for hooks that this process ended, or with their old secrets. */
   async #waitForAcks({ ended, changed, from }: CommitEvents): Promise<void> {
     if (ended.size + changed.size === 0 || from !== 'here') return;
-    for (const some of chunks([...ended.keys(), ...changed])) await this.#waitForAllAcks(some);
+    for (const batch of chunks([...ended.keys(), ...changed])) await this.#waitForAllAcks(batch);
   }
 
-  /** What cannot be asked now is asked again: it is committed, and its answer must not come too soon. */
+  /** A failed query counts as not acknowledged and is repeated: the response must not be sent too early. */
   async #waitForAllAcks(hookIds: readonly number[]): Promise<void> {
     const { store, realClock } = this.#ports;
-    const held = () =>
+    const unacknowledged = () =>
       store.read
         .selectFrom('hooks')
         .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
@@ -313,7 +329,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute()
         .catch(() => hookIds);
-    while ((await held()).length > 0)
+    while ((await unacknowledged()).length > 0)
       await new Promise<void>((resolve) => realClock.after(ACK_POLL_INTERVAL_MS, resolve));
   }
 }
@@ -323,10 +339,10 @@ function* chunks(hookIds: readonly number[]): Generator<number[]> {
     yield hookIds.slice(begin, begin + HOOKS_PER_ACK_QUERY);
 }
 
-/** Its node has lost the lane, or what it remembers of it, and may not know. */
+/** The hook has ended or changed, and its lease owner may not know that yet. */
 const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
-/** A lane is free where no node has it, or this one, or one that is gone. */
+/** A hook can be claimed if it is not leased, or leased to this node, or to a node that was evicted. */
 function mayClaim(nodeId: number): Expression<SqlBool> {
   return isFreeFor(nodeId, sql.ref<number>('hooks.lease_owner'));
 }

@@ -2,59 +2,62 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Store } from '../../store/store.ts';
 import { claimQueues, type HookQueueRow, queuesWithWork, type Work } from '../dispatcher/queries.ts';
 
-/** What a node tells its engine. */
+/** Callbacks from the lease manager to the dispatcher. */
 export type LeaseListeners = {
-  /** Attempts may begin again. */
+  /** The lease is valid again after heartbeats had failed: attempts may start. */
   readonly onLeaseRenewed: () => void;
-  /** Lanes of these hooks are not this node's any more; all of them are not, when undefined. */
+  /** The leases of these hooks are lost; undefined: this node was evicted and has lost all of them. */
   readonly onLeasesLost: (hookIds: readonly number[] | undefined) => void;
-  /** What the lanes of these hooks remember has changed, and no news has told of it. */
+  /** Cached data of these hooks (signing secrets) is stale, and the notification was lost or has not arrived. */
   readonly onChanged: (hookIds: readonly number[]) => void;
 };
 
-/** How lanes come to an engine, and how it knows that they are its own. */
+/**
+ * Leases of hook queues: only the node that has the lease of a hook sends its deliveries. A lease is valid as long as its
+ * node's heartbeat is confirmed. Each claim raises the hook's generation, the fencing token.
+ */
 export type LeaseManager = {
-  /** Begins; the engine hears from here on. */
+  /** Starts heartbeats; `listeners` are called from now on. */
   start(listeners: LeaseListeners): Promise<void>;
-  /** Shows this node to the others and takes nothing up: for one that only answers callers. */
+  /** Joins the cluster without claiming leases: for a node that only serves the API. */
   joinAsApiOnly(): Promise<void>;
-  /** Whether an attempt may begin at this very moment. */
+  /** Whether an attempt may start now. */
   isLeaseValid(): boolean;
-  /** Takes these lanes up, as far as they are live and nobody else's. */
+  /** Claims those of these hooks that are live and not leased to another live node. */
   claim(hookIds: readonly number[]): Promise<HookQueueRow[]>;
-  /** Lets go of lanes, each as it was taken up. */
+  /** Releases leases; one whose generation has changed since the claim is kept. */
   release(queues: readonly Lease[]): Promise<void>;
-  /** What the lanes of these hooks remembered is forgotten: whoever has changed it may go on. */
+  /** Acknowledges a change: this node's cached data of these hooks is dropped, so the write that waits for that can return. */
   acknowledge(hookIds: readonly number[]): Promise<void>;
-  /** From now on nothing is taken up, and what is let go of is for the others. */
+  /** Graceful shutdown: claims nothing more, and announces released hooks to the other nodes. */
   stopClaiming(): void;
-  /** Lets go of everything, at a stop. */
+  /** Releases all leases and leaves the cluster. */
   stop(): Promise<void>;
-  /** How often what may be taken up is looked for, milliseconds, whatever wake-ups there were. */
+  /** Interval of the poll for pending work, milliseconds. It finds what a lost wake-up missed. */
   readonly pollMs: number;
-  /** Whether lanes that are idle are to be let go, so that others may have them. */
+  /** Whether other nodes may share the work, so that idle leases are released. */
   readonly isShared: boolean;
-  /** Hooks behind this one that something is pending for or asked for on and that may be taken up; and where to go on. */
+  /** One page of claimable hooks with pending deliveries or manual attempts, after a hook id. */
   findWork(after: number): Promise<Work>;
 };
 
-/** Who a node is to rows other than lanes that one of several has at a time. */
+/** The identity of this node, for leases of other rows than hooks (mails). */
 export type LeaseOwner = {
-  /** How such a row names this node; 0 where there is no other. */
+  /** Value of `lease_owner` in such a row; 0 for a single node. */
   readonly nodeId: number;
-  /** Whether a row may be taken: it is nobody's, this node's own, or that of one that is gone. */
+  /** SQL condition: the row is not leased, or leased to this node, or to a node that no longer exists. */
   isFree(owner: Expression<number>): Expression<SqlBool>;
-  /** Whether what it has is its own at this very moment. */
+  /** Whether this node's leases are valid now. */
   isLeaseValid(): boolean;
 };
 
-/** A lane as it was taken up. */
+/** A hook with its fencing token at the time of the claim. */
 export type Lease = { readonly hookId: number; readonly generation: number };
 
-/** How often the database is asked for what no wake-up told of, where there is no other node. */
+/** Poll interval of a single node. */
 const POLL_MS = 60_000;
 
-/** Where this process has the database alone, every lane is its own. */
+/** Leases for a process that has the database to itself: every lease is always valid. */
 export function singleNodeLeases(store: Store): LeaseManager & LeaseOwner {
   return {
     nodeId: 0,

@@ -1,7 +1,7 @@
-/** What a target did wrong: a failure (C17). */
+/** A failure of the target: it counts against the hook (C17). */
 export type FailureCode = 'timeout' | 'refused' | 'reset' | 'tls' | 'no_such_name' | 'forbidden' | 'protocol';
 
-/** What was missing here: no failure of the target (C19). `broken` is for who catches an attempt that rejected. */
+/** A failure on our side: it never counts against the target (C19). `broken`: the attempt itself threw. */
 export type LocalErrorCode =
   | 'no_file_handle'
   | 'no_local_port'
@@ -18,7 +18,7 @@ type Answered = { kind: 'answered'; status: number; retryAfterMs?: number };
 export type Result = Answered | Failed | LocalError;
 
 /**
- * How an attempt went. `ms` is what it took; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`; `note` may name
- * addresses and is for the operator's log alone.
+ * The outcome of one attempt. `ms` is its duration; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`; `note` may
+ * contain IP addresses and is only written to the operator's log.
  */
 export type Outcome = Result & { ms: number; note?: string };

@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
   const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
   const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
 
-  /** Hooks 1, 2 and so on, each at a generation and pending one notification; `ended`: not live any more. */
+  /** Hooks 1, 2, …, each with a generation and one pending delivery; `ended`: no longer live. */
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -70,7 +70,7 @@ for (const { test, database } of stores) {
     ...{ hook_id: hookId, attempted_at: NOW + hookId, outcome, milliseconds: 7, counted, reason },
   });
 
-  test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
+  test('C20 X3 a batch of results is committed together: deliveries are finalized, failures are counted, every attempt is recorded', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
     const completions = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
     assert.deepEqual(
@@ -86,7 +86,7 @@ for (const { test, database } of stores) {
     });
   });
 
-  test('C13 C20 X3 an attempt on a lane that was taken up anew changes nothing of it but that told is told, and the history says so', async (t) => {
+  test('C13 C20 X3 a result with a stale generation changes no hook state; a 200 is still finalized and the attempt says why', async (t) => {
     const { store, settlementOf, look } = await openWith(
       t,
       { generation: 9 },
@@ -100,7 +100,7 @@ for (const { test, database } of stores) {
       await settlementOf(2, 8, '500'),
       await settlementOf(3, 8, '500'),
       await settlementOf(4, 1, '500'),
-      // In one millisecond, on both sides of the change.
+      // In the same millisecond, before and after the change.
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
@@ -110,19 +110,19 @@ for (const { test, database } of stores) {
       [1, 2, 3, 5],
     );
     const { attempts, ...rest } = await look();
-    const anew = 'the hook had been taken up anew meanwhile';
+    const anew = 'the hook was claimed again or restored meanwhile';
     assert.deepEqual(attempts, [
-      attemptOf(1, '200', 0, `delivered; ${anew}, and its count goes on`),
-      attemptOf(2, '500', 0, `${anew}: changes nothing`),
+      attemptOf(1, '200', 0, `delivered; ${anew}, so its failures are not reset`),
+      attemptOf(2, '500', 0, `${anew}: not counted`),
       attemptOf(3, '500', 1, 'failed'),
       attemptOf(4, '500', 1, 'failed'),
       attemptOf(5, '200', 0, 'delivered'),
-      attemptOf(5, '500', 0, `${anew}: changes nothing`),
+      attemptOf(5, '500', 0, `${anew}: not counted`),
     ]);
     assert.deepEqual(rest, { pending: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
   });
 
-  test('C20 X3 what is settled until the transaction begins is written down in it', async (t) => {
+  test('C20 X3 a result that arrives before the transaction begins is part of it', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
     const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
     const waiting = [first];
@@ -132,11 +132,11 @@ for (const { test, database } of stores) {
     assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
   });
 
-  test('C17 a hook ends when that is written down, and not before what ended it was heard', async (t) => {
+  test('C17 a hook ends when its last result is committed, not before', async (t) => {
     const { store, settlementOf } = await openWith(t, { generation: 1 });
     const clock = testClock(NOW);
     const write: Store['write'] = async (work) => {
-      // Others write before it.
+      // Other writes come first.
       await clock.advance(7);
       return store.write(work);
     };
@@ -148,7 +148,7 @@ for (const { test, database } of stores) {
     assert.equal(date_ended, NOW + 7);
   });
 
-  test('C20 what an attempt has come to is written down, however shortly after others it comes', async (t) => {
+  test('C20 a result that arrives right after a batch is committed too', async (t) => {
     const hooks = Array.from({ length: 12 }, () => ({ generation: 1 }));
     const { store, settlementOf, look } = await openWith(t, ...hooks);
     const settlements: Completion[] = [];
@@ -164,7 +164,7 @@ for (const { test, database } of stores) {
     await eventually(look, ({ told }) => told.length === hooks.length);
   });
 
-  test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
+  test('C20 X3 hundreds of results are committed in one batch, several of them of the same hook', async (t) => {
     const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
     const settlements: Completion[] = [];
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));

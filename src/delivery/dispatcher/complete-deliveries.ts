@@ -8,10 +8,10 @@ import { FAILURES_BEFORE_ALERT, type HookAlerts } from '../outbox/hook-alerts.ts
 import { hookIdsOf, type OneHook, type PendingDelivery } from './queries.ts';
 import type { EndedReason } from './retry-policy.ts';
 
-/** What is written down at once: `now` is when it was taken, later than all that it came to. */
+/** The completions of one transaction. `now` is not before any of their attempts. */
 export type Batch = { readonly completions: readonly Completion[]; readonly now: number };
 
-/** What one attempt has come to, to be written down. */
+/** The result of one attempt, to be committed. */
 export type Completion = {
   readonly hookId: number;
   readonly accountId: number;
@@ -24,11 +24,11 @@ export type Completion = {
     readonly counted: boolean;
     readonly reason: string;
   };
-  /** Whether the delivery is told, no longer wanted (a test that failed), or as it was. */
+  /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
   readonly delivery: 'delivered' | 'dropped' | 'pending';
-  /** What was asked for and has had its answer. */
+  /** Ids of the manual attempts that are done. */
   readonly asks: readonly number[];
-  /** The lane's new state, where it changes. */
+  /** The new state of the hook; absent if it has not changed. */
   readonly queue?: {
     readonly failures: number;
     readonly dueAt: number | null;
@@ -39,11 +39,12 @@ export type Completion = {
 };
 
 /**
- * Writes down what attempts have come to, many at once. What belongs to a lane that has ended or changed hands since
- * the attempt began changes nothing (the generation fences it); that the attempt was made stays in the history.
+ * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended hooks. A result
+ * whose generation (fencing token) is stale, because the hook ended or another node claimed it, changes no state; its
+ * attempt is still recorded.
  *
- * @param take those that are waiting when the transaction begins; asked again where it has to be made again
- * @returns what was fenced
+ * @param take returns the batch; called when the transaction begins, and again if it is retried
+ * @returns the completions that were fenced
  */
 export async function completeDeliveries(store: Store, take: () => Batch, notices: HookAlerts): Promise<Completion[]> {
   return store.write(async (tx) => {
@@ -54,17 +55,17 @@ export async function completeDeliveries(store: Store, take: () => Batch, notice
     for (const one of completions) {
       if (current.get(one.hookId) !== one.generation) continue;
       valid.push(one);
-      // The end of a hook fences what was in flight beside it, in this very batch too.
+      // The end of a hook also fences later results of the same hook in this batch.
       if (one.ended !== undefined) current.delete(one.hookId);
     }
-    // Sent together: none of them needs to know what has come of another.
+    // Pipelined: the statements are independent of each other.
     await Promise.all([
       ...corrections.filter((one) => one !== undefined).map((one) => correct(tx.queries, one)),
-      // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
-      moveToHistory(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
-      moveToHistory(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
-      deleteManualAttemptsQuery(tx.queries, valid),
-      updateHooksQuery(tx.queries, valid),
+      // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it again (C20).
+      moveToFinalized(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
+      moveToFinalized(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
+      deleteCompletedManualAttempts(tx.queries, valid),
+      updateChangedHooks(tx.queries, valid),
     ]);
     await notices(
       tx,
@@ -84,21 +85,24 @@ const isDelivered = ({ delivery }: Completion) => delivery === 'delivered';
 
 const isDropped = ({ delivery }: Completion) => delivery === 'dropped';
 
-/** X10: at this very failure the owner is told, and not again before the next 200. */
+/** X10: the owner is alerted at exactly this failure, once until the next 200. */
 function isAlertDue({ attempt, queue }: Completion): boolean {
   return attempt.counted && queue?.failures === FAILURES_BEFORE_ALERT;
 }
 
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
 
-/** What was made on a lane that lives on as another one, taken up by another node or restored, counts nothing (X3). */
-function correctionOf(settlement: Completion, current: number | undefined): AttemptRow | undefined {
-  if (current === undefined || current === settlement.generation) return undefined;
-  const row = attemptRow(settlement);
-  if (isDelivered(settlement)) {
-    return { ...row, reason: `${row.reason}; the hook had been taken up anew meanwhile, and its count goes on` };
+/** The attempt's row with its reason corrected, if the hook was claimed again or restored since: it counts nothing (X3). */
+function correctionOf(completion: Completion, current: number | undefined): AttemptRow | undefined {
+  if (current === undefined || current === completion.generation) return undefined;
+  const row = attemptRow(completion);
+  if (isDelivered(completion)) {
+    return {
+      ...row,
+      reason: `${row.reason}; the hook was claimed again or restored meanwhile, so its failures are not reset`,
+    };
   }
-  return { ...row, counted: 0, reason: 'the hook had been taken up anew meanwhile: changes nothing' };
+  return { ...row, counted: 0, reason: 'the hook was claimed again or restored meanwhile: not counted' };
 }
 
 function correct(queries: Queries, row: AttemptRow) {
@@ -155,18 +159,18 @@ const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
       .select(['hook_id', 'generation'])
       .where('hook_id', 'in', hookIds)
       .where('date_ended', 'is', null)
-      // Always in this order, so that nodes wait for each other and not for ever.
+      // A fixed lock order prevents deadlocks between nodes.
       .orderBy('hook_id')
       .forNoKeyUpdate()
   );
 });
 
 /**
- * Writes down that attempts were made; answers the generation of each of their lanes that has not ended. They stay so until
- * this transaction is through: nobody takes one of these lanes meanwhile, or ends it.
+ * Inserts the attempts; returns the current generation of each live hook. The hooks stay locked until this transaction
+ * ends, so no node claims or ends one of them meanwhile.
  */
-async function addAttempts(queries: Queries, settlements: readonly Completion[]): Promise<Map<number, number>> {
-  const rows = settlements.map(attemptRow).sort((one, other) => one.hook_id - other.hook_id);
+async function addAttempts(queries: Queries, completions: readonly Completion[]): Promise<Map<number, number>> {
+  const rows = completions.map(attemptRow).sort((one, other) => one.hook_id - other.hook_id);
   const queues = await insertAttempts(queries, rows, {});
   const current = new Map<number, number>();
   for (const { hook_id, generation } of queues) if (generation !== null) current.set(hook_id, generation);
@@ -177,7 +181,7 @@ type OneDelivery = { readonly deliveryId: number };
 
 const deliveryIdsOf = (deliveries: readonly OneDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
 
-const keptColumns = [
+const copiedColumns = [
   'account_id',
   'user_id',
   'hook_id',
@@ -188,14 +192,14 @@ const keptColumns = [
   'position',
 ] as const;
 
-const finalizedColumns = [...keptColumns, 'finalized_at', 'state'] as const;
+const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
 
 type FinalState = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
 const asFinalized = ({ now, state }: FinalState) =>
-  [...keptColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
+  [...copiedColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
 
-const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], how: FinalState) =>
+const insertFinalized = preparedOver((queries, deliveries: readonly OneDelivery[], final: FinalState) =>
   queries
     .insertInto('finalized_deliveries')
     .columns(finalizedColumns)
@@ -203,7 +207,7 @@ const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[],
       from
         .selectFrom('pending_deliveries')
         .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-        .select(asFinalized(how)),
+        .select(asFinalized(final)),
     ),
 );
 
@@ -211,40 +215,40 @@ const deletePending = preparedOver((queries, deliveries: readonly OneDelivery[])
   queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
-/** Both at once, where a statement can do that. */
-const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], how: FinalState) =>
+/** Deletes and inserts in one statement, where the database supports it. */
+const movePendingToFinalized = preparedOver((queries, deliveries: readonly OneDelivery[], final: FinalState) =>
   queries
     .with('gone', (from) =>
       from
         .deleteFrom('pending_deliveries')
         .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-        .returning(keptColumns),
+        .returning(copiedColumns),
     )
     .insertInto('finalized_deliveries')
     .columns(finalizedColumns)
-    .expression((from) => from.selectFrom('gone').select(asFinalized(how))),
+    .expression((from) => from.selectFrom('gone').select(asFinalized(final))),
 );
 
-/** What is pending no more; all of it is sent when this returns. */
-async function moveToHistory(queries: Queries, settlements: readonly Completion[], how: FinalState): Promise<void> {
-  // One that was asked for may have been told twice by now.
-  const deliveryIds = new Set(settlements.map(({ row }) => row.deliveryId));
+/** Moves pending deliveries to the finalized ones. */
+async function moveToFinalized(queries: Queries, completions: readonly Completion[], final: FinalState): Promise<void> {
+  // One delivery can occur twice in a batch: once by its manual attempt.
+  const deliveryIds = new Set(completions.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
-  if (isShared(queries)) await moveAtOnce(queries, deliveries, how);
-  else await Promise.all([keepInHistory(queries, deliveries, how), deletePending(queries, deliveries, {})]);
+  if (isShared(queries)) await movePendingToFinalized(queries, deliveries, final);
+  else await Promise.all([insertFinalized(queries, deliveries, final), deletePending(queries, deliveries, {})]);
 }
 
-const deleteManualAttempts = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
+const deleteManualAttempts = preparedOver((queries, manual: readonly { readonly manualAttemptId: number }[]) =>
   queries.deleteFrom('manual_attempts').where(
     'manual_attempt_id',
     'in',
-    asks.map(({ askId }) => askId),
+    manual.map(({ manualAttemptId }) => manualAttemptId),
   ),
 );
 
-function deleteManualAttemptsQuery(queries: Queries, settlements: readonly Completion[]): Promise<unknown> {
-  const asks = settlements.flatMap((one) => one.asks.map((askId) => ({ askId })));
-  return deleteManualAttempts(queries, asks, {});
+function deleteCompletedManualAttempts(queries: Queries, completions: readonly Completion[]): Promise<unknown> {
+  const manual = completions.flatMap(({ asks }) => asks.map((manualAttemptId) => ({ manualAttemptId })));
+  return deleteManualAttempts(queries, manual, {});
 }
 
 type HookState = NonNullable<Completion['queue']>;
@@ -261,10 +265,10 @@ const updateHooks = preparedOver((queries, hooks: readonly OneHook[], queue: Hoo
     .where('hook_id', 'in', hookIdsOf(hooks)),
 );
 
-/** Most lanes come to the same state, healthy as ever: one statement for all of these. */
-async function updateHooksQuery(queries: Queries, settlements: readonly Completion[]): Promise<void> {
+/** One statement for each distinct new state: most hooks of a batch are healthy and share one. */
+async function updateChangedHooks(queries: Queries, completions: readonly Completion[]): Promise<void> {
   const last = new Map<number, HookState>();
-  for (const { hookId, queue } of settlements) if (queue !== undefined) last.set(hookId, queue);
+  for (const { hookId, queue } of completions) if (queue !== undefined) last.set(hookId, queue);
   const byState = Map.groupBy(last, ([, queue]) => JSON.stringify(queue));
   const set = [...byState.values()].map((queues) => {
     const [, state] = queues[0] as [number, HookState];

@@ -6,10 +6,10 @@ import type { Lease } from '../cluster/leases.ts';
 import type { HookAlerts } from '../outbox/hook-alerts.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 
-/** After a settlement could not be written: when it is tried again. */
+/** Delay before a batch that could not be committed is retried. */
 const RETRY_DELAY_MS = 500;
 
-/** The most settlements of one transaction. */
+/** Completions per transaction. */
 const MAX_BATCH_SIZE = 500;
 
 export type CompleterPorts = {
@@ -17,11 +17,11 @@ export type CompleterPorts = {
   readonly clock: Clock;
   readonly notices: HookAlerts;
   readonly log: Log;
-  /** Told what is written down, and which of these lanes are not any more as they were taken up (C20). */
+  /** Called after each commit; `fenced` are the leases of this batch whose fencing token was stale (C20). */
   readonly onWritten: (written: readonly Completion[], fenced: readonly Lease[]) => void;
 };
 
-/** Writes settlements in batches until none is left; what cannot be written now is tried again, in order. */
+/** Commits the results of attempts in batches, in the order in which they were added; a failed commit is retried. */
 export class Completer {
   readonly #ports: CompleterPorts;
   #waiting: Completion[] = [];
@@ -32,22 +32,22 @@ export class Completer {
     this.#ports = ports;
   }
 
-  add(settlement: Completion): void {
-    this.#waiting.push(settlement);
+  add(completion: Completion): void {
+    this.#waiting.push(completion);
     this.#writing ??= this.#writeAll();
   }
 
-  /** The hooks of which something is not written down yet. */
+  /** Hooks with results that are not committed yet. */
   get unwritten(): ReadonlySet<number> {
-    return new Set(this.#waiting.map((one) => one.hookId));
+    return new Set(this.#waiting.map(({ hookId }) => hookId));
   }
 
-  /** From here on what cannot be written stays pending: it is told again rather than lost. */
+  /** From now on a failed commit is not retried: its deliveries stay pending and are sent again later. */
   cut(): void {
     this.#isCut = true;
   }
 
-  /** Until everything that was added is written down, or cut. */
+  /** Resolves when everything that was added is committed, or given up after `cut`. */
   async written(): Promise<void> {
     await this.#writing;
   }
@@ -57,12 +57,12 @@ export class Completer {
     do {
       await waitForBatch(() => this.#waiting.length, MAX_BATCH_SIZE);
       isWritten = await this.#writeBatch();
-      // Looked at in the very moment in which this ends: what came right before it would wait for the next one otherwise.
+      // Checked in the same tick in which `#writing` is cleared: a result that arrives in between must not wait for the next.
     } while (isWritten && this.#waiting.length > 0);
     this.#writing = undefined;
   }
 
-  /** Writes one batch down; answers whether that was possible. */
+  /** Commits one batch, with retries; resolves with false if it gave up after `cut`. */
   async #writeBatch(): Promise<boolean> {
     const { store, clock, notices, log, onWritten } = this.#ports;
     for (;;) {

@@ -4,14 +4,14 @@ import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 
 type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
-/** Plenty. */
+/** Limits that are not reached. */
 const unproven = 10_000;
 const isProven = true;
 
-/** As many at once as there are. */
+/** A rate limiter that never limits. */
 const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
 
-test('C22 an account has its share of the slots, and its lanes wait for room in turn', () => {
+test('C22 an account has a concurrency limit, and its queues are served in order', () => {
   const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 100, unproven }, unhurried);
   const queue = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
   const called = () => shares.next(first).map(({ name }) => name);
@@ -29,14 +29,14 @@ test('C22 an account has its share of the slots, and its lanes wait for room in 
   assert.ok(!shares.admits(queue('d')), 'the room is kept for whoever was called');
   assert.deepEqual(called(), []);
   assert.ok(shares.admits(b));
-  // It has no use for it after all.
+  // The queue does not use its reserved permit.
   assert.deepEqual(called(), ['c']);
   shares.release(first);
   assert.deepEqual(called(), ['d']);
   assert.deepEqual(called(), []);
 });
 
-test('C22 room is for whoever has it at both ends: the account’s and the host’s; accounts at one host have a turn each', () => {
+test('C22 a queue needs a permit of its account and of its host; accounts at one host are served round-robin', () => {
   const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 3, unproven }, unhurried);
   const queue = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
   const [first, second] = [queue(1, 'full', 'first'), queue(2, 'full', 'second')];
@@ -63,7 +63,7 @@ test('C22 room is for whoever has it at both ends: the account’s and the host�
   assert.deepEqual(called(second), ['x2']);
 });
 
-test('C22 however many wait at both ends, one that ends looks at few of them, and every lane gets its turn', () => {
+test('C22 with many waiting queues a release inspects few of them, and every queue is served', () => {
   const [accounts, queuesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
   const shares = new ConcurrencyLimiter<Queue>(share, unhurried);
   const turns = new Map<Queue, number>();
@@ -106,7 +106,7 @@ test('C22 however many wait at both ends, one that ends looks at few of them, an
   );
 });
 
-test('C22 targets that are not known to answer have their share, one turn for each account, and those that answer the rest', () => {
+test('C22 unproven targets have a concurrency limit, round-robin by account, and proven targets have the rest', () => {
   const shares = new ConcurrencyLimiter<Queue>({ account: 4, host: 100, unproven: 2 }, unhurried);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
@@ -135,16 +135,16 @@ test('C22 targets that are not known to answer have their share, one turn for ea
   const [c, d, x, y] = waiting;
   assert.ok(c !== undefined && d !== undefined && x !== undefined && y !== undefined);
   assert.ok(shares.admits(c));
-  // It has no use for it after all.
+  // The queue does not use its reserved permit.
   assert.deepEqual(called(c), ['3 y']);
-  // It has answered meanwhile, and needs the room no more that was kept for it.
+  // The target has become proven meanwhile, and does not need the reserved permit.
   x.isProven = true;
   assert.ok(shares.admits(x));
   assert.deepEqual(called(x), ['1 d']);
   assert.ok(shares.admits(d) && shares.admits(y));
 });
 
-test('C22 room on trial is for whoever has it at the other ends', () => {
+test('C22 a permit for an unproven target also needs the permits of account and host', () => {
   const shares = new ConcurrencyLimiter<Queue>({ account: 1, host: 2, unproven: 3 }, unhurried);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
@@ -169,7 +169,7 @@ test('C22 room on trial is for whoever has it at the other ends', () => {
   assert.deepEqual(end(0), ['1 a']);
 });
 
-test('C22 a lane that has waited for room and for a trial is called once', () => {
+test('C22 a queue that waits for a permit of its account and for an unproven one is served once', () => {
   const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 9, unproven: 2 }, unhurried);
   const strange = (accountId: number): Queue => ({ accountId, host: 'one', isProven: false, name: '' });
   const [first, second, third] = [strange(1), strange(2), strange(3)];
@@ -192,7 +192,7 @@ test('C22 a lane that has waited for room and for a trial is called once', () =>
   }
 });
 
-test('C22 targets that are not known to answer begin at a pace, and those that answer beside them at once', () => {
+test('C22 attempts to unproven targets are rate-limited, and those to proven targets start immediately', () => {
   const pace = { left: 2 };
   const shares = new ConcurrencyLimiter<Queue>(
     { account: 9, host: 9, unproven: 9 },
@@ -223,6 +223,6 @@ test('C22 targets that are not known to answer begin at a pace, and those that a
   assert.deepEqual(shares.next(), [third]);
   assert.deepEqual(shares.next(), [], 'the one that may begin is kept for whoever was called');
   assert.ok(shares.admits(third));
-  // It has no use for it after all.
+  // The queue does not use its reserved permit.
   assert.deepEqual(shares.next(third), [fourth]);
 });

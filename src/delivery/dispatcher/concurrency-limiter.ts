@@ -1,11 +1,9 @@
 import type { StartRateLimiter } from './start-rate-limiter.ts';
 
-/** Whose attempt one of a lane is, where it goes, and whether the target is known to answer: the last time, it did. */
-type Place = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
+/** A permit for one attempt: its account, its host, and whether the target is proven (its last outcome was 200). */
+type Permit = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
 
-/**
- * Lanes of one account to one host that wait, for room there or for a trial, and the number of their last turn.
- */
+/** Waiting queues of one account to one host. `turn` is a sequence number: the line with the lowest is served first. */
 type Line<L> = {
   readonly accountId: number;
   readonly host: string;
@@ -15,108 +13,112 @@ type Line<L> = {
 };
 
 /**
- * An account or a host: attempts in flight, with the room that is kept for lanes that were called; and the lines that
- * wait, the one first that has waited longest.
+ * An account or a host with a concurrency limit. `taken`: attempts in flight plus reserved permits; `lines`: its waiting
+ * lines, the longest waiting first.
  */
 type LimitedOwner<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
 
-/** How soon after each other attempts on trial may begin. */
-type UnprovenLimit = Pick<StartRateLimiter, 'isLeft' | 'take' | 'giveBack'>;
+/** The rate limiter for attempts to unproven targets. */
+type UnprovenStartRate = Pick<StartRateLimiter, 'isLeft' | 'take' | 'giveBack'>;
 
-/** How many attempts may be in flight. */
+/** The concurrency limits: attempts in flight. */
 type Limits = {
-  /** Of one account. */
+  /** Per account. */
   readonly account: number;
-  /** To one host. */
+  /** Per host, over all accounts. */
   readonly host: number;
-  /** To all targets together that are not known to answer. */
+  /** Over all unproven targets together. */
   readonly unproven: number;
 };
 
 /**
- * How many attempts each account has in flight, how many go to each host, and how many are on trial, to targets that are
- * not known to answer; and which lanes wait because one of these has its share: so that what is one account's (C22), or
- * goes to one host, or may well hang, leaves slots to the others, and no more than the share goes out at once. What is on
- * trial begins at a pace. Lanes of one account to one host wait in one line, and the lines get a turn each; on trial, the
- * accounts do.
+ * Semaphores with fair queueing: limits attempts in flight per account, per host, and over all unproven targets (those
+ * whose last outcome was not 200), so that no account, host or set of hanging targets takes all slots (C22). Attempts to
+ * unproven targets are also rate-limited.
+ *
+ * A hook queue that gets no permit waits in the line of its account and host. When a permit is released, lines are served
+ * round-robin, one queue each; for unproven targets the accounts are. A served queue holds a reserved permit until it
+ * calls `admits`.
  */
-export class ConcurrencyLimiter<L extends Place> {
-  readonly #most: Limits;
-  readonly #pace: UnprovenLimit;
+export class ConcurrencyLimiter<L extends Permit> {
+  readonly #limits: Limits;
+  readonly #startRate: UnprovenStartRate;
   readonly #accounts = new Map<number, LimitedOwner<L>>();
   readonly #hosts = new Map<string, LimitedOwner<L>>();
-  /** The lines of each account that wait for a trial, the account first that has waited longest for a turn. */
+  /** Lines that wait for an unproven permit, by account and host; the account that has waited longest is first. */
   readonly #unproven = new Map<number, Map<string, Line<L>>>();
-  readonly #called = new Map<L, Place>();
+  readonly #reserved = new Map<L, Permit>();
   #unprovenInFlight = 0;
-  #turns = 0;
+  #lastTurn = 0;
 
-  constructor(most: Limits, pace: UnprovenLimit) {
-    this.#most = most;
-    this.#pace = pace;
+  constructor(limits: Limits, startRate: UnprovenStartRate) {
+    this.#limits = limits;
+    this.#startRate = startRate;
   }
 
-  /** Whether one more of a lane may begin; if not, the lane is kept until it may. */
+  /** Whether the queue may start one more attempt; if not, it waits in line, and `next` returns it later. */
   admits(queue: L): boolean {
-    const kept = this.#called.get(queue);
-    this.#called.delete(queue);
-    if (kept !== undefined) this.#cancel(kept);
+    const reserved = this.#reserved.get(queue);
+    this.#reserved.delete(queue);
+    if (reserved !== undefined) this.#cancel(reserved);
     const hasRoom = this.#hasRoom(queue);
     const admits = hasRoom && this.#mayAttempt(queue);
-    if (!admits) this.#keep(queue, hasRoom);
+    if (!admits) this.#putInLine(queue, hasRoom);
     return admits;
   }
 
-  /** One of this lane begins; answers what is given back when it has ended. */
-  acquire({ accountId, host, isProven }: L): Place {
-    holderOf(this.#accounts, accountId).taken += 1;
-    holderOf(this.#hosts, host).taken += 1;
+  /** Takes a permit for an attempt that starts; pass it to `release` when the attempt has ended. */
+  acquire({ accountId, host, isProven }: L): Permit {
+    ownerOf(this.#accounts, accountId).taken += 1;
+    ownerOf(this.#hosts, host).taken += 1;
     if (!isProven) {
       this.#unprovenInFlight += 1;
-      this.#pace.take();
+      this.#startRate.take();
     }
     return { accountId, host, isProven };
   }
 
-  release({ accountId, host, isProven }: Place): void {
-    leave(this.#accounts, accountId);
-    leave(this.#hosts, host);
+  release({ accountId, host, isProven }: Permit): void {
+    decrement(this.#accounts, accountId);
+    decrement(this.#hosts, host);
     if (!isProven) this.#unprovenInFlight -= 1;
   }
 
-  /** Gives back a place in which nothing has begun. */
-  #cancel(place: Place): void {
-    this.release(place);
-    if (!place.isProven) this.#pace.giveBack();
+  /** Returns a permit that was reserved and not used. */
+  #cancel(permit: Permit): void {
+    this.release(permit);
+    if (!permit.isProven) this.#startRate.giveBack();
   }
 
   /**
-   * Where there is room beside a lane, which it has no use for or has just left, or where more may be tried: those that
-   * have waited for it.
+   * The waiting queues that can be served now, each with a reserved permit.
+   *
+   * @param released the queue that has released a permit or does not need one: its account and host are served; without
+   *   it, only unproven targets are
    */
-  next(beside?: L): L[] {
-    const called: L[] = [];
+  next(released?: L): L[] {
+    const served: L[] = [];
     for (;;) {
-      const ofAccount = beside && this.#nextOf(this.#accounts.get(beside.accountId)?.lines);
-      const toHost = beside && this.#nextOf(this.#hosts.get(beside.host)?.lines);
+      const ofAccount = released && this.#nextOf(this.#accounts.get(released.accountId)?.lines);
+      const toHost = released && this.#nextOf(this.#hosts.get(released.host)?.lines);
       const waiting = [ofAccount, toHost, this.#nextUnproven()].filter((line) => line !== undefined);
       const [line] = waiting.sort((a, b) => a.turn - b.turn);
       const [queue] = line?.queues ?? [];
-      if (line === undefined || queue === undefined) return called;
+      if (line === undefined || queue === undefined) return served;
       line.queues.delete(queue);
-      // It may have waited for room, and for a trial since: once is enough.
-      const isCalled = this.#called.has(queue);
-      const begins = !isCalled && this.#mayAttempt(queue);
-      if (begins || line.queues.size === 0) this.#remove(line);
-      if (begins) {
+      // A queue can wait in two lines, for its account or host and for an unproven permit; it is served once.
+      const isReserved = this.#reserved.has(queue);
+      const isServed = !isReserved && this.#mayAttempt(queue);
+      if (isServed || line.queues.size === 0) this.#remove(line);
+      if (isServed) {
         if (line.queues.size > 0) this.#putLast(line);
-        this.#called.set(queue, this.acquire(queue));
-        called.push(queue);
-      } else if (!isCalled) this.#keep(queue, true);
+        this.#reserved.set(queue, this.acquire(queue));
+        served.push(queue);
+      } else if (!isReserved) this.#putInLine(queue, true);
     }
   }
 
-  /** Passes over the lines that have no room at their other end: as many as there are holders that have their share. */
+  /** The first line whose account and host both have room. Skips at most as many lines as there are full accounts or hosts. */
   #nextOf(lines: ReadonlyMap<number | string, Line<L>> | undefined): Line<L> | undefined {
     for (const line of lines?.values() ?? []) if (this.#hasRoom(line)) return line;
     return undefined;
@@ -125,15 +127,15 @@ export class ConcurrencyLimiter<L extends Place> {
   #nextUnproven(): Line<L> | undefined {
     if (!this.#mayAttemptOne) return undefined;
     for (const [accountId, lines] of this.#unproven) {
-      const hasRoom = (this.#accounts.get(accountId)?.taken ?? 0) < this.#most.account;
+      const hasRoom = (this.#accounts.get(accountId)?.taken ?? 0) < this.#limits.account;
       const line = hasRoom ? this.#nextOf(lines) : undefined;
       if (line !== undefined) return line;
     }
     return undefined;
   }
 
-  /** In the line that it belongs to, behind the others. */
-  #keep(queue: L, isUnproven: boolean): void {
+  /** @param isUnproven whether the queue waits for an unproven permit, not for room at its account or host */
+  #putInLine(queue: L, isUnproven: boolean): void {
     const { accountId, host } = queue;
     const lines = isUnproven ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
     const line = lines?.get(host);
@@ -143,18 +145,18 @@ export class ConcurrencyLimiter<L extends Place> {
 
   #putLast(waiting: Omit<Line<L>, 'turn'>): void {
     const { accountId, host, isUnproven } = waiting;
-    this.#turns += 1;
-    const line = { ...waiting, turn: this.#turns };
+    this.#lastTurn += 1;
+    const line = { ...waiting, turn: this.#lastTurn };
     if (isUnproven) {
       const lines = this.#unproven.get(accountId) ?? new Map<string, Line<L>>();
       this.#unproven.set(accountId, lines.set(host, line));
       return;
     }
-    holderOf(this.#accounts, accountId).lines.set(host, line);
-    holderOf(this.#hosts, host).lines.set(accountId, line);
+    ownerOf(this.#accounts, accountId).lines.set(host, line);
+    ownerOf(this.#hosts, host).lines.set(accountId, line);
   }
 
-  /** Takes a line out; whatever else of its account waits for a trial comes after all others. */
+  /** Removes a line. The other unproven lines of its account move behind all other accounts. */
   #remove({ accountId, host, isUnproven }: Line<L>): void {
     if (!isUnproven) {
       this.#accounts.get(accountId)?.lines.delete(host);
@@ -167,9 +169,9 @@ export class ConcurrencyLimiter<L extends Place> {
     if (lines !== undefined && lines.size > 0) this.#unproven.set(accountId, lines);
   }
 
-  #hasRoom({ accountId, host }: Pick<Place, 'accountId' | 'host'>): boolean {
+  #hasRoom({ accountId, host }: Pick<Permit, 'accountId' | 'host'>): boolean {
     const [ofAccount, toHost] = [this.#accounts.get(accountId)?.taken ?? 0, this.#hosts.get(host)?.taken ?? 0];
-    return ofAccount < this.#most.account && toHost < this.#most.host;
+    return ofAccount < this.#limits.account && toHost < this.#limits.host;
   }
 
   #mayAttempt({ isProven }: L): boolean {
@@ -177,18 +179,18 @@ export class ConcurrencyLimiter<L extends Place> {
   }
 
   get #mayAttemptOne(): boolean {
-    return this.#unprovenInFlight < this.#most.unproven && this.#pace.isLeft;
+    return this.#unprovenInFlight < this.#limits.unproven && this.#startRate.isLeft;
   }
 }
 
-function holderOf<K, L>(holders: Map<K, LimitedOwner<L>>, name: K): LimitedOwner<L> {
-  const holder = holders.get(name) ?? { taken: 0, lines: new Map() };
-  holders.set(name, holder);
-  return holder;
+function ownerOf<K, L>(owners: Map<K, LimitedOwner<L>>, key: K): LimitedOwner<L> {
+  const owner = owners.get(key) ?? { taken: 0, lines: new Map() };
+  owners.set(key, owner);
+  return owner;
 }
 
-function leave<K, L>(holders: Map<K, LimitedOwner<L>>, name: K): void {
-  const holder = holderOf(holders, name);
-  holder.taken -= 1;
-  if (holder.taken === 0 && holder.lines.size === 0) holders.delete(name);
+function decrement<K, L>(owners: Map<K, LimitedOwner<L>>, key: K): void {
+  const owner = ownerOf(owners, key);
+  owner.taken -= 1;
+  if (owner.taken === 0 && owner.lines.size === 0) owners.delete(key);
 }

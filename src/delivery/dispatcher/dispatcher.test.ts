@@ -27,13 +27,12 @@ import { Dispatcher } from './dispatcher.ts';
 for (const { test, database } of stores) {
   const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const HOOK = 1;
-  /** A second hook, of another kind. */
   const otherHook = {
     ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
     ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
   };
 
-  /** An engine on a real store with one hook for new events, and what it attempts. */
+  /** A dispatcher on a real store with one hook for new_event, and its attempts. */
   async function openEngine(
     t: TestContext,
     attempt: Attempt = async () => OK,
@@ -96,7 +95,7 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
     });
-    // Before the store is closed, which was opened before it.
+    // Registered later than the store's own cleanup, so it runs first.
     atEnd(t, async () => {
       between.letGo();
       await engine.stop(0);
@@ -112,7 +111,7 @@ for (const { test, database } of stores) {
       between,
       attempted,
       inAccount,
-      /** As if another node had said it. */
+      /** Publishes events as if they came from another node. */
       hear: (news: CommitEvents) => hear(news),
       happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
       refuseWrites: (count: number) => {
@@ -123,7 +122,7 @@ for (const { test, database } of stores) {
     };
   }
 
-  test('C20 what becomes pending while its lane is being read is told at once, and not at the next look around', async (t) => {
+  test('C20 a delivery that becomes pending during a prefetch is sent immediately, not after the next poll', async (t) => {
     const { between, attempted, happen, settled, clock } = await openEngine(t);
     const reading = between.holdNext('pending_deliveries');
     await happen();
@@ -135,7 +134,7 @@ for (const { test, database } of stores) {
     assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
   });
 
-  test('C20 what a commit owes is told without being read again, and is not told again by what is read', async (t) => {
+  test('C20 deliveries pushed by a commit event are sent without a read, and are not sent again by a read', async (t) => {
     const { between, attempted, happen, inAccount, settled } = await openEngine(t);
     await happen();
     await eventually(settled, (count) => count === 1);
@@ -150,7 +149,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(attempted, ['1', '2', '3']);
   });
 
-  test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
+  test('C13 C20 a hook that is ended and restored during its claim is delivered to in its new state', async (t) => {
     const { between, happen, inAccount, settled, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
@@ -162,7 +161,7 @@ for (const { test, database } of stores) {
     assert.equal(await pending(), 0);
   });
 
-  test('C22 that one hook ends keeps no other from being taken up', async (t) => {
+  test('C22 the end of one hook does not prevent the claim of another', async (t) => {
     const { between, happen, inAccount, settled } = await openEngine(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     const reading = between.holdNext('hooks');
@@ -170,13 +169,13 @@ for (const { test, database } of stores) {
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [other.hook_id], 'deleted')));
     between.letGo();
-    // Whoever were to ask a second time would wait here for ever.
+    // A second claim would wait here forever.
     void between.holdNext('hooks');
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     between.letGo();
   });
 
-  test('C22 that a lane is being taken up, or read, keeps no other from being told', async (t) => {
+  test('C22 a slow claim or prefetch of one queue does not delay another', async (t) => {
     const { between, happen, inAccount, settled } = await openEngine(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     await happen();
@@ -195,7 +194,7 @@ for (const { test, database } of stores) {
     }
   });
 
-  test('C22 of many whose targets are not known to answer twenty begin in twenty milliseconds, and who answers beside them at once', async (t) => {
+  test('C22 of many attempts to unproven targets 20 start every 20 ms, while those to a proven target start immediately', async (t) => {
     const { promise: late, resolve: answer } = Promise.withResolvers<void>();
     t.after(() => answer());
     const attempt: Attempt = async ({ target }) => {
@@ -225,7 +224,7 @@ for (const { test, database } of stores) {
     await eventually(settled, (count) => count === 46);
   });
 
-  test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
+  test('C20 a hook leased by another node is claimed once between two polls, unless it may have been released', async (t) => {
     let isTheirs = true;
     let asked = 0;
     const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim, findWork }) => ({
@@ -248,7 +247,7 @@ for (const { test, database } of stores) {
     assert.equal(await eventually(settled, (count) => count === 4), 4);
   });
 
-  test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
+  test('C20 a hook that is released during a failed claim is claimed again', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim }) => ({
@@ -270,7 +269,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
   });
 
-  test('C20 that others commit what their own lanes are pending has nobody else ask for these, also while they are asked for', async (t) => {
+  test('C20 a commit of another delivering node for its own hooks causes no claim, also during a claim', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
@@ -293,7 +292,7 @@ for (const { test, database } of stores) {
     assert.equal(asked, 1);
   });
 
-  test('C22 lanes that others have, and may let go of at any time, keep no other from being taken up', async (t) => {
+  test('C22 hooks leased by other nodes do not delay the claim of another hook', async (t) => {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
     const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
@@ -321,7 +320,7 @@ for (const { test, database } of stores) {
     assert.ok(claims.length >= 20, 'the others are asked for as often as it is said');
   });
 
-  test('C13 C20 a stop ends in time, also where what hangs was told to a hook that has ended since', async (t) => {
+  test('C13 C20 a shutdown ends in time, even if an attempt hangs whose hook has ended', async (t) => {
     const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
       onDialled?.();
       return new Promise((resolve) =>
@@ -348,7 +347,7 @@ for (const { test, database } of stores) {
     assert.equal(await pending(), 1);
   });
 
-  test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
+  test('C20 a shutdown waits for a running claim, so that its leases are released too', async (t) => {
     const order: string[] = [];
     const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim }) => ({
       claim: (hookIds) => claim(hookIds).finally(() => order.push('taken up')),
@@ -367,10 +366,10 @@ for (const { test, database } of stores) {
   });
 
   for (const [at, isStoppedAt] of [
-    ['whose attempt is given up before it has gone out', 'dialling'],
-    ['that is still being taken up', 'taking up'],
+    ['whose attempt is aborted before it was sent', 'dialling'],
+    ['that is still being claimed', 'taking up'],
   ] as const) {
-    test(`C20 at a stop others may have a lane at once ${at}, also while another target hangs`, async (t) => {
+    test(`C20 a shutdown immediately releases the lease of a hook ${at}, also while another target hangs`, async (t) => {
       const hanging = Promise.withResolvers<void>();
       const dialling = Promise.withResolvers<void>();
       t.after(() => hanging.resolve());
@@ -433,7 +432,7 @@ for (const { test, database } of stores) {
     });
   }
 
-  test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
+  test('C13 nothing is sent to a hook that ends during its claim', async (t) => {
     const { between, attempted, happen, inAccount, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
@@ -446,7 +445,7 @@ for (const { test, database } of stores) {
     assert.equal(await pending(), 1);
   });
 
-  test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
+  test('C20 a result is kept in memory until it can be committed; meanwhile nothing is sent twice', async (t) => {
     const { attempted, happen, refuseWrites, settled, pending, clock } = await openEngine(t);
     refuseWrites(3);
     await happen();
@@ -462,7 +461,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([attempted, await pending()], [['1'], 0]);
   });
 
-  test('C20 a lane that cannot be read is read again soon', async (t) => {
+  test('C20 a failed prefetch is retried', async (t) => {
     const { between, happen, settled, attempted, clock } = await openEngine(t);
     between.failures = 2;
     await happen();
@@ -478,7 +477,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(attempted, ['1']);
   });
 
-  test('C20 what no wake-up told of is found within a minute', async (t) => {
+  test('C20 a pending delivery without a wake-up is found within a minute', async (t) => {
     const { store, settled, clock, attempted } = await openEngine(t);
     const quiet = async ({ queries }: Tx) => {
       const delivery = {
@@ -502,10 +501,10 @@ for (const { test, database } of stores) {
   });
 
   for (const reading of [1, 2, 3, 4, 5]) {
-    test(`C18 a wait that ends while its lane is looked at, at reading ${reading} of the clock, is not waited for ever`, async (t) => {
+    test(`C18 a backoff that ends at reading ${reading} of the clock during a dispatch does not stall the queue`, async (t) => {
       const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
       let readings = Number.POSITIVE_INFINITY;
-      // A timer fires a millisecond before its time, and the clock goes on while the engine looks.
+      // Timers fire a millisecond early, and the clock advances while the dispatcher runs.
       const early = (clock: Clock): Clock => ({
         ...clock,
         now: () => {
@@ -529,7 +528,7 @@ for (const { test, database } of stores) {
         (isWaiting) => isWaiting,
       );
       await clock.advance(60_000);
-      // Milliseconds, and not as late as the next look, which would find it.
+      // Within milliseconds, before the next poll would find it.
       await stepByStep(
         () => clock.advance(1),
         () => attempted.length,
@@ -539,11 +538,11 @@ for (const { test, database } of stores) {
     });
   }
 
-  test('X8 secrets that change while their lane is taken up, while they are read, or before a notification has gone out, sign as they are now', async (t) => {
+  test('X8 a rotation during a claim, during a prefetch or before the request is sent: attempts are signed with the new secrets', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
     const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
       signatures.push(signature);
-      // The first is on its way until it is stopped; so that a failure is seen, no longer than it takes to find that.
+      // The first attempt is in flight until it is aborted, with a limit so that a failure is detected.
       const stopped = () => signal.aborted;
       if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
       return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
@@ -578,7 +577,7 @@ for (const { test, database } of stores) {
     );
   });
 
-  test('X8 what signs a lane is read once its node has said that it heard: a change that comes between both, and of which nothing tells, signs', async (t) => {
+  test('X8 secrets are read after the acknowledgement is committed: a rotation in between, without a notification, is used', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
     const heard = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let said = 0;
@@ -600,7 +599,7 @@ for (const { test, database } of stores) {
       (count) => count === 1,
     );
     await happen();
-    // That it cannot be said now is said again; meanwhile nothing begins.
+    // The failed acknowledgement is retried; meanwhile no attempt starts.
     heard[0]?.reject(new Error('the database is away'));
     await eventually(
       () => clock.pending,
@@ -620,12 +619,12 @@ for (const { test, database } of stores) {
     assert.deepEqual(signatures[1], signatureOf(sign('b'), delivery));
   });
 
-  test('C18 C20 a lane whose timer is lost is found by the next look', async (t) => {
+  test('C18 C20 a queue whose retry timer is lost is found by the next poll', async (t) => {
     const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
     let waits = 0;
     const forgetful = (clock: Clock): Clock => ({
       ...clock,
-      // The first wait is that of the look; whatever is set at that same moment is of the lane.
+      // The first timer is that of the poll; one that is set at the same time is that of the queue.
       after: (waitMs, run) => {
         waits += 1;
         return waits > 1 && clock.now() === TEST_EPOCH ? () => undefined : clock.after(waitMs, run);

@@ -21,37 +21,34 @@ import { type Decision, decide, longestWaitMs, outcomeWord, reasonOf } from './r
 import { StartRateLimiter } from './start-rate-limiter.ts';
 import { firstOf, WorkLoop } from './work-loop.ts';
 
-/** The most attempts in flight at once, over all lanes. */
+/** Attempts in flight, over all hook queues. Beyond it ready queues wait. */
 const MAX_IN_FLIGHT = 2_000;
 
-/** The most of them for one account: however many of its targets hang, the others have slots (C22). */
+/** Concurrency limit of one account: if all its targets hang, the other accounts still have slots (C22). */
 const MAX_IN_FLIGHT_PER_ACCOUNT = MAX_IN_FLIGHT / 4;
 
-/** The most of them to targets that are not known to answer: however many hang, those that answer have slots (C22). */
+/** Concurrency limit of all unproven targets together: if they all hang, proven targets still have slots (C22). */
 const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 
-/**
- * So many attempts to targets that are not known to answer begin in so many milliseconds: a crowd of them is spread over
- * as many seconds as it has thousands, in which whoever answers is told as ever (C22).
- */
+/** Start rate of attempts to unproven targets, 1,000 a second: a burst of them does not delay proven targets (C22). */
 const UNPROVEN_START_RATE = { most: 20, everyMs: 20 } as const;
 
-/** How many lanes are taken up at once. */
+/** Hooks per claim query. */
 const QUEUES_PER_CLAIM = 100;
 
 /**
- * Of many that could begin, so many do in one turn of the event loop: whoever calls the service meanwhile is answered in
- * between. Where few can at a time, they begin at once: what they come to is then written down together.
+ * Attempts started per event-loop iteration: API requests are served in between. Fewer than that start in one go, so
+ * that their results are committed in one batch.
  */
 const QUEUES_PER_ITERATION = 32;
 
-/** Lanes kept in memory while nothing is pending for them; beyond it the idle ones are forgotten. */
+/** Hook queues in memory. Beyond it the idle ones are released. */
 const MAX_QUEUES = 50_000;
 
-/** Where lanes are shared, one that nothing was pending for for so long is let go. */
+/** With several nodes: a hook queue that was idle for this long is released, so that another node can lease it. */
 const IDLE_RELEASE_MS = 10_000;
 
-/** After something could not be said: when it is tried again. */
+/** Delay before a failed release or acknowledgement is retried. */
 const RETRY_DELAY_MS = 500;
 
 export type DispatcherPorts = {
@@ -60,54 +57,65 @@ export type DispatcherPorts = {
   readonly clock: Clock;
   readonly random: Random;
   readonly attempt: Attempt;
-  /** How owners are told of their hooks. */
+  /** Enqueues alerts to the owners of failing and ended hooks (X10). */
   readonly notices: HookAlerts;
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly waitsMs: readonly [number, number];
   readonly attemptTimeoutMs: number;
-  /** The most attempts in flight to one host, of all accounts together. */
+  /** Concurrency limit of one host, over all accounts. */
   readonly maxAttemptsPerHost: number;
   readonly onAttempt: (attempted: { outcome: string; result: Decision['is']; ms: number; lateMs: number }) => void;
 };
 
 /**
- * Tells hooks what is pending for them. Works lane by lane: a slow, dead or hostile target costs the slots of its own lane
- * and nobody else's (C22). Nothing is held open while an attempt is in flight: no transaction, no lock.
+ * Drains the outbox: sends every pending delivery to the target of its hook until it is delivered or the hook has ended.
+ *
+ * 1. Wake: a commit event, a notification from another node, or the poll names hooks with pending deliveries.
+ * 2. Claim (`#claimLoop`): this node takes the lease of each hook and keeps a `HookQueue` for it in memory.
+ * 3. Prefetch (`Prefetcher`): loads the next pending deliveries, the manual attempts and the signing secrets.
+ * 4. Dispatch (`#dispatchLoop`): starts attempts, one per queue and iteration, within the concurrency limits.
+ * 5. Decide (`retry-policy.ts`): the outcome becomes delivered, retry with backoff, or end of the hook.
+ * 6. Complete (`Completer`): attempts, finalized deliveries and hook state are committed in batches. A result with a
+ *    stale fencing token (`generation`) changes nothing but the log of attempts.
+ *
+ * Delivery is at least once: a crash between sending and completing sends again, with the same `Webhook-Id`. A slow,
+ * dead or hostile target only uses the slots of its own queue (C22). No transaction and no lock is open while an attempt
+ * is in flight. Graceful shutdown is `stop`.
  */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
   readonly #queues = new Map<number, HookQueue>();
-  /** Hooks that something is pending for, not yet read. */
+  /** Hooks with pending work whose lease is to be claimed. */
   readonly #unclaimed = new Set<number>();
-  /** Hooks that could not be taken up since the last look: another node has them, or they have ended. */
+  /** Hooks that a claim missed since the last poll: another node has the lease, or the hook has ended. */
   readonly #claimMissed = new Set<number>();
-  /** Lanes that may be able to begin an attempt. */
+  /** Queues that may be able to start an attempt, in round-robin order. */
   readonly #ready = new Set<HookQueue>();
   readonly #limiter: ConcurrencyLimiter<HookQueue>;
   readonly #poolCapacity: PoolCapacity;
-  /** What attempts of a lane have left open. */
+  /** Keep-alive connections to the target of each queue. */
   readonly #connections = new WeakMap<HookQueue, ConnectionPool>();
-  /** How often everything was lost, to know what was taken up before and what after. */
+  /** How often this node was evicted: discards the result of a claim that was running at that time. */
   #evictions = 0;
-  /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
+  /** Hooks that ended, or were lost, during the current claim query: the rows that it returns for them are stale. */
   readonly #endedDuringClaim = new Set<number>();
-  /** Hooks of which it is being said that a change of their secrets was heard. */
+  /** Hooks whose secret-rotation acknowledgement is being written. Secrets must not be reloaded until it is committed. */
   readonly #acknowledging = new Set<number>();
-  /** Those of which this was said while lanes are being taken up: the secrets that come back of these are old. */
+  /** Hooks acknowledged during the current claim query: the secrets that it returns for them are stale. */
   readonly #changedDuringClaim = new Set<number>();
-  /** Hooks that may have become free while lanes are being taken up: where one of these is refused, it is asked for once more. */
+  /** Hooks whose lease may have been released during the current claim query: if the claim misses them, retry. */
   readonly #releasedDuringClaim = new Set<number>();
   readonly #inFlight = new Set<InFlightAttempt>();
   readonly #claimLoop: WorkLoop;
-  /** The lanes that are being taken up are this engine's, or have failed to be. */
+  /** Resolves when the current claim has finished, also if it failed. */
   #claimed: Promise<void> = Promise.resolve();
   readonly #prefetcher: Prefetcher;
   readonly #dispatchLoop: WorkLoop;
   readonly #completer: Completer;
   #stopping = false;
   #cancelPoll: () => void = () => undefined;
-  /** At a stop: something has ended, was written down, or was taken up. */
+  /** Wakes `#drain` during shutdown: an attempt ended, a result was committed, or a claim finished. */
   #onProgress: () => void = () => undefined;
 
   constructor(ports: DispatcherPorts) {
@@ -118,9 +126,9 @@ export class Dispatcher {
     this.#claimLoop = new WorkLoop(ports, {
       hasWork: () => this.#unclaimed.size > 0 && mayGoOn(),
       runOnce: () => {
-        const turn = this.#claimBatch();
-        this.#claimed = turn.catch(() => undefined);
-        return turn;
+        const claiming = this.#claimBatch();
+        this.#claimed = claiming.catch(() => undefined);
+        return claiming;
       },
     });
     this.#prefetcher = new Prefetcher({
@@ -134,21 +142,21 @@ export class Dispatcher {
       runOnce: () => this.#dispatchBatch(),
     });
     const { maxAttemptsPerHost: host } = ports;
-    const pace = new StartRateLimiter({
+    const startRate = new StartRateLimiter({
       clock: ports.clock,
       ...UNPROVEN_START_RATE,
       onMore: () => this.#schedule(this.#limiter.next()),
     });
     this.#limiter = new ConcurrencyLimiter(
       { account: MAX_IN_FLIGHT_PER_ACCOUNT, host, unproven: MAX_UNPROVEN_IN_FLIGHT },
-      pace,
+      startRate,
     );
   }
 
-  /** Begins: everything that was pending when the service last stopped is pending still (C20). */
+  /** Starts claiming and sending. Deliveries that were pending at the last stop or crash are found by the first poll (C20). */
   async start(): Promise<void> {
     const { store, claims } = this.#ports;
-    store.onCommitted((news) => this.#onCommit(news));
+    store.onCommitted((events) => this.#onCommit(events));
     await claims.start({
       onLeaseRenewed: () => {
         for (const loop of [this.#claimLoop, this.#prefetcher, this.#dispatchLoop]) loop.wake();
@@ -159,7 +167,10 @@ export class Dispatcher {
     await this.#poll();
   }
 
-  /** Begins nothing new, lets what is in flight finish for `graceMs`, ends the rest, and writes everything down. */
+  /**
+   * Graceful shutdown: starts no attempt, lets attempts in flight finish for `graceMs`, aborts the rest, and commits all
+   * results. Leases are released as soon as their queue is drained.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     if (graceMs === 0) this.#completer.cut();
@@ -180,12 +191,12 @@ export class Dispatcher {
     await this.#ports.claims.stop();
   }
 
-  /** How many attempts are in flight, for the metrics. */
+  /** Number of attempts in flight, for the metrics. */
   get inFlight(): number {
     return this.#inFlight.size;
   }
 
-  /** How many lanes it has taken up, for the metrics. */
+  /** Number of leased hook queues, for the metrics. */
   get leasedQueues(): number {
     return this.#queues.size;
   }
@@ -197,7 +208,7 @@ export class Dispatcher {
       for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
         const { pending, asked, next } = await claims.findWork(after);
         for (const hookId of pending) this.#reconcile(hookId);
-        for (const hookId of asked) this.#wake(hookId, 'asked');
+        for (const hookId of asked) this.#wake(hookId, 'manual');
         after = next;
       }
       if (claims.isShared) await this.#release((queue) => queue.isIdle && clock.now() - queue.usedAt > IDLE_RELEASE_MS);
@@ -207,7 +218,10 @@ export class Dispatcher {
     if (!this.#stopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
   }
 
-  /** A lane that is at work comes upon what is pending by itself; unless its turn was lost, which nothing may cost a wait. */
+  /**
+   * An active queue reloads pending deliveries on its own. If it lost its place in the schedule, it is scheduled here
+   * instead of waiting for the next commit.
+   */
   #reconcile(hookId: number): void {
     const queue = this.#queues.get(hookId);
     if (queue?.isActive !== true) this.#wake(hookId, 'pending');
@@ -215,37 +229,37 @@ export class Dispatcher {
   }
 
   /**
-   * At a stop, until nothing is in flight any more: others may go on at once with lanes of which everything is written
-   * down. Whatever still hangs holds its own lane and no other.
+   * Releases the lease of each queue as soon as its results are committed, so that other nodes can take it immediately.
+   * A hanging attempt only delays its own queue. Resolves when nothing is in flight.
    */
   async #drain(): Promise<void> {
     let queues: Lease[] = [];
     for (;;) {
-      const step = new Promise<void>((resolve) => {
+      const progress = new Promise<void>((resolve) => {
         this.#onProgress = resolve;
       });
       const { unwritten } = this.#completer;
       queues.push(...this.#discardAll((queue) => !queue.isBusy && !unwritten.has(queue.hookId)));
-      const areFree = await this.#releaseOne(queues);
-      if (areFree) queues = [];
+      const areReleased = await this.#releaseLeases(queues);
+      if (areReleased) queues = [];
       if (this.#inFlight.size === 0) return;
-      await (areFree ? step : new Promise<void>((resolve) => this.#ports.clock.after(RETRY_DELAY_MS, resolve)));
+      await (areReleased ? progress : new Promise<void>((resolve) => this.#ports.clock.after(RETRY_DELAY_MS, resolve)));
     }
   }
 
-  /** Forgets lanes that need nothing of this engine now, and lets go of them. */
-  async #release(which: (queue: HookQueue) => boolean): Promise<void> {
-    await this.#releaseOne(this.#discardAll(which));
+  /** Discards the matching queues and releases their leases. */
+  async #release(matches: (queue: HookQueue) => boolean): Promise<void> {
+    await this.#releaseLeases(this.#discardAll(matches));
   }
 
-  #discardAll(which: (queue: HookQueue) => boolean): HookQueue[] {
-    const queues = [...this.#queues.values()].filter(which);
-    for (const lane of queues) this.#discard(lane);
+  #discardAll(matches: (queue: HookQueue) => boolean): HookQueue[] {
+    const queues = [...this.#queues.values()].filter(matches);
+    for (const queue of queues) this.#discard(queue);
     return queues;
   }
 
-  /** Whether these are let go of. What is not stays this node's, until it takes it up again or ends. */
-  #releaseOne(queues: readonly Lease[]): Promise<boolean> {
+  /** Resolves with false if the write failed: the leases then stay with this node until it claims them again or stops. */
+  #releaseLeases(queues: readonly Lease[]): Promise<boolean> {
     const { claims, log } = this.#ports;
     return claims.release(queues).then(
       () => true,
@@ -256,14 +270,14 @@ export class Dispatcher {
     );
   }
 
-  /** Nothing begins on it any more, also where it is just being read. Where it is in line, its turn passes on. */
+  /** Removes a queue from memory. Nothing starts on it any more, even if a prefetch or a scheduled run is pending. */
   #discard(queue: HookQueue): void {
     queue.end();
     this.#connections.get(queue)?.end();
     this.#queues.delete(queue.hookId);
   }
 
-  /** These are not this engine's any more: nothing begins on them, and what has not gone out does not go out. */
+  /** Gives up queues whose hook ended or whose lease is lost: nothing starts, and attempts that have sent nothing are aborted. */
   async #dropAndRelease(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#endedDuringClaim.add(hookId);
     const queues = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
@@ -272,37 +286,37 @@ export class Dispatcher {
       if (queue !== undefined) this.#discard(queue);
       this.#unclaimed.delete(hookId);
     }
-    await this.#releaseOne(queues);
+    await this.#releaseLeases(queues);
   }
 
-  /** These lanes are not this node's any more; all of them are not, when undefined. */
+  /** @param hookIds undefined: this node was evicted and has lost every lease */
   #onLeasesLost(hookIds: readonly number[] | undefined): Promise<void> {
     if (hookIds === undefined) this.#evictions += 1;
     return this.#dropAndRelease(hookIds ?? [...this.#queues.keys()]);
   }
 
   /**
-   * X8: from here on nothing begins on these that is signed as before. What signs them is read after it was said that
-   * this was heard, and not before: saying so must not pass over a change that came in between.
+   * X8: stops using the cached secrets. Acknowledges the rotation first, then reloads: a rotation that commits in between
+   * must not be acknowledged unseen.
    */
   #invalidateSecrets(hookIds: readonly number[]): void {
     for (const hookId of hookIds) this.#queues.get(hookId)?.invalidateSecrets();
-    const unsaid = hookIds.filter((hookId) => !this.#acknowledging.has(hookId));
-    if (unsaid.length > 0) void this.#acknowledgeSecrets(unsaid);
+    const unacknowledged = hookIds.filter((hookId) => !this.#acknowledging.has(hookId));
+    if (unacknowledged.length > 0) void this.#acknowledgeSecrets(unacknowledged);
   }
 
   async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
     const { claims, clock, log } = this.#ports;
     for (const hookId of hookIds) this.#acknowledging.add(hookId);
-    for (let isSaid = false; !isSaid && !this.#stopping; ) {
-      isSaid = await claims.acknowledge(hookIds).then(
+    for (let isAcknowledged = false; !isAcknowledged && !this.#stopping; ) {
+      isAcknowledged = await claims.acknowledge(hookIds).then(
         () => true,
         (error: unknown) => {
           log.error({ event: 'dispatcher.acknowledge_failed', err: error });
           return false;
         },
       );
-      if (!isSaid) await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
+      if (!isAcknowledged) await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
     }
     for (const hookId of hookIds) {
       this.#acknowledging.delete(hookId);
@@ -311,70 +325,70 @@ export class Dispatcher {
     this.#schedule(hookIds.map((hookId) => this.#queues.get(hookId)).filter((queue) => queue !== undefined));
   }
 
-  #wakeOwner(hookId: number): void {
+  #reclaim(hookId: number): void {
     this.#wake(hookId, 'pending');
-    this.#wake(hookId, 'asked');
+    this.#wake(hookId, 'manual');
   }
 
   /**
-   * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a
-   * decision ended is known until that is written down, lest a wake-up meanwhile take it up again.
+   * C13: the response to a write that ended a hook is sent after this resolves, so no attempt starts after that response.
+   * A queue that the retry policy ended stays in `#queues` until its end is committed: a wake-up must not claim it again.
    */
-  #onCommit(news: CommitEvents): Promise<void> | undefined {
-    const ended = [...news.ended.keys()];
+  #onCommit(events: CommitEvents): Promise<void> | undefined {
+    const ended = [...events.ended.keys()];
     for (const hookId of ended) this.#endedDuringClaim.add(hookId);
     const isKnown = (hookId: number) => this.#queues.has(hookId) || this.#unclaimed.has(hookId);
-    this.#invalidateSecrets([...news.changed].filter(isKnown));
+    this.#invalidateSecrets([...events.changed].filter(isKnown));
     const known = ended.filter(isKnown);
     const dropped = known.length > 0 ? this.#dropAndRelease(known) : undefined;
-    // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already. One
-    // that is just being taken up is read after that.
-    const mine = (hookId: number) => news.from !== 'deliverer' || this.#queues.has(hookId);
-    for (const [hookId, rows] of news.pending) if (mine(hookId)) this.#wake(hookId, 'pending', rows);
-    for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
+    // Another delivering node claims the hooks of its own commits; they concern this node only where it has the lease.
+    // A queue that is being claimed here reads its deliveries after the claim, so it needs no wake-up.
+    const isOurs = (hookId: number) => events.from !== 'deliverer' || this.#queues.has(hookId);
+    for (const [hookId, rows] of events.pending) if (isOurs(hookId)) this.#wake(hookId, 'pending', rows);
+    for (const hookId of events.asked) if (isOurs(hookId)) this.#wake(hookId, 'manual');
     return dropped;
   }
 
-  /** @param rows all that is newly pending, where it is known */
-  #wake(hookId: number, what: 'pending' | 'asked', rows?: readonly NewPendingDeliveries[]): void {
+  /** @param rows the new pending deliveries; undefined: not known, they have to be read */
+  #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDeliveries[]): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) {
-      // Whoever has it hears of it, too; asking for it each time would cost more than telling.
+      // The owning node is notified as well; claiming on every commit would cost more than the delivery.
       if (rows !== undefined && this.#claimMissed.has(hookId)) return;
       if (rows === undefined) this.#releasedDuringClaim.add(hookId);
       this.#unclaimed.add(hookId);
       this.#claimLoop.wake();
       return;
     }
-    if (what === 'asked') queue.hasUnreadManual = true;
+    if (work === 'manual') queue.hasUnreadManual = true;
     else if (rows === undefined) queue.hasUnread = true;
     else queue.push(pendingDeliveries(rows), this.#ports.clock.now());
     this.#schedule([queue]);
   }
 
-  /** These may be able to begin an attempt. */
+  /** Adds queues that may be able to start an attempt to the dispatch loop. */
   #schedule(queues: readonly HookQueue[]): void {
     for (const queue of queues) this.#ready.add(queue);
     this.#dispatchLoop.wake();
   }
 
-  /** Takes up some of the lanes that something is pending for. */
+  /** Claims the leases of up to QUEUES_PER_CLAIM hooks with pending work. */
   async #claimBatch(): Promise<void> {
     const hookIds = firstOf(this.#unclaimed, QUEUES_PER_CLAIM);
-    const losses = this.#evictions;
+    const evictions = this.#evictions;
     this.#endedDuringClaim.clear();
     this.#changedDuringClaim.clear();
     this.#releasedDuringClaim.clear();
     const rows = await this.#ports.claims.claim(hookIds);
-    if (losses !== this.#evictions) return;
+    if (evictions !== this.#evictions) return;
     const byHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
-      // It may have been restored since: then it is in line again, and is taken up anew.
+      // If the hook was restored since, it is in `#unclaimed` again and the next batch claims it.
       if (this.#endedDuringClaim.has(hookId)) continue;
       const row = byHook.get(hookId);
       this.#unclaimed.delete(hookId);
       if (row !== undefined) this.#addQueue(row);
-      // To the end of the line, so that every hook gets its turn.
+      // Moved to the end of the set, so that every hook is tried.
       else if (this.#releasedDuringClaim.has(hookId)) this.#unclaimed.add(hookId);
       else this.#claimMissed.add(hookId);
     }
@@ -397,33 +411,36 @@ export class Dispatcher {
     queue.setTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
-  /** Nothing of this lane can begin now: its timer, or what happens to it, brings it back. */
+  /** Nothing can start on this queue now: its retry timer or its next event schedules it again. */
   #parkUntilDue(queue: HookQueue, now: number): void {
-    // A timer may fire a little before its time.
+    // Timers may fire a little early, so a new one is set for the rest.
     if (!queue.ended) this.#wakeWhenDue(queue, now);
     this.#wakeWaiters(queue);
   }
 
-  /** Where there is room that this lane has no use for, or has just left, whoever has waited for it gets a turn. */
+  /** Passes the permits that this queue released or does not need to the queues that wait for one. */
   #wakeWaiters(queue: HookQueue): void {
     for (const next of this.#limiter.next(queue)) this.#ready.add(next);
   }
 
-  /** Begins one attempt on each of some lanes, as far as it may. */
+  /** Starts at most one attempt on each of up to QUEUES_PER_ITERATION queues. */
   async #dispatchBatch(): Promise<void> {
     const { clock, claims } = this.#ports;
     const queues = firstOf(this.#ready, QUEUES_PER_ITERATION);
     for (const queue of queues) {
       if (this.#inFlight.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
-      // To the end of the line, so that every lane gets its turn when slots are few.
+      // Round-robin: `#tryDispatch` adds the queue again at the end, so that every queue is served when slots are few.
       this.#ready.delete(queue);
-      // Read or not: once it is, it gets its turn.
+      // A queue that is being prefetched is scheduled when that is done.
       if (!queue.isPrefetching) this.#tryDispatch(queue, clock.now());
     }
     if (queues.length === QUEUES_PER_ITERATION) await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
-  /** One moment for all of it: a wait that ends in between would leave the lane without a turn and without a timer. */
+  /**
+   * @param now one timestamp throughout: if the retry came due between two reads of the clock, the queue would be neither
+   *   scheduled nor timed
+   */
   #tryDispatch(queue: HookQueue, now: number): void {
     if (queue.isUnread(now) && !this.#acknowledging.has(queue.hookId)) {
       this.#prefetcher.add(queue);
@@ -443,7 +460,7 @@ export class Dispatcher {
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = queue.begin(row, clock.now());
     this.#inFlight.add(flight);
-    const place = this.#limiter.acquire(queue);
+    const permit = this.#limiter.acquire(queue);
     const deliveryId = String(row.deliveryId);
     const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
     const order = {
@@ -454,7 +471,7 @@ export class Dispatcher {
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
       onDialled: () => {
-        // The process may have stood still since it began.
+        // The process may have been paused since the attempt began, and the lease may have expired.
         if (claims.isLeaseValid()) flight.dialled();
         else flight.abort();
       },
@@ -467,7 +484,7 @@ export class Dispatcher {
         return { kind: 'ours', fault: 'broken', ms: 0 };
       })
       .then((outcome) => {
-        this.#limiter.release(place);
+        this.#limiter.release(permit);
         this.#finish(queue, flight, outcome);
       })
       .catch((error: unknown) =>
@@ -488,7 +505,7 @@ export class Dispatcher {
       fraction: this.#ports.random.fraction(),
     });
     const now = this.#ports.clock.now();
-    const settlement = queue.finish({
+    const completion = queue.finish({
       flight,
       decision,
       outcome: outcomeWord(outcome),
@@ -497,8 +514,8 @@ export class Dispatcher {
       now,
     });
     this.#report(queue, flight, outcome, decision);
-    // Stopped by our own stop, or by the hook's end: the delivery is pending as before, and nothing happened.
-    if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#completer.add(settlement);
+    // Aborted by shutdown, or because the hook ended: the delivery stays pending and no attempt is recorded.
+    if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#completer.add(completion);
     if (queue.ended) this.#connections.get(queue)?.end();
     else {
       this.#wakeWhenDue(queue, now);
@@ -528,7 +545,7 @@ export class Dispatcher {
     });
   }
 
-  /** What was settled is written down, or its lane is not this engine's any more. */
+  /** Called when a batch of completions was committed. `fenced`: leases whose generation was stale. */
   #onResult(written: readonly Completion[], fenced: readonly Lease[]): void {
     for (const one of written) this.#onCompleted(one);
     for (const one of fenced) this.#onFenced(one);
@@ -539,16 +556,16 @@ export class Dispatcher {
   #onCompleted({ hookId, row }: Completion): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) return;
-    // It may have waited for that.
+    // A saturated queue waits for commits before it starts more attempts.
     if (queue.isSaturated) this.#ready.add(queue);
     queue.onCompleted(row.deliveryId);
   }
 
-  /** A lane that is not any more as it was taken up: it is left, and taken up anew if it may be. */
+  /** The hook's generation has changed since this queue was claimed: discards the queue and claims the hook again. */
   #onFenced({ hookId, generation }: Lease): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined || queue.generation !== generation) return;
     this.#discard(queue);
-    this.#wakeOwner(hookId);
+    this.#reclaim(hookId);
   }
 }

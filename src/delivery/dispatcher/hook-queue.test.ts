@@ -29,7 +29,7 @@ const fresh: HookQueueRow = {
   secrets: [],
 };
 
-/** Delivery 11 stands at position 1, and so on. */
+/** Delivery 11 has position 1, and so on. */
 const pending = (position: number): PendingDelivery => ({
   deliveryId: position + 10,
   position,
@@ -45,7 +45,7 @@ const asked = (row: PendingDelivery): PendingDelivery => {
 };
 const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: 'test', manualAttemptId: 900 };
 
-/** A lane with a moment of its own, driven as the engine drives it. */
+/** A queue with its own clock, driven like the dispatcher does. */
 class Drive {
   readonly queue: HookQueue;
   now = 1_000;
@@ -55,7 +55,7 @@ class Drive {
     this.queue.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
   }
 
-  /** Begins everything that may begin now. */
+  /** Starts all attempts that may start now. */
   beginAll(): InFlightAttempt[] {
     const begun: InFlightAttempt[] = [];
     for (;;) {
@@ -93,14 +93,14 @@ class Drive {
     return { ...settlement, decision: decision.is };
   }
 
-  /** One attempt, at the earliest moment. */
+  /** Makes one attempt as early as possible. */
   deliver(outcome: Outcome) {
     this.now += Math.max(0, this.queue.waitMs(this.now));
     return this.finish(this.beginOne(), outcome);
   }
 }
 
-/** A lane that has earned a wide window. */
+/** A queue with a high concurrency. */
 function wide(window: number, pendingCount: number): Drive {
   const drive = new Drive({}, pendingCount + window - 1);
   for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
@@ -109,12 +109,12 @@ function wide(window: number, pendingCount: number): Drive {
 
 const ids = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
 
-test('C22 a new lane begins with one attempt in flight and earns one more by each 200, up to eight', () => {
+test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to 8', () => {
   const drive = new Drive({}, 100);
   for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
     const begun = drive.beginAll();
     assert.equal(begun.length, window);
-    // All but one are taken back unanswered, so that one 200 a round is earned.
+    // All attempts but one are aborted, so that each round has one 200.
     const [first, ...others] = begun;
     for (const flight of others) {
       drive.finish(flight, OURS);
@@ -124,7 +124,7 @@ test('C22 a new lane begins with one attempt in flight and earns one more by eac
   }
 });
 
-test('C22 a failure takes the window back to one, and it is earned anew', () => {
+test('C22 a failure resets the concurrency to 1', () => {
   const drive = wide(8, 30);
   const [first, ...others] = drive.beginAll();
   assert.equal(others.length, 7);
@@ -137,7 +137,7 @@ test('C22 a failure takes the window back to one, and it is earned anew', () => 
   assert.equal(drive.beginAll().length, 2);
 });
 
-test('C18 a burst of failures costs one, and nothing begins until its wait is over', () => {
+test('C18 failures of attempts in flight together count once, and nothing starts until the backoff is over', () => {
   const drive = wide(8, 20);
   const flights = drive.beginAll();
   const decisions = flights.map((flight) => drive.finish(flight, BROKEN).decision);
@@ -149,7 +149,7 @@ test('C18 a burst of failures costs one, and nothing begins until its wait is ov
   assert.deepEqual(ids(drive.beginAll()), ids(flights.slice(0, 1)));
 });
 
-test('C18 what failed first is tried again first, whatever else of the burst came back in which order', () => {
+test('C18 the delivery that failed first is retried first, in whatever order the others fail', () => {
   const drive = wide(4, 10);
   const [a, b, c, d] = drive.beginAll();
   assert.ok(a && b && c && d);
@@ -161,7 +161,7 @@ test('C18 what failed first is tried again first, whatever else of the burst cam
   assert.deepEqual(ids(drive.beginAll()), [c.row.deliveryId]);
 });
 
-test('C18 the same delivery is tried again after each failure, and the others are still pending when it is told', () => {
+test('C18 the same delivery is retried after each failure, and the others are pending when it is delivered', () => {
   const drive = new Drive({}, 3);
   for (const outcome of [BROKEN, BROKEN]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
   const told = drive.deliver(OK);
@@ -170,7 +170,7 @@ test('C18 the same delivery is tried again after each failure, and the others ar
   assert.deepEqual(ids(drive.beginAll()), [12, 13]);
 });
 
-test('C18 a 200 of the burst delivers its own and does not end the wait', () => {
+test('C18 a 200 of an attempt that was in flight at a failure delivers, and does not end the backoff', () => {
   const drive = wide(3, 10);
   const [failing, other] = drive.beginAll();
   assert.ok(failing && other);
@@ -184,7 +184,7 @@ test('C18 a 200 of the burst delivers its own and does not end the wait', () => 
   assert.deepEqual(drive.beginAll(), []);
 });
 
-test('C18 a 401 of the burst ends the hook', () => {
+test('C18 a 401 of an attempt that was in flight at a failure ends the hook', () => {
   const drive = wide(3, 10);
   const [failing, other] = drive.beginAll();
   assert.ok(failing && other);
@@ -193,7 +193,7 @@ test('C18 a 401 of the burst ends the hook', () => {
   assert.ok(drive.queue.ended);
 });
 
-test('C18 a straggler of the first burst is still of that burst after the retry has begun', () => {
+test('C18 an attempt in flight since before the first failure is part of it, even after the retry has started', () => {
   const drive = wide(2, 10);
   const [failing, straggler] = drive.beginAll();
   assert.ok(failing && straggler);
@@ -208,13 +208,13 @@ test('C18 a straggler of the first burst is still of that burst after the retry 
   assert.equal(drive.queue.failures, 2);
 });
 
-test('C18 the third failure in a row ends the hook; a 200 between starts the count anew', () => {
+test('C18 the third failure in a row ends the hook; a 200 in between resets the count', () => {
   const drive = new Drive({}, 3);
   const decisions = [BROKEN, BROKEN, OK, BROKEN, BROKEN, BROKEN].map((outcome) => drive.deliver(outcome).decision);
   assert.deepEqual(decisions, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
 });
 
-test('C13 C18 an ended lane begins nothing, not even what was asked for, and calls back what has not gone out', () => {
+test('C13 C18 an ended queue starts nothing, not even manual attempts, and aborts attempts that have sent nothing', () => {
   for (const end of [
     (drive: Drive) => drive.queue.end(),
     (drive: Drive, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
@@ -234,7 +234,7 @@ test('C13 C18 an ended lane begins nothing, not even what was asked for, and cal
   }
 });
 
-test('C18 C20 a lane taken up after a restart goes on where it stood: its failures, its wait, its delivery', () => {
+test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', () => {
   const drive = new Drive({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
   assert.equal(drive.queue.retryToRead, 13, 'the engine reads it before the others');
   drive.queue.add([pending(3)]);
@@ -248,7 +248,7 @@ test('C18 C20 a lane taken up after a restart goes on where it stood: its failur
   assert.equal(drive.finish(retry, BROKEN).ended, 'three_failures');
 });
 
-test('C18 a wait that no answer can have asked for is over: the clock was ahead when it began', () => {
+test('C18 a stored retry time beyond the longest delay counts as due: the clock was ahead when it was stored', () => {
   const now = 1_000;
   for (const [dueAt, waitMs] of [
     [now + DAY_MS, DAY_MS],
@@ -263,13 +263,13 @@ test('C18 a wait that no answer can have asked for is over: the clock was ahead 
   drive.now += 400 * DAY_MS;
   drive.deliver(BROKEN);
   assert.equal(drive.beginAll().length, 0);
-  // It is set right while the lane waits.
+  // The clock is corrected while the queue waits.
   drive.now -= 400 * DAY_MS;
   assert.ok(drive.queue.isUnused(drive.now));
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-test('C19 a fault of ours counts nothing, holds the lane for a moment, and the same delivery comes first again', () => {
+test('C19 a local error is not counted, pauses the queue, and the same delivery is retried first', () => {
   const drive = new Drive({}, 2);
   const settlement = drive.finish(drive.beginOne(), OURS);
   assert.equal(settlement.decision, 'retry_local_error');
@@ -282,7 +282,7 @@ test('C19 a fault of ours counts nothing, holds the lane for a moment, and the s
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-/** A lane that has earned a window of four, with four attempts in flight. */
+/** A queue with a concurrency of 4 and 4 attempts in flight. */
 function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
   const drive = wide(4, 8);
   const flights = drive.beginAll();
@@ -290,7 +290,7 @@ function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
   return { drive, flights };
 }
 
-test('C19 faults of ours that come together are one: the lane pauses once, and no longer for it', () => {
+test('C19 local errors of attempts in flight together count as one: the queue pauses once', () => {
   const { drive, flights } = fourInFlight();
   for (const flight of flights) drive.finish(flight, OURS);
   assert.equal(drive.queue.waitMs(drive.now), 1_000);
@@ -299,7 +299,7 @@ test('C19 faults of ours that come together are one: the lane pauses once, and n
   assert.equal(drive.queue.waitMs(drive.now), 2_000, 'the next one is another');
 });
 
-test('C19 a clock that is set back does not make the pause after a fault of ours longer, nor takes the next one away', () => {
+test('C19 setting the clock back neither lengthens the pause after a local error nor removes the next one', () => {
   const drive = new Drive({}, 1);
   drive.now = 3_600_000;
   drive.finish(drive.beginOne(), OURS);
@@ -310,7 +310,7 @@ test('C19 a clock that is set back does not make the pause after a fault of ours
   assert.ok(drive.queue.waitMs(drive.now) <= 60_000);
 });
 
-test('C19 what was stopped before it went out pauses nothing, however many there were, and nothing is lost', () => {
+test('C19 attempts aborted before they were sent do not pause the queue, and nothing is lost', () => {
   const { drive, flights } = fourInFlight();
   for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'pending');
   assert.equal(drive.queue.waitMs(drive.now) <= 0, true);
@@ -318,7 +318,7 @@ test('C19 what was stopped before it went out pauses nothing, however many there
   assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
 });
 
-test('C19 faults of ours between failures neither count nor start the count anew', () => {
+test('C19 local errors between failures neither count nor reset the count', () => {
   const drive = new Drive({}, 1);
   const decisions = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).decision);
   assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
@@ -326,7 +326,7 @@ test('C19 faults of ours between failures neither count nor start the count anew
   assert.equal(drive.deliver(BROKEN).ended, 'three_failures');
 });
 
-test('X1 a test goes out at once, during a wait too; other outcomes than 200 and 401 change nothing', () => {
+test('X1 a test is sent immediately, also during a backoff; outcomes other than 200 and 401 change nothing', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
   const before = drive.queue.waitMs(drive.now);
@@ -354,7 +354,7 @@ test('X1 a 200 to a test makes what is pending due at once', () => {
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-test('X1 a test that meets a fault of ours is made again, before what waits longer', () => {
+test('X1 a test with a local error is retried, before other deliveries', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
   drive.queue.addManual([testOfTheHook]);
@@ -367,7 +367,7 @@ test('X1 a test that meets a fault of ours is made again, before what waits long
   assert.deepEqual(ids(drive.beginAll()), [testOfTheHook.deliveryId]);
 });
 
-test('X3 what is asked for goes before everything, once, and beside a full window', () => {
+test('X3 a manual attempt starts first, once, and in addition to the concurrency', () => {
   const drive = new Drive({}, 3);
   drive.beginOne();
   drive.queue.addManual([asked(pending(3)), asked(pending(3)), asked(pending(7))]);
@@ -375,7 +375,7 @@ test('X3 what is asked for goes before everything, once, and beside a full windo
   assert.deepEqual(ids(drive.beginAll()), []);
 });
 
-test('X3 a redelivery that fails has been made, and leaves its delivery as it was', () => {
+test('X3 a failed redelivery is done, and leaves the state of its delivery unchanged', () => {
   const drive = new Drive({}, 1);
   const [one, other] = [asked(pending(1)), asked(pending(5))];
   drive.queue.addManual([one, other]);
@@ -393,7 +393,7 @@ test('X3 a redelivery that fails has been made, and leaves its delivery as it wa
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-test('X3 a redelivery answered 200 is the delivery: what was pending is not sent once more', () => {
+test('X3 a redelivery with a 200 delivers: the pending delivery is not sent again', () => {
   const drive = new Drive({}, 1);
   drive.queue.addManual([asked(pending(1))]);
   const [flight] = drive.beginAll();
@@ -407,7 +407,7 @@ test('X3 a redelivery answered 200 is the delivery: what was pending is not sent
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-test('X3 asked for while in flight: a 200 of that flight is the answer, anything else is followed by what was asked', () => {
+test('X3 a redelivery requested during an attempt: a 200 completes it, after any other outcome it is made', () => {
   for (const { outcome, followed } of [
     { outcome: OK, followed: false },
     { outcome: BROKEN, followed: true },
@@ -426,7 +426,7 @@ test('X3 asked for while in flight: a 200 of that flight is the answer, anything
   }
 });
 
-test('C22 what was asked for makes no more than eight attempts at once, and on a failing lane one', () => {
+test('C22 at most eight manual attempts are in flight at a time, and one if the hook is failing', () => {
   const drive = new Drive({}, 1);
   drive.queue.addManual(Array.from({ length: 20 }, (_, index) => asked(pending(index + 10))));
   const begun = drive.beginAll();
@@ -437,11 +437,11 @@ test('C22 what was asked for makes no more than eight attempts at once, and on a
   assert.equal(failing.beginAll().length, 1);
 });
 
-test('C20 a settlement carries the generation that the lane was taken up with, so that a late one is fenced', () => {
+test('C20 a completion carries the generation of the claim, so that a late one is fenced', () => {
   assert.equal(new Drive({}, 1).deliver(OK).generation, fresh.generation);
 });
 
-test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full or failing one is to read it', () => {
+test('C20 C22 an idle queue takes deliveries from commit events; a full or failing one reads them later', () => {
   const drive = new Drive();
   drive.queue.push([pending(1)], drive.now);
   assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
@@ -459,7 +459,7 @@ test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full
   assert.equal(drive.queue.hasUnread, true, 'it waits');
 });
 
-test('C20 a lane that commits have handed 32 reads next what there is', () => {
+test('C20 a queue that has taken 32 deliveries from commit events reads the next ones', () => {
   const drive = new Drive();
   drive.queue.hasUnread = false;
   for (let position = 1; !drive.queue.hasUnread; position += 1) {

@@ -5,23 +5,23 @@ import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
 import { DELIVERED, type Decision, remainingMs } from './retry-policy.ts';
 
-/** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */
+/** Concurrency of a healthy hook; it starts at 1 and grows by 1 with each 200 (C22). */
 const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /**
- * It does not run further ahead of what is written down: a crash would tell all of that once more. As much as a lane tells
- * while one commit of a busy service is gathered and made, and more.
+ * Deliveries of one hook that are in flight or delivered but not committed: at most this many are sent again after a
+ * crash (decision 133). Large enough that a hook does not wait for a commit of a busy service.
  */
 const MAX_UNCOMMITTED = 128;
 
-/** Of what is handed to it, it remembers so much until it reads again. */
+/** Deliveries pushed by commit events that are remembered until the next read; beyond it the queue reads them instead. */
 const MAX_PUSHED = 32;
 
-/** How an attempt has ended, for `Lane.finish`. */
+/** Arguments of `HookQueue.finish`. */
 export type Finished = {
   readonly flight: InFlightAttempt;
   readonly decision: Decision;
-  /** The outcome in one word, and what it meant, in a sentence. */
+  /** The outcome in one word, and in `reason` what it means, in a sentence (X3). */
   readonly outcome: string;
   readonly reason: string;
   readonly ms: number;
@@ -30,47 +30,67 @@ export type Finished = {
 };
 
 /**
- * A hook with something pending, in memory: what may begin now, and what each decision does to it. Reads and writes
- * nothing; the engine does what it says.
+ * The pending deliveries of one hook, in the memory of the node that holds its lease. A state machine without I/O: the
+ * prefetcher fills it, the dispatcher starts what it returns and applies decisions, the completer commits its results.
+ *
+ * States; several can hold at the same time, and the first that does decides what may start:
+ *
+ * - ENDED: the hook has ended or the lease is lost. Nothing starts; attempts that have sent nothing are aborted (C13).
+ * - STALE SECRETS: the signing secrets were rotated. Nothing starts until they are read again (X8).
+ * - PAUSED until `#pausedUntil`: local errors delay all attempts, with exponential backoff (C19).
+ * - BACKOFF until `#dueAt`: the target failed once or twice in a row. Only manual attempts start. Then deliveries start
+ *   one at a time, the one that failed first before the others (C18).
+ * - SATURATED: MAX_UNCOMMITTED deliveries are in flight or not committed. Waits for the completer.
+ * - UNREAD: nothing is left in memory, the outbox may hold more. Waits for the prefetcher.
+ * - READY: up to `#concurrency` attempts are in flight at a time.
+ * - IDLE: nothing is pending, and nothing is in memory that is not in the database. The lease may be released.
+ *
+ * Transitions:
+ *
+ * - 200: failures are reset, BACKOFF and PAUSED end, `#concurrency` grows by 1.
+ * - failure 1 or 2 in a row: BACKOFF, `#concurrency` is 1. Attempts that were in flight at that time are part of the same
+ *   failure (`#failureEpoch`) and are not counted again.
+ * - failure 3 in a row, or 401: ENDED.
+ * - local error: PAUSED; nothing is counted.
  */
 export class HookQueue {
   readonly hookId: number;
   readonly accountId: number;
   readonly target: string;
-  /** Where that is: host and port. */
+  /** Host and port of the target. */
   readonly host: string;
-  /** The target as it may stand in a log. */
+  /** The target as it may be logged. */
   readonly maskedTarget: string;
-  /** As it was taken up; fences what is written down. */
+  /** Fencing token: the generation at the time of the claim. Results are ignored if the hook has a newer one. */
   readonly generation: number;
 
-  /** The database may hold more behind `readUpTo` than was handed. */
+  /** The database may hold pending deliveries after `readPosition` that are not in memory. */
   hasUnread = true;
-  /** When it was taken up, or something was last begun on it, milliseconds since the epoch. */
+  /** When it was claimed or last started an attempt, milliseconds since the epoch. */
   usedAt: number;
-  /** The database is being asked what it holds. */
+  /** A prefetch is running. */
   isPrefetching = false;
-  /** The database may hold something asked for. */
+  /** The database may hold manual attempts after `manualReadPosition`. */
   hasUnreadManual = true;
   #readPosition = 0;
-  /** Asks are read once, and in order. */
+  /** The last manual attempt read, by id: each is read once, in order. */
   manualReadPosition = 0;
-  /** The delivery that failed before a restart, to be read first (C18). */
+  /** The delivery that was in backoff when this queue was claimed; it is read first (C18). */
   retryToRead: number | null;
-  /** What its notifications are signed by (X8). */
+  /** Signing secrets (X8). */
   secrets: readonly Secret[];
-  /** They have changed: nothing begins before they are read anew. */
+  /** The secrets were rotated: no attempt starts until they are read again. */
   secretsAreStale = false;
 
-  /** Read and not begun yet, in the order in which they will be. */
+  /** Read and not in flight, in sending order. */
   readonly #waiting: PendingDelivery[] = [];
   readonly #manual: PendingDelivery[] = [];
-  /** By delivery: the same one is never in flight twice at once. */
+  /** By delivery id: one delivery is never in flight twice at the same time. */
   readonly #inFlight = new Map<number, InFlightAttempt>();
-  /** Handed, and perhaps behind `readUpTo`: not to be taken once more by what is read. */
+  /** Pushed by commit events and possibly after `readPosition`: the next read skips them. */
   readonly #pushed = new Set<number>();
   #pushedUpTo = 0;
-  /** Told, or given up, and not written down yet: the database still says that they are pending. */
+  /** Delivered or dropped, but not committed: the database still returns them as pending. */
   readonly #uncommitted = new Set<number>();
   readonly #longestWaitMs: number;
   #failures: number;
@@ -85,7 +105,7 @@ export class HookQueue {
   #ended = false;
   #cancelTimer: () => void = () => undefined;
 
-  /** @param longestWaitMs what a stored retry can be away at most */
+  /** @param longestWaitMs upper bound of a stored retry delay; a later `dueAt` was written by a wrong clock */
   constructor(row: HookQueueRow, now: number, longestWaitMs: number) {
     this.#longestWaitMs = longestWaitMs;
     this.usedAt = now;
@@ -107,12 +127,12 @@ export class HookQueue {
     return this.#failures;
   }
 
-  /** Its target answered 200 the last time. */
+  /** The last outcome was 200. Unproven targets have a shared concurrency limit and start rate. */
   get isProven(): boolean {
     return this.#failures === 0 && this.#lastOutcome === DELIVERED;
   }
 
-  /** Faults of our own in a row before an attempt: those of one burst are one. */
+  /** Local errors in a row before this attempt. Errors of attempts that were in flight together count once. */
   localErrorsBefore(flight: InFlightAttempt): number {
     return this.#isRepeatedLocalError(flight) ? this.#localErrors - 1 : this.#localErrors;
   }
@@ -121,73 +141,73 @@ export class HookQueue {
     return this.#ended;
   }
 
-  /** Something was read, or is being read, that is not told yet, or not written down. */
+  /** Deliveries are in memory, in flight, not committed, or being read. */
   get isActive(): boolean {
     const rows = this.#inFlight.size + this.#waiting.length + this.#manual.length + this.#uncommitted.size;
     return this.isPrefetching || rows > 0;
   }
 
-  /** Nothing pending, nothing known that the database does not say as well. */
+  /** Nothing is pending, and no state is in memory that is not in the database: the queue can be released. */
   get isIdle(): boolean {
     return !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnread && !this.hasUnreadManual;
   }
 
-  /** Something is in flight, or not written down yet. */
+  /** Attempts are in flight, or results are not committed. */
   get isBusy(): boolean {
     return this.#inFlight.size + this.#uncommitted.size > 0;
   }
 
-  /** Something could begin, and nothing is under way whose end would bring it to its turn. */
+  /** An attempt could start, but nothing is running whose end would schedule this queue. */
   isUnused(now: number): boolean {
     return !this.isBusy && !this.isPrefetching && this.wakeMs(now) <= 0;
   }
 
-  /** What was told, or is being told, has to be written down before more is. */
+  /** Results have to be committed before more attempts start. */
   get isSaturated(): boolean {
     return this.#inFlight.size + this.#uncommitted.size >= MAX_UNCOMMITTED;
   }
 
-  /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
+  /** Milliseconds until pending deliveries may start; 0 or less: now. */
   waitMs(now: number): number {
     return Math.max(remainingMs(this.#dueAt, now, this.#longestWaitMs), this.#pauseMs(now));
   }
 
-  /** How long until something may begin that waits; what was asked for waits for no retry (X1). */
+  /** Milliseconds until the next attempt may start. Manual attempts ignore the backoff, not the pause (X1). */
   wakeMs(now: number): number {
     return this.#manual.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
   }
 
-  /** Whether one more of what is pending may begin. */
+  /** Whether one more pending delivery may start now. */
   canDispatch(now: number): boolean {
     if (this.#ended || this.secretsAreStale || this.waitMs(now) > 0 || this.isSaturated) return false;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#concurrency);
   }
 
-  /** Whether reading more may bring something that can begin now. */
+  /** Whether a prefetch may load something that can start now. */
   isUnread(now: number): boolean {
     if (this.#ended) return false;
     return this.secretsAreStale || this.hasUnreadManual || (this.isEmpty && this.hasUnread && this.canDispatch(now));
   }
 
-  /** Whether more has to be read before one more can begin. */
+  /** Whether no pending delivery is in memory. */
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }
 
-  /** Everything that is pending up to this position was read. */
+  /** Everything pending up to this position has been read. */
   get readPosition(): number {
     return this.#readPosition;
   }
 
-  /** Takes what was read, but for what is known already. */
+  /** Adds rows that were read, except those that are in memory already. */
   add(rows: readonly PendingDelivery[]): void {
     for (const row of rows) if (!this.#knows(row.deliveryId)) this.#waiting.push(row);
   }
 
   /**
-   * Takes the next of what was read behind `readUpTo`.
+   * Adds the rows read after `readPosition`.
    *
-   * @param isAll nothing else was committed behind it when it was read
+   * @param isAll the read returned everything that was committed at the time
    */
   addNext(rows: readonly PendingDelivery[], isAll: boolean): void {
     this.add(rows);
@@ -196,15 +216,15 @@ export class HookQueue {
       this.hasUnread = true;
       return;
     }
-    // What was handed had been committed, and so had all before it.
+    // Pushed deliveries had been committed before this read, and so had everything before them.
     this.#readPosition = Math.max(this.#readPosition, this.#pushedUpTo);
     this.#pushed.clear();
   }
 
   /**
-   * Takes what a commit has just made pending, as if it had been read, where nothing else is to be read before it and one
-   * more may begin; otherwise it is to be read. `readUpTo` stays: what another has committed before may be heard of
-   * after.
+   * Adds deliveries directly from a commit event, which saves the read, if nothing has to be read before them and one
+   * more may start; otherwise they are left to the next read. `readPosition` does not move: an earlier commit of another
+   * node may be announced later.
    */
   push(rows: readonly PendingDelivery[], now: number): void {
     const isFull = this.#pushed.size + rows.length > MAX_PUSHED;
@@ -213,7 +233,7 @@ export class HookQueue {
       return;
     }
     for (const row of rows) {
-      // It may have been read before it was heard of.
+      // A read may have returned it before its commit event arrived.
       if (Number(row.position) <= this.#readPosition) continue;
       this.#waiting.push(row);
       this.#pushed.add(row.deliveryId);
@@ -221,17 +241,17 @@ export class HookQueue {
     }
   }
 
-  /** Takes what was asked for; it goes before everything, and during a wait too (X1). */
+  /** Adds manual attempts; they start before everything else, and during a backoff too (X1). */
   addManual(rows: readonly PendingDelivery[]): void {
     this.#manual.push(...rows);
   }
 
-  /** What is pending and may begin now. */
+  /** Removes and returns the next pending delivery, if it may start now. */
   next(now: number): PendingDelivery | undefined {
     return this.canDispatch(now) ? this.#take(this.#waiting) : undefined;
   }
 
-  /** What was asked for and may begin now: beside what is in flight, but on a failing lane alone (C22). */
+  /** Removes and returns the next manual attempt, if it may start now; on a failing hook only when nothing else is in flight (C22). */
   nextManual(now: number): PendingDelivery | undefined {
     if (this.#ended || this.secretsAreStale || this.#pauseMs(now) > 0) return undefined;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
@@ -239,7 +259,7 @@ export class HookQueue {
       : undefined;
   }
 
-  /** What has come of a delivery is written down. */
+  /** The result of a delivery was committed. */
   onCompleted(deliveryId: number): void {
     this.#uncommitted.delete(deliveryId);
   }
@@ -252,12 +272,12 @@ export class HookQueue {
     return flight;
   }
 
-  /** Whether the lane has failed since an attempt began: then both belong to one burst (C18). */
+  /** Whether a failure was counted while this attempt was in flight: then both are one failure (C18). */
   isPartOfFailure(flight: InFlightAttempt): boolean {
     return flight.failureEpoch < this.#failureEpoch;
   }
 
-  /** Does what a decision says; answers what is to be written down. */
+  /** Applies a decision to the queue; returns what has to be committed. */
   finish({ flight, decision, outcome, reason, ms, now }: Finished): Completion {
     const { row } = flight;
     this.#inFlight.delete(row.deliveryId);
@@ -274,20 +294,20 @@ export class HookQueue {
       row,
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
       delivery,
-      asks: this.#answeredManual(row, decision, delivery),
+      asks: this.#completedManual(row, decision, delivery),
       ...(changed ? { queue: after } : {}),
       ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
   }
 
-  /** The hook has ended: nothing begins any more, and what has not gone out yet does not go out (C13). */
+  /** The hook has ended or the lease is lost: no attempt starts, and attempts that have sent nothing are aborted (C13). */
   end(): void {
     this.#ended = true;
     this.forget();
     this.#abortUnsent();
   }
 
-  /** What signs has changed: nothing begins before it is read, and what has not gone out yet begins anew (X8). */
+  /** The secrets were rotated: no attempt starts until they are read, and attempts that have sent nothing restart (X8). */
   invalidateSecrets(): void {
     this.secretsAreStale = true;
     this.#abortUnsent();
@@ -302,7 +322,7 @@ export class HookQueue {
     this.#cancelTimer = cancel;
   }
 
-  /** Lets go of its timer. */
+  /** Cancels the retry timer. */
   forget(): void {
     this.setTimer(() => undefined);
   }
@@ -340,18 +360,18 @@ export class HookQueue {
         return 'pending';
       case 'manual_failed':
         this.#lastOutcome = outcome;
-        return afterAsked(row);
+        return afterManual(row);
       case 'ended':
         this.#failures = decision.failures;
         this.#dueAt = null;
         this.#lastOutcome = outcome;
         this.end();
-        return afterAsked(row);
+        return afterManual(row);
     }
   }
 
-  /** An attempt that was made answers its ask; a 200 answers whatever else was asked of that delivery before. */
-  #answeredManual(
+  /** The ids of manual attempts that are done: the attempt's own, and after a 200 all that wait for the same delivery. */
+  #completedManual(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
     delivery: Completion['delivery'],
@@ -373,7 +393,7 @@ export class HookQueue {
     if (row.manualAttemptId === null) this.#concurrency = Math.min(this.#concurrency + 1, MAX_IN_FLIGHT_PER_HOOK);
   }
 
-  /** It was in flight at the last fault of our own: nothing begins between a fault and the end of its pause. */
+  /** The attempt was in flight at the last local error: no attempt starts between a local error and the end of its pause. */
   #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
     return this.#localErrors > 0 && beganAt <= this.#lastLocalErrorAt;
   }
@@ -387,7 +407,7 @@ export class HookQueue {
     this.#pausedUntil = Math.max(isSetBack ? 0 : this.#pausedUntil, now + waitMs);
   }
 
-  /** How long the pause after a fault of our own goes on; not at all where the clock has been set back behind the fault. */
+  /** Rest of the pause after a local error; 0 if the clock was set back to before the error. */
   #pauseMs(now: number): number {
     return now < this.#lastLocalErrorAt ? 0 : this.#pausedUntil - now;
   }
@@ -401,7 +421,7 @@ export class HookQueue {
     this.#putBack(row);
   }
 
-  /** Back into line: what failed first is tried again first (C18). */
+  /** Puts a row back to the front, but behind the delivery that failed first, which is retried first (C18). */
   #putBack(row: PendingDelivery): void {
     if (row.manualAttemptId !== null) this.#manual.unshift(row);
     else if (row.deliveryId === this.#retryDeliveryId || this.#waiting[0]?.deliveryId !== this.#retryDeliveryId)
@@ -409,7 +429,7 @@ export class HookQueue {
     else this.#waiting.splice(1, 0, row);
   }
 
-  /** The first of a line that is not in flight at this moment. */
+  /** Removes and returns the first row that is not in flight. */
   #take(rows: PendingDelivery[]): PendingDelivery | undefined {
     const index = rows.findIndex((row) => !this.#inFlight.has(row.deliveryId));
     return index < 0 ? undefined : rows.splice(index, 1)[0];
@@ -417,7 +437,7 @@ export class HookQueue {
 
   #knows(deliveryId: number): boolean {
     const flight = this.#inFlight.get(deliveryId);
-    // In flight because it was asked for, it is pending all the same.
+    // A delivery whose manual attempt is in flight is still pending, and has to be sent regularly as well.
     const pending = flight !== undefined && flight.row.manualAttemptId === null;
     return (
       pending ||
@@ -433,8 +453,8 @@ function hostOf(target: string): string {
   return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 }
 
-/** After an attempt that was asked for and failed: a test has had its answer; anything else is as it was. */
-function afterAsked(row: PendingDelivery): Completion['delivery'] {
+/** After a failed manual attempt: a test is done; any other delivery keeps its state. */
+function afterManual(row: PendingDelivery): Completion['delivery'] {
   return row.position === null ? 'dropped' : 'pending';
 }
 

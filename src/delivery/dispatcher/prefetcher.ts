@@ -5,10 +5,10 @@ import type { HookQueue } from './hook-queue.ts';
 import { findManualAttempts, findPending, findSecrets, nextPending } from './queries.ts';
 import { firstOf, WorkLoop } from './work-loop.ts';
 
-/** How many deliveries of a lane are held in memory at once. */
+/** Deliveries read per query and hook queue. */
 const PREFETCH_SIZE = 32;
 
-/** How many lanes are read at once. */
+/** Hook queues that are read concurrently. */
 const QUEUES_PER_ITERATION = 64;
 
 export type PrefetcherPorts = {
@@ -16,12 +16,12 @@ export type PrefetcherPorts = {
   readonly clock: Clock;
   readonly log: Log;
   readonly mayGoOn: () => boolean;
-  /** False while it is not said yet that a change of what signs a lane was heard (X8). */
+  /** False while the acknowledgement of a secret rotation is not committed (X8). */
   readonly mayReadSecrets: (queue: HookQueue) => boolean;
   readonly onRead: (queue: HookQueue) => void;
 };
 
-/** Reads what the next attempts of lanes need, some lanes at a time; what could not be read is read again. */
+/** Prefetches pending deliveries, manual attempts and signing secrets of hook queues; a failed read is retried. */
 export class Prefetcher {
   readonly #ports: PrefetcherPorts;
   readonly #queues = new Set<HookQueue>();
@@ -48,7 +48,7 @@ export class Prefetcher {
     const queues = firstOf(this.#queues, QUEUES_PER_ITERATION);
     for (const queue of queues) this.#queues.delete(queue);
     const read = await Promise.allSettled(queues.map((queue) => this.#read(queue)));
-    const failed = read.find((one) => one.status === 'rejected');
+    const failed = read.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
@@ -64,7 +64,6 @@ export class Prefetcher {
   }
 }
 
-/** What signs the next attempts of a lane, what was asked for, what is pending. */
 async function fill(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
   if (queue.ended) return;
   queue.isPrefetching = true;
@@ -78,7 +77,7 @@ async function fill(read: Queries, queue: HookQueue, now: () => number, mayReadS
 }
 
 async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
-  // Before they are read: what changes meanwhile may not be what comes back.
+  // Cleared before the read: a rotation that commits during the read marks them as stale again.
   queue.secretsAreStale = false;
   queue.secrets = await findSecrets(read, queue.hookId).catch((error: unknown) => {
     queue.secretsAreStale = true;
@@ -87,7 +86,7 @@ async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
 }
 
 async function fillManual(read: Queries, queue: HookQueue): Promise<void> {
-  // Before it is read: what is announced meanwhile may not be among what comes back.
+  // Cleared before the read: a manual attempt that commits during the read sets it again.
   queue.hasUnreadManual = false;
   const rows = await findManualAttempts(read, queue.hookId, queue.manualReadPosition, PREFETCH_SIZE).catch(
     (error: unknown) => {

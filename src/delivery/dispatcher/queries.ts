@@ -5,33 +5,33 @@ import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
 import { readSecrets, type Secret } from '../transport/signature.ts';
 
-/** A lane as the database knows it: a live hook, and where its state machine stands. */
+/** A live hook with the stored part of its delivery state. */
 export type HookQueueRow = {
   readonly hookId: number;
   readonly accountId: number;
   readonly target: string;
-  /** Fencing token: raised when the lane ends, revives or changes hands. */
+  /** Fencing token: raised when the hook ends, is restored, or is leased to another node. */
   readonly generation: number;
   readonly failures: number;
-  /** While the lane is failing: when it is tried again, milliseconds since the epoch. */
+  /** While the hook is failing: when the retry is due, milliseconds since the epoch. */
   readonly dueAt: number | null;
-  /** While the lane is failing: the delivery that failed first and is tried again (C18). */
+  /** While the hook is failing: the delivery that failed first and is retried first (C18). */
   readonly retryDeliveryId: number | null;
   readonly lastOutcome: string;
-  /** What its notifications are signed by, newest first; none where they are not signed (X8). */
+  /** Signing secrets, newest first; empty if notifications are not signed (X8). */
   readonly secrets: readonly Secret[];
 };
 
-/** One delivery that is still to be told. */
+/** One pending delivery, as the dispatcher sends it. */
 export type PendingDelivery = {
   readonly deliveryId: number;
-  /** Where its occurrence stands in the account; null for a test. */
+  /** Position of its occurrence in the feed of the account; null for a test. */
   readonly position: number | null;
   readonly kind: DeliveryKind;
   readonly recordId: number;
-  /** When it became pending, milliseconds since the epoch. */
+  /** When it was enqueued, milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Where it was asked for (X1, X3): that ask, for one attempt at once, which counts no failure. */
+  /** Set for a manual attempt (X1, X3): one immediate attempt whose failure is not counted. Null for a regular one. */
   readonly manualAttemptId: number | null;
 };
 
@@ -75,7 +75,7 @@ const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
     .where('date_ended', 'is', null),
 );
 
-/** The live lanes among these hooks, as they stand now. */
+/** The live hooks among these, without a lease: for a single node, which owns every hook. */
 export async function claimQueues(read: Queries, hookIds: readonly number[]): Promise<HookQueueRow[]> {
   const rows = await findLive(
     read,
@@ -85,7 +85,7 @@ export async function claimQueues(read: Queries, hookIds: readonly number[]): Pr
   return rows.map(queueRow);
 }
 
-/** The live lanes among these hooks that a node may take, which are its own from here on. */
+/** Leases to a node the live hooks among these that it may take, and raises their fencing tokens. */
 export async function claim(
   queries: Queries,
   nodeId: number,
@@ -103,39 +103,39 @@ export async function claim(
   return rows.map(queueRow);
 }
 
-/** What notifications of a hook are signed by, as it stands now. */
+/** The current signing secrets of a hook. */
 export async function findSecrets(read: Queries, hookId: number): Promise<readonly Secret[]> {
   const row = await read.selectFrom('hooks').select('secrets').where('hook_id', '=', hookId).executeTakeFirst();
   return readSecrets(row?.secrets ?? null);
 }
 
-/** Hooks with work: some of those that are pending something, and where the rest begins; those that were asked for something. */
+/** One page of hooks with pending deliveries, the cursor of the next page (undefined: last), and hooks with manual attempts. */
 export type Work = {
   readonly pending: readonly number[];
   readonly asked: readonly number[];
   readonly next: number | undefined;
 };
 
-/** How many lanes one look takes in. */
+/** Hooks per page of the poll. */
 const QUEUES_PER_POLL = 1_000;
 
 /**
- * Live hooks that something is pending for, or asked for on, behind a hook: the truth behind all wake-ups. From lane to
- * lane along an index, however much is pending on each.
+ * The poll: live hooks after `after` with pending deliveries or manual attempts. It finds what a lost wake-up missed. A
+ * recursive query skips from hook to hook along the index (loose index scan), so its cost does not depend on the backlog.
  */
 export async function queuesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
-    with recursive lanes (hook_id) as (
+    with recursive queues (hook_id) as (
       select min(hook_id) from pending_deliveries where hook_id > ${after}
       union all
-      select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > lanes.hook_id) from lanes
-      where lanes.hook_id is not null
-    ), looked (hook_id) as (select hook_id from lanes where hook_id is not null limit ${QUEUES_PER_POLL})
-    select looked.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
-    from looked join hooks on hooks.hook_id = looked.hook_id order by looked.hook_id`.execute(read);
+      select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > queues.hook_id) from queues
+      where queues.hook_id is not null
+    ), page (hook_id) as (select hook_id from queues where hook_id is not null limit ${QUEUES_PER_POLL})
+    select page.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
+    from page join hooks on hooks.hook_id = page.hook_id order by page.hook_id`.execute(read);
   const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
   const next = rows.length < QUEUES_PER_POLL ? undefined : rows.at(-1)?.hook_id;
-  // What was asked for is little, and each is made at once.
+  // Manual attempts are few, so the first page returns all of them.
   return { pending, asked: after > 0 ? [] : await queuesWithManualAttempts(read, mayTake), next };
 }
 
@@ -172,38 +172,38 @@ function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): P
   };
 }
 
-/** Of what is pending for a hook by its positions: oldest first. */
+/** Rows of a hook as deliveries, oldest first. */
 export function pendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
   return rows
     .map((row) => pendingDelivery(row, null))
     .sort((one, other) => Number(one.position) - Number(other.position));
 }
 
-type Behind = { readonly hookId: number; readonly after: number; readonly most: number };
+type After = { readonly hookId: number; readonly after: number; readonly limit: number };
 
 const pendingAfter = prepared(
-  (queries, { hookId, after, most }: Behind) =>
+  (queries, { hookId, after, limit }: After) =>
     queries
       .selectFrom('pending_deliveries')
       .select(pendingColumns)
       .where('hook_id', '=', hookId)
       .where('position', '>', after)
       .orderBy('position')
-      .limit(most),
+      .limit(limit),
   'together',
 );
 
-/** The next deliveries of a lane, behind a position, oldest first; tests, which have none, are not among them. */
+/** The next pending deliveries of a hook after a position, oldest first. Tests have no position and are not included. */
 export async function nextPending(
   read: Queries,
   hookId: number,
   afterPosition: number,
-  most: number,
+  limit: number,
 ): Promise<PendingDelivery[]> {
-  return pendingDeliveries(await pendingAfter(read, { hookId, after: afterPosition, most }));
+  return pendingDeliveries(await pendingAfter(read, { hookId, after: afterPosition, limit }));
 }
 
-/** One delivery of a lane, if it is still pending. */
+/** One delivery of a hook, if it is still pending. */
 export async function findPending(
   read: Queries,
   hookId: number,
@@ -219,7 +219,7 @@ export async function findPending(
 }
 
 const oneManualAttempt = prepared(
-  (queries, { hookId, after }: Pick<Behind, 'hookId' | 'after'>) =>
+  (queries, { hookId, after }: Pick<After, 'hookId' | 'after'>) =>
     queries
       .selectFrom('manual_attempts')
       .select('manual_attempt_id')
@@ -229,19 +229,19 @@ const oneManualAttempt = prepared(
   'together',
 );
 
-/** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is pending, and of what is settled. */
+/** The manual attempts of a hook (X1, X3) after an id, oldest first: of pending and of finalized deliveries. */
 export async function findManualAttempts(
   read: Queries,
   hookId: number,
-  afterAsk: number,
-  most: number,
+  afterId: number,
+  limit: number,
 ): Promise<PendingDelivery[]> {
-  // On most lanes nothing is, and the join looks into every week of the history.
-  if ((await oneManualAttempt(read, { hookId, after: afterAsk })).length === 0) return [];
+  // Most hooks have none, and the join below scans every partition of finalized_deliveries.
+  if ((await oneManualAttempt(read, { hookId, after: afterId })).length === 0) return [];
   const rows = await read
     .selectFrom('manual_attempts')
     .where('manual_attempts.hook_id', '=', hookId)
-    .where('manual_attempts.manual_attempt_id', '>', afterAsk)
+    .where('manual_attempts.manual_attempt_id', '>', afterId)
     .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .select(({ fn }) => [
@@ -253,9 +253,9 @@ export async function findManualAttempts(
       fn.coalesce('pending_deliveries.created_at', 'finalized_deliveries.created_at').as('created_at'),
     ])
     .orderBy('manual_attempts.manual_attempt_id')
-    .limit(most)
+    .limit(limit)
     .execute();
-  // What is long settled is forgotten some day; nobody wants it once more.
+  // Retention may have dropped the delivery; then there is nothing to send.
   return rows
     .filter((row) => row.kind !== null)
     .map((row) => pendingDelivery(row as PendingColumns, row.manual_attempt_id));

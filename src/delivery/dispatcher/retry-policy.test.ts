@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Every way in which a target can fail without a status; a new one does not compile until it stands here. */
+/** Every failure without a status; the type requires all of them. */
 const causes = Object.keys({
   timeout: 0,
   refused: 0,
@@ -47,7 +47,7 @@ const answered = (status: number, retryAfterMs?: number): Outcome => ({
 const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
 const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 5 });
 
-/** Every answer that is neither 200 nor 401, and every way of not answering. */
+/** Every status other than 200 and 401, and every failure without a status. */
 const anythingElse: readonly Outcome[] = [
   ...Array.from({ length: 400 }, (_, index) => 200 + index)
     .filter((status) => status !== 200 && status !== 401)
@@ -68,7 +68,7 @@ function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): De
   });
 }
 
-/** Section 3 of the specification: what a notification's answer does to a subscribed hook. The other rows are HTTP's. */
+/** Section 3 of the specification: the effect of a response on a live hook. */
 const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; decision: Decision }[] = [
   {
     row: 'a 200 keeps the hook subscribed and counts as delivered',
@@ -89,31 +89,31 @@ const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures
     decision: { is: 'delivered' },
   },
   {
-    row: 'a 401 removes the hook at once',
+    row: 'a 401 ends the hook immediately',
     outcomes: [answered(401)],
     failures: 0,
     decision: { is: 'ended', reason: 'answered_401', failures: 0 },
   },
   {
-    row: 'a 401 removes the hook at once, also after failures, of which it is none',
+    row: 'a 401 after failures ends the hook immediately and is not counted',
     outcomes: [answered(401)],
     failures: 2,
     decision: { is: 'ended', reason: 'answered_401', failures: 2 },
   },
   {
-    row: 'anything else, the first time, keeps it subscribed: a wait, then again',
+    row: 'anything else, the first time, keeps it subscribed and is retried after a delay',
     outcomes: anythingElse,
     failures: 0,
     decision: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
   },
   {
-    row: 'anything else, the second time in a row, keeps it subscribed: a wait, then again',
+    row: 'anything else, the second time in a row, keeps it subscribed and is retried after a delay',
     outcomes: anythingElse,
     failures: 1,
     decision: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
   },
   {
-    row: 'anything else, the third time in a row, removes the hook',
+    row: 'anything else, the third time in a row, ends the hook',
     outcomes: anythingElse,
     failures: 2,
     decision: { is: 'ended', reason: 'three_failures', failures: 3 },
@@ -126,7 +126,7 @@ for (const { row, outcomes, failures, decision: wanted } of stateTable) {
   });
 }
 
-test('C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401', () => {
+test('C17 no other status counts as 200 or 401, neither one with a similar number nor one with a similar meaning', () => {
   for (const status of [199, 201, 202, 203, 204, 206, 226, 299, 301, 302, 303, 307, 308]) {
     assert.equal(decision(answered(status)).is, 'wait', String(status));
   }
@@ -135,7 +135,7 @@ test('C17 neither its neighbours among the numbers nor its relatives among the m
   }
 });
 
-test('C18 a wait is lengthened by chance, by up to a tenth, and never shortened', () => {
+test('C18 jitter lengthens a retry delay by up to 10 % and never shortens it', () => {
   for (const [failures, waitMs] of [
     [0, MINUTE_MS],
     [1, 2 * HOUR_MS],
@@ -153,7 +153,7 @@ test('C18 a wait is lengthened by chance, by up to a tenth, and never shortened'
   }
 });
 
-test('C18 a hook that is down for an hour survives it with the default waits, whatever chance says', () => {
+test('C18 a hook that is down for an hour survives it with the default retry delays, whatever the jitter', () => {
   for (const fraction of [0, 0.5, 1 - Number.EPSILON]) {
     let waitedMs = 0;
     for (const failures of [0, 1]) {
@@ -165,7 +165,7 @@ test('C18 a hook that is down for an hour survives it with the default waits, wh
   }
 });
 
-test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day at most', () => {
+test('C18 Retry-After lengthens a retry delay up to a day and never shortens it', () => {
   const waitOf = (retryAfterMs: number, failures = 0, fraction = 0) => {
     const judged = decision(answered(503, retryAfterMs), { failures, fraction });
     assert.equal(judged.is, 'wait');
@@ -188,12 +188,12 @@ test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day 
   );
 });
 
-test('C18 a configured wait longer than a day is kept: the limit is for what targets ask', () => {
+test('C18 a configured retry delay of more than a day is kept: the limit is for Retry-After', () => {
   const judged = decision(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
   assert.deepEqual(judged, { is: 'wait', failures: 1, waitMs: 3 * DAY_MS });
 });
 
-test('C18 no wait is longer than the longest, and what is due later than that is due now', () => {
+test('C18 no retry delay exceeds the maximum, and a later due time counts as due', () => {
   for (const waitsMs of [
     [MINUTE_MS, 2 * HOUR_MS],
     [3, 7 * DAY_MS + 1],
@@ -212,7 +212,7 @@ test('C18 no wait is longer than the longest, and what is due later than that is
   }
 });
 
-test('C18 what was in flight at a failure belongs to it: failures count nothing, a 200 delivers alone, a 401 ends', () => {
+test('C18 attempts in flight at a failure are part of it: failures are not counted, a 200 delivers, a 401 ends', () => {
   for (const failures of [1, 2]) {
     const burst = { failures, sameBurst: true };
     for (const outcome of anythingElse) {
@@ -223,13 +223,13 @@ test('C18 what was in flight at a failure belongs to it: failures count nothing,
   }
 });
 
-test('C19 a fault of ours is no failure, whenever it comes: the attempt is made again', () => {
+test('C19 a local error is never a failure: the attempt is made again', () => {
   for (const fault of faults) {
     for (const failures of [0, 1, 2]) {
       for (const isManual of [false, true]) {
         for (const sameBurst of [false, true]) {
           const judged = decision(ours(fault), { failures, isManual, sameBurst });
-          // What was stopped before it went out failed at nothing: it waits for nothing either.
+          // An attempt aborted before it was sent is retried without delay.
           assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
       }
@@ -237,7 +237,7 @@ test('C19 a fault of ours is no failure, whenever it comes: the attempt is made 
   }
 });
 
-test('C19 a pause of this process excuses what it can have caused, from a fifth of the deadline and a second on', () => {
+test('C19 a process pause of a second and a fifth of the deadline excuses timeouts and resets', () => {
   const fault = { kind: 'ours', fault: 'process_paused' };
   for (const cause of causes) {
     const isExcused = cause === 'timeout' || cause === 'reset';
@@ -260,7 +260,7 @@ test('C19 a pause of this process excuses what it can have caused, from a fifth 
   }
 });
 
-test('C19 the waits after our own faults double from a second to a minute', () => {
+test('C19 the backoff after local errors doubles from a second to a minute', () => {
   const waits = Array.from({ length: 12 }, (_, localErrors) => decision(ours('no_resolver'), { localErrors }));
   assert.deepEqual(
     waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
@@ -272,7 +272,7 @@ test('C19 the waits after our own faults double from a second to a minute', () =
   });
 });
 
-test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, its 401 ends', () => {
+test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 ends', () => {
   for (const failures of [0, 1, 2]) {
     for (const outcome of anythingElse) {
       assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
@@ -285,13 +285,13 @@ test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, i
   }
 });
 
-test('C6 X3 an outcome is shown as a status or as one word of a closed set, and never as an address', () => {
+test('C6 X3 an outcome is a status or one word of a closed set, and contains no address', () => {
   assert.equal(outcomeWord(answered(204)), '204');
   for (const cause of causes) assert.equal(outcomeWord({ ...failed(cause), note: '10.0.0.1:80' }), cause);
   for (const fault of faults) assert.equal(outcomeWord({ ...ours(fault), note: '10.0.0.1:80' }), fault);
 });
 
-test('X3 every decision has a reason of its own, and a counted failure says which it is', () => {
+test('X3 every decision has a reason, and that of a counted failure contains its number', () => {
   const decisions: readonly Decision[] = [
     { is: 'delivered' },
     { is: 'delivered_during_backoff' },

@@ -1,19 +1,19 @@
 import type { LocalErrorCode, Outcome, Result } from './attempt-outcome.ts';
 
-/** The number of failures in a row that ends a hook (the specification, section 8). */
+/** Consecutive failures that end a hook (specification, section 8). */
 export const MAX_FAILURES = 3;
 
-/** A wait that `Retry-After` asks for is not lengthened beyond this (C18). */
+/** Upper bound of a delay that `Retry-After` requests (C18). */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
-/** Waits after faults of our own: doubled from the first to the longest. */
+/** Exponential backoff after local errors: doubles from the first value up to the second. */
 const MIN_LOCAL_ERROR_WAIT_MS = 1_000;
 const MAX_LOCAL_ERROR_WAIT_MS = 60_000;
 
 /**
- * A pause of this process from which on a failure is ours (C19): a fifth of the deadline, since what is left is ample for a
- * healthy target, and never less than a second. A loop that is merely busy is late by some hundred milliseconds, and must
- * not excuse a target that hangs each time.
+ * A process pause of at least this part of the deadline, and at least a second, turns a failure into a local error (C19).
+ * Shorter pauses leave a healthy target enough time. A busy event loop is late by some hundred milliseconds, which must
+ * not excuse a target that hangs.
  */
 const EXCUSING_PART = 1 / 5;
 const MIN_EXCUSING_PAUSE_MS = 1_000;
@@ -22,33 +22,33 @@ export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_
 
 export type EndedReason = (typeof endedReasons)[number];
 
-/** What is known when an attempt has ended. */
+/** The input of the retry policy. */
 export type AttemptContext = {
   readonly outcome: Outcome;
   /** Failures in a row before this attempt. */
   readonly failures: number;
-  /** The hook has failed since this attempt began: it belongs to the same burst (C18). */
+  /** A failure was counted while this attempt was in flight: both are one failure (C18). */
   readonly sameBurst: boolean;
-  /** The attempt was asked for (X1, X3): it counts no failure. */
+  /** A manual attempt (X1, X3): its failure is not counted. */
   readonly isManual: boolean;
-  /** Faults of our own in a row on this lane. */
+  /** Local errors in a row on this hook queue. */
   readonly localErrors: number;
-  /** The waits after the first and the second failure, milliseconds. */
+  /** The retry delays after the first and the second failure, milliseconds. */
   readonly waitsMs: readonly [number, number];
-  /** Chance from 0 to 1, by which a wait is lengthened (C18). */
+  /** Random, 0 to 1: jitter that lengthens a retry delay by up to 10 % (C18). */
   readonly fraction: number;
 };
 
 /**
- * What follows from an attempt.
+ * The decision of the retry policy about one attempt.
  *
- * - `delivered`: told; failures go back to 0, and what is pending is due at once.
- * - `delivered_during_backoff`: told, but the hook has failed meanwhile: its wait goes on.
- * - `wait`: a failure that counts; the same delivery is tried again after `waitMs`.
- * - `part_of_counted_failure`: part of a burst that has failed already; counts nothing.
- * - `ended`: the hook is removed.
- * - `again`: a fault of ours; counts nothing, and the attempt is made again after `waitMs`.
- * - `shown`: an attempt that was asked for failed; it is shown and counts nothing.
+ * - `delivered`: failures are reset to 0, and pending deliveries are due immediately.
+ * - `delivered_during_backoff`: delivered, but another attempt failed meanwhile; the backoff of the hook continues.
+ * - `wait`: a counted failure; the same delivery is retried after `waitMs`.
+ * - `part_of_counted_failure`: in flight when a failure was counted; not counted again, retried after the backoff.
+ * - `ended`: the hook ends; nothing is sent to it any more.
+ * - `retry_local_error`: an error on our side; not counted, retried after `waitMs`.
+ * - `manual_failed`: a manual attempt failed; recorded, not counted, not retried.
  */
 export type Decision =
   | { readonly is: 'delivered' | 'delivered_during_backoff' | 'part_of_counted_failure' | 'manual_failed' }
@@ -56,14 +56,14 @@ export type Decision =
   | { readonly is: 'ended'; readonly reason: EndedReason; readonly failures: number }
   | { readonly is: 'retry_local_error'; readonly waitMs: number };
 
-/** The specification's state table (section 3) with C17–C19: pure. */
-export function decide(situation: AttemptContext): Decision {
-  const { outcome, failures, sameBurst, isManual } = situation;
+/** The retry policy: the state table of the specification (section 3) with C17–C19, as a pure function. */
+export function decide(context: AttemptContext): Decision {
+  const { outcome, failures, sameBurst, isManual } = context;
   if (outcome.kind === 'ours') {
-    // What was stopped before it went out failed at nothing: it goes out as soon as it may.
+    // An attempt that was aborted before it was sent is retried without delay.
     return {
       is: 'retry_local_error',
-      waitMs: outcome.fault === 'stopped' ? 0 : localErrorWaitMs(situation.localErrors),
+      waitMs: outcome.fault === 'stopped' ? 0 : localErrorWaitMs(context.localErrors),
     };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
@@ -74,12 +74,13 @@ export function decide(situation: AttemptContext): Decision {
   if (sameBurst) return { is: 'part_of_counted_failure' };
   const counted = failures + 1;
   if (counted >= MAX_FAILURES) return { is: 'ended', reason: 'three_failures', failures: counted };
-  return { is: 'wait', failures: counted, waitMs: waitMs(situation, counted) };
+  return { is: 'wait', failures: counted, waitMs: waitMs(context, counted) };
 }
 
 /**
- * The result of an attempt during which this process was paused. While it stood still the deadline ran out, or the target
- * gave up waiting: neither is the target's fault. An answer counts whenever it was read.
+ * Turns a timeout or reset into the local error `process_paused` if this process was paused during the attempt (C19): the
+ * deadline passed, or the target stopped waiting, while nothing could be sent or read. A response counts whenever it is
+ * read.
  */
 export function excusePaused(result: Result, pausedMs: number, deadlineMs: number): Result {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
@@ -88,14 +89,14 @@ export function excusePaused(result: Result, pausedMs: number, deadlineMs: numbe
   return { kind: 'ours', fault: 'process_paused', note };
 }
 
-/** The longest wait that can follow from a failure (C18). */
+/** The longest retry delay that a failure can cause, with jitter (C18). */
 export function longestWaitMs(waitsMs: readonly number[]): number {
   return Math.max(MAX_WAIT_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
 }
 
 /**
- * How long a wait goes on that ends at a stored moment; 0 or less: it is over. A moment that no wait can reach was written
- * while the clock was ahead, and is now.
+ * Milliseconds until a stored retry is due; 0 or less: it is due now. A `dueAt` further away than any retry delay was
+ * stored while the clock was ahead, and counts as due.
  */
 export function remainingMs(dueAt: number | null, now: number, longestMs: number): number {
   const waitMs = (dueAt ?? 0) - now;
@@ -104,15 +105,15 @@ export function remainingMs(dueAt: number | null, now: number, longestMs: number
 
 function waitMs({ outcome, waitsMs, fraction }: AttemptContext, failures: number): number {
   const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
-  const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
-  return Math.round(Math.max(wait, Math.min(askedMs, MAX_WAIT_MS)));
+  const retryAfterMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
+  return Math.round(Math.max(wait, Math.min(retryAfterMs, MAX_WAIT_MS)));
 }
 
-function localErrorWaitMs(faultsBefore: number): number {
-  return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(faultsBefore, 10), MAX_LOCAL_ERROR_WAIT_MS);
+function localErrorWaitMs(errorsBefore: number): number {
+  return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(errorsBefore, 10), MAX_LOCAL_ERROR_WAIT_MS);
 }
 
-/** An outcome in one word, as it is shown and counted: a status, or a word of a closed set. */
+/** An outcome in one word, as stored and counted: an HTTP status, a failure code, or a local error code. */
 export function outcomeWord(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.fault;
@@ -129,19 +130,19 @@ const localErrorCodes: Readonly<Record<LocalErrorCode, true>> = {
   broken: true,
 };
 
-/** The words of those outcomes that are faults of our own (C19): neither delivered nor failed. */
+/** The outcome words of local errors (C19): neither delivered nor failed. */
 export const localErrorWords: readonly string[] = Object.keys(localErrorCodes);
 
-/** The word of the one outcome that is a success (C17). */
+/** The outcome word of a success (C17). */
 export const DELIVERED = '200';
 
-/** Why an attempt counted, or did not, in a sentence (X3). */
+/** Why an attempt was counted or not, in a sentence for the attempt log (X3). */
 export function reasonOf(decision: Decision): string {
   switch (decision.is) {
     case 'delivered':
       return 'answered 200: delivered';
     case 'delivered_during_backoff':
-      return 'answered 200: delivered; another delivery of the same burst had failed, so the wait goes on';
+      return 'answered 200: delivered; another delivery failed meanwhile, so the retry delay continues';
     case 'wait':
       return `failure ${decision.failures} of ${MAX_FAILURES} in a row: tried again after the wait`;
     case 'part_of_counted_failure':
@@ -151,8 +152,8 @@ export function reasonOf(decision: Decision): string {
         ? 'answered 401: the hook ends at once'
         : `failure ${decision.failures} of ${MAX_FAILURES} in a row: the hook ends`;
     case 'retry_local_error':
-      return 'a fault of this service: not counted, tried again';
+      return 'local error of this service: not counted, tried again';
     case 'manual_failed':
-      return 'asked for: shown, not counted';
+      return 'manual attempt: not counted';
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { StartRateLimiter } from './start-rate-limiter.ts';
 
-test('C22 so many begin at once, and as many again after each while; what comes now and then does not wait', async () => {
+test('C22 a burst is limited to the maximum per interval, and single starts do not wait', async () => {
   const clock = testClock();
   const more: number[] = [];
   const begun = clock.now();

@@ -2,14 +2,14 @@ import type { Clock } from '../../clock.ts';
 
 export type StartRatePorts = {
   readonly clock: Clock;
-  /** So many may begin at once, and as many again after each such while. */
+  /** Starts allowed per interval of `everyMs`. */
   readonly most: number;
   readonly everyMs: number;
-  /** Told when more may begin. */
+  /** Called when the next interval begins. */
   readonly onMore: () => void;
 };
 
-/** Spreads what would begin in a burst over time; what begins now and then does so at once. */
+/** Rate limiter for starts of attempts (fixed window): a burst is spread over time, a single start is immediate. */
 export class StartRateLimiter {
   readonly #ports: StartRatePorts;
   #left: number;
@@ -20,12 +20,12 @@ export class StartRateLimiter {
     this.#left = ports.most;
   }
 
-  /** Whether one more may begin now. */
+  /** Whether a permit is left in this interval. */
   get isLeft(): boolean {
     return this.#left > 0;
   }
 
-  /** One begins. */
+  /** Takes a permit; the first of an interval starts the timer that renews all. */
   take(): void {
     this.#left -= 1;
     if (this.#isWaiting) return;
@@ -37,7 +37,7 @@ export class StartRateLimiter {
     });
   }
 
-  /** One that was taken has not begun. */
+  /** Returns a permit that was taken but not used. */
   giveBack(): void {
     this.#left = Math.min(this.#left + 1, this.#ports.most);
   }

@@ -18,7 +18,7 @@ import { requestRedelivery } from '../outbox/restore-hook.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {
-  /** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
+  /** A dispatcher with a scripted target, on a database whose writes can be made to fail. */
   async function engineWithOneHook(t: TestContext) {
     const store = await openAt(t, await database(t));
     const clock = testClock();
@@ -46,7 +46,7 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });
-    // Before the store is closed, which was opened before it.
+    // Registered later than the store's own cleanup, so it runs first.
     atEnd(t, async () => {
       await engine.stop(0);
       await store.close();
@@ -71,7 +71,7 @@ for (const { test, database } of stores) {
           () => told.length,
           (length) => length >= count,
         ),
-      /** Resolves when something could not be written down: it waits for its next try. */
+      /** Resolves when a commit has failed and is waiting for its retry. */
       refused: () =>
         eventually(
           () => state.refused,
@@ -80,7 +80,7 @@ for (const { test, database } of stores) {
       occur: (recordId: number) =>
         inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
       redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
-      /** What the database says when everything is written down. */
+      /** The database state after all results are committed. */
       async written() {
         const { failures, last_outcome } = await store.read
           .selectFrom('hooks')
@@ -105,7 +105,7 @@ for (const { test, database } of stores) {
     };
   }
 
-  test('C20 what cannot be written down as a stop begins is tried again for as long as the stop has', async (t) => {
+  test('C20 a failed commit is retried during a shutdown until its timeout', async (t) => {
     const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -121,7 +121,7 @@ for (const { test, database } of stores) {
     assert.deepEqual({ pending, delivered }, { pending: 0, delivered: 1 });
   });
 
-  test('C20 a stop ends in time where nothing can be written, and what was told stays pending', async (t) => {
+  test('C20 a shutdown ends in time if nothing can be committed, and its deliveries stay pending', async (t) => {
     const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -134,7 +134,7 @@ for (const { test, database } of stores) {
     assert.deepEqual({ pending, delivered }, { pending: 1, delivered: 0 });
   });
 
-  test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
+  test('X3 C18 a redelivery requested before the first attempt is committed is made once and is not counted', async (t) => {
     const { clock, state, told, toldBy, refused, occur, redeliver, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -160,14 +160,14 @@ for (const { test, database } of stores) {
     await eventually(written, ({ attempts }) => attempts.length === 2);
     assert.deepEqual(await written(), after);
     state.status = 200;
-    // Whatever is looked for later: there is nothing left to tell but what is new.
+    // The next poll finds only the new delivery.
     await clock.advance(8 * 3_600_000);
     await occur(2);
     await toldBy(3);
     assert.deepEqual(told, ['1: 200', '1: 500', '2: 200']);
   });
 
-  test('X3 what a redelivery has told and could not be written down is not told once more when its turn comes', async (t) => {
+  test('X3 a delivery that a redelivery has sent is not sent again while its result cannot be committed', async (t) => {
     const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
     const count = 140;
     state.status = 500;
@@ -176,7 +176,7 @@ for (const { test, database } of stores) {
     await eventually(written, ({ failures }) => failures === 1);
     state.writable = false;
     state.status = 200;
-    // Beyond what is read at once. No more runs ahead of what is written down than 128.
+    // More than one prefetch. At most 128 deliveries are sent and not committed.
     await redeliver(count);
     await toldBy(1 + 128);
     await clock.advance(400);

@@ -1,16 +1,16 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 
-/** After a turn that failed: when it is made again. */
+/** Delay before a failed run is retried. */
 const RETRY_DELAY_MS = 500;
 
-/** What a loop does, a turn at a time, for as long as there is work. */
+/** The work of a loop: `runOnce` is called, one run at a time, while `hasWork` returns true. */
 export type Work = {
   hasWork(): boolean;
   runOnce(): Promise<void>;
 };
 
-/** One part of the engine's work, beside the others: one turn at a time, and one that failed again a little later. */
+/** Runs one part of the dispatcher's work (claim, prefetch, dispatch) serially; a failed run is logged and retried. */
 export class WorkLoop {
   readonly #ports: { readonly clock: Clock; readonly log: Log };
   readonly #work: Work;
@@ -21,7 +21,7 @@ export class WorkLoop {
     this.#work = work;
   }
 
-  /** Goes on where there is work; what becomes work while it goes is done by the turns after. */
+  /** Starts the loop if it is not running and there is work. */
   wake(): void {
     if (this.#isRunning || !this.#work.hasWork()) return;
     this.#isRunning = true;
@@ -29,7 +29,7 @@ export class WorkLoop {
   }
 
   async #run(): Promise<void> {
-    // What one piece of news brings is done together.
+    // Waits one microtask, so that everything that one commit event adds is processed in one run.
     await Promise.resolve();
     try {
       while (this.#work.hasWork()) await this.#work.runOnce();
@@ -41,12 +41,12 @@ export class WorkLoop {
   }
 }
 
-/** So many of a set that may be far larger, in its order. */
-export function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
+/** The first `max` members of a set, without copying all of it. */
+export function firstOf<T>(all: ReadonlySet<T>, max: number): T[] {
   const first: T[] = [];
-  for (const one of all) {
-    if (first.length === most) break;
-    first.push(one);
+  for (const member of all) {
+    if (first.length === max) break;
+    first.push(member);
   }
   return first;
 }

@@ -25,7 +25,7 @@ for (const { test, database } of stores) {
 
   const somebody = { accountId: 1, userId: 2 };
 
-  test('what is fetched is written down a second later, all together, the latest time of each', async (t) => {
+  test('receipts are flushed together after a second, with the latest time of each record', async (t) => {
     const { clock, fetches, rows, state } = await open(t);
     fetches.add(somebody, '/events/{event_id}', { event_id: 7 });
     await clock.advance(500);
@@ -46,7 +46,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(clock.pending, [], 'nothing is done while nobody fetches');
   });
 
-  test('what no notification can name is not noted', async (t) => {
+  test('records that no notification can name have no receipts', async (t) => {
     const { clock, fetches } = await open(t);
     for (const path of ['/users/{user_id}', '/hooks/{hook_id}', '/keys/{key_id}', '/deliveries/{delivery_id}']) {
       fetches.add(somebody, path, { id: 1 });
@@ -56,7 +56,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(clock.pending, []);
   });
 
-  test('a node that writes an older fetch down later changes nothing', async (t) => {
+  test('an older receipt that is written later changes nothing', async (t) => {
     const { clock, fetches, rows, store, log } = await open(t);
     const behind = { ...clock, now: () => clock.now() - 60_000 };
     const other = new ReadReceipts({ store, log, clock: behind });
@@ -70,7 +70,7 @@ for (const { test, database } of stores) {
     );
   });
 
-  test('ten thousand are held and no more, in small writes; a database that takes none is no fault of the caller', async (t) => {
+  test('at most 10,000 receipts are buffered and written in batches; a failed write does not affect requests', async (t) => {
     const { fetches, rows, logged, state } = await open(t);
     for (let event_id = 1; event_id <= 10_003; event_id += 1) {
       fetches.add(somebody, '/events/{event_id}', { event_id });

@@ -3,20 +3,20 @@ import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../outbox/event-kinds.ts';
 
-/** How soon what was fetched is written down, all of it together. */
+/** Interval of write-behind flushes. */
 const FLUSH_INTERVAL_MS = 1_000;
 
-/** Records that are remembered until then, at the most; what is fetched beyond them is not noted. */
+/** Receipts buffered between flushes; more are counted and dropped. */
 const MAX_BUFFERED = 10_000;
 
-/** Small enough that no write waits long behind it. */
+/** Rows per transaction: small, so that other writes do not wait long. */
 const WRITE_BATCH_SIZE = 500;
 
 type Reader = { readonly accountId: number; readonly userId: number };
 
 type ReadReceipt = Reader & { readonly resourceType: ResourceType; readonly recordId: number; at: number };
 
-/** The nouns that a notification can name, by the path of their records: nothing else is told and then read. */
+/** Resource types that a notification can name, by the path of their records. Others have no receipts. */
 const resourceAt: ReadonlyMap<string, ResourceType> = new Map(
   [...new Set(hookKinds.map(resourceTypeOf))].map((resourceType) => [
     `${resourceTypes[resourceType].collection}/{${resourceType}_id}`,
@@ -25,8 +25,8 @@ const resourceAt: ReadonlyMap<string, ResourceType> = new Map(
 );
 
 /**
- * When a key of a user last fetched a record at its own address, so that it can be seen who was told and never read.
- * Noted in memory, and written down once a second at most: a help for the eye, which no call waits for or fails for.
+ * Read receipts: when an API key of a user last fetched a record, so that the console can show notified users who never
+ * read it. Write-behind: buffered in memory, flushed once a second. Best effort: no request waits for it or fails with it.
  */
 export class ReadReceipts {
   readonly #store: Store;
@@ -42,32 +42,32 @@ export class ReadReceipts {
     this.#log = log;
   }
 
-  /** Somebody was answered with a record: `path` as its row has it (`/events/{event_id}`), and the ids in it. */
+  /** Notes that a record was returned. `path` is the route's template (`/events/{event_id}`), `ids` its parameters. */
   add({ accountId, userId }: Reader, path: string, ids: Readonly<Record<string, number>>): void {
     const resourceType = resourceAt.get(path);
     const recordId = ids[`${resourceType}_id`];
     if (resourceType === undefined || recordId === undefined) return;
-    const name = `${userId} ${resourceType} ${recordId}`;
-    const held = this.#buffered.get(name);
-    if (held !== undefined) held.at = this.#clock.now();
+    const key = `${userId} ${resourceType} ${recordId}`;
+    const buffered = this.#buffered.get(key);
+    if (buffered !== undefined) buffered.at = this.#clock.now();
     else if (this.#buffered.size >= MAX_BUFFERED) this.#missed += 1;
-    else this.#buffered.set(name, { accountId, userId, resourceType, recordId, at: this.#clock.now() });
+    else this.#buffered.set(key, { accountId, userId, resourceType, recordId, at: this.#clock.now() });
     this.#cancel ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
-  /** Writes down what is held, also at a stop. */
+  /** Writes all buffered receipts; also called at shutdown. */
   async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
-    const held = [...this.#buffered.values()].sort(byKey);
+    const receipts = [...this.#buffered.values()].sort(byKey);
     const missed = this.#missed;
     this.#buffered = new Map();
     this.#missed = 0;
     if (missed > 0) this.#log.warn({ event: 'read_receipts.missed', count: missed });
     try {
-      for (let first = 0; first < held.length; first += WRITE_BATCH_SIZE) {
-        const some = held.slice(first, first + WRITE_BATCH_SIZE);
-        await this.#store.writeInBackground(({ queries }) => writeDown(queries, some));
+      for (let first = 0; first < receipts.length; first += WRITE_BATCH_SIZE) {
+        const batch = receipts.slice(first, first + WRITE_BATCH_SIZE);
+        await this.#store.writeInBackground(({ queries }) => upsertReceipts(queries, batch));
       }
     } catch (error) {
       this.#log.warn({ event: 'read_receipts.failed', err: error });
@@ -75,7 +75,7 @@ export class ReadReceipts {
   }
 }
 
-/** Always in this order, so that nodes wait for each other and not for ever. */
+/** A fixed lock order prevents deadlocks between nodes. */
 function byKey(one: ReadReceipt, other: ReadReceipt): number {
   return (
     one.accountId - other.accountId ||
@@ -85,12 +85,12 @@ function byKey(one: ReadReceipt, other: ReadReceipt): number {
   );
 }
 
-/** The latest fetch stands, whichever node writes it down later. */
-async function writeDown(queries: Queries, some: readonly ReadReceipt[]): Promise<void> {
+/** Keeps the latest fetch, in whatever order nodes write. */
+async function upsertReceipts(queries: Queries, receipts: readonly ReadReceipt[]): Promise<void> {
   await queries
     .insertInto('read_receipts')
     .values(
-      some.map(({ accountId, userId, resourceType, recordId, at }) => ({
+      receipts.map(({ accountId, userId, resourceType, recordId, at }) => ({
         account_id: accountId,
         user_id: userId,
         resource_type: resourceType,

@@ -2,76 +2,75 @@ import type { Clock } from '../../clock.ts';
 import { locked } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 
-/** A jump is believed when a service has seen so much time go by behind it, and nobody has set the clock back. */
+/** A clock jump is trusted after a service has run this long since, without the clock being set back. */
 const CONFIRMED_AFTER_MS = 24 * 3_600_000;
 
-/** All nodes share one row. */
+/** Id of the only row, which all nodes share. */
 const ONLY = 1;
 
-/** What is known of the time; milliseconds, moments since the epoch. */
+/** The stored state; timestamps in milliseconds since the epoch. */
 export type Known = {
-  /** The time that rows are dropped by: never ahead of the clock. */
+  /** Retention is computed from this time. Never ahead of the clock. */
   readonly trustedAt: number;
-  /** What the clock said last. */
+  /** The clock at the last observation. */
   readonly observedAt: number;
-  /** A jump, or a time in which no service ran, that is not believed yet; 0 for none. */
+  /** Part of the clock that is not trusted yet: a jump, or a time in which no service ran. 0: none. */
   readonly doubtedMs: number;
-  /** What the clock said when it was first seen, and how much time a service has seen go by since. */
+  /** The clock when the jump was first seen, and the running time that services have measured since. */
   readonly doubtedSince: number;
   readonly seenSinceMs: number;
 };
 
-/** Of a database that nobody has looked at the clock for, everything is in doubt. */
+/** State of a new database: nothing is trusted yet. */
 export const NOTHING: Known = { trustedAt: 0, observedAt: 0, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
 
 /**
- * What is known after one more look at the clock.
+ * The state after one more observation of the clock. Pure.
  *
- * @param elapsedMs what the monotonic clock of this process has seen go by since its last look
+ * @param elapsedMs monotonic time of this process since its last observation
  */
 export function observe(known: Known, now: number, elapsedMs: number): Known {
-  // Another node may have looked in between, and counted its part of that time.
+  // Another node may have observed the clock in between and counted that part of the time already.
   const seenMs = Math.max(0, Math.min(elapsedMs, now - known.observedAt));
   const trustedAt = Math.min(known.trustedAt + seenMs, now);
   const seenSinceMs = known.seenSinceMs + seenMs;
-  const wasSetRight = now < known.doubtedSince;
-  if (known.doubtedMs === 0 || wasSetRight) return doubting(trustedAt, now);
+  const wasSetBack = now < known.doubtedSince;
+  if (known.doubtedMs === 0 || wasSetBack) return doubting(trustedAt, now);
   if (seenSinceMs >= CONFIRMED_AFTER_MS) return doubting(Math.min(trustedAt + known.doubtedMs, now), now);
   return { ...known, trustedAt, observedAt: now, seenSinceMs };
 }
 
-/** Whatever lies between the trusted time and the clock is in doubt from now on. */
 function doubting(trustedAt: number, now: number): Known {
   return { trustedAt, observedAt: now, doubtedMs: now - trustedAt, doubtedSince: now, seenSinceMs: 0 };
 }
 
 /**
- * The time that old rows are dropped by. A clock that is set far ahead, or wrong at a start, drops nothing before its time:
- * trusted time goes on with the time that services have seen go by, and a jump counts once they have seen a day go by behind
- * it.
+ * The trusted time for retention: a clock that is set far ahead, or is wrong at a start, must not drop rows too early.
+ * Trusted time advances with the monotonic running time of services; a jump of the clock is accepted after services have
+ * run for a day since.
  */
 export class RetentionClock {
   readonly #store: Store;
   readonly #clock: Clock;
-  #lookedAt: number;
+  #observedAt: number;
 
   constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
     this.#store = store;
     this.#clock = clock;
-    this.#lookedAt = clock.monotonic();
+    this.#observedAt = clock.monotonic();
   }
 
-  /** Looks at the clock; resolves with the trusted time. */
+  /** Observes the clock and stores the new state; resolves with the trusted time, milliseconds since the epoch. */
   async now(): Promise<number> {
     const [monotonic, now] = [this.#clock.monotonic(), this.#clock.now()];
     // Both databases keep whole milliseconds; the monotonic clock has fractions.
-    const elapsedMs = Math.round(monotonic - this.#lookedAt);
+    const elapsedMs = Math.round(monotonic - this.#observedAt);
     const { trustedAt } = await this.#store.write(async ({ queries }) => {
       const known = observe(await read(queries), now, elapsedMs);
       await write(queries, known);
       return known;
     });
-    this.#lookedAt = monotonic;
+    this.#observedAt = monotonic;
     return trustedAt;
   }
 }

@@ -12,7 +12,7 @@ for (const { test, database } of stores) {
   const DAY_MS = 24 * 3_600_000;
   const NOW = Date.UTC(2026, 0, 1);
 
-  /** More than one write may drop. */
+  /** More than one batch. */
   const MANY = 1_300;
 
   type Hook = { hookId: number; endedAt: number | null; pending: number };
@@ -65,7 +65,7 @@ for (const { test, database } of stores) {
     return { store, count };
   }
 
-  test('C20 C23 a hook that ended 30 days ago goes with what was pending for it; what is pending for a live one stays for ever', async (t) => {
+  test('C20 C23 a hook that ended 30 days ago is dropped with its pending deliveries; those of a live hook are kept', async (t) => {
     const { store, count } = await openWith(
       t,
       { hookId: 1, endedAt: NOW - 30 * DAY_MS - 1, pending: MANY },
@@ -85,7 +85,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([await count('hooks'), await count('pending_deliveries')], [1, 4]);
   });
 
-  test('X3 attempts and settled deliveries are kept 30 days, occurrences 90, to the millisecond', async (t) => {
+  test('X3 attempts and finalized deliveries are kept for 30 days, occurrences for 90, to the millisecond', async (t) => {
     const { store, count } = await openWith(t, { hookId: 1, endedAt: null, pending: 0 });
     await store.write(async ({ queries }) => {
       const [account_id, hook_id, user_id, kind, record_id] = [1, 1, 1, 'new_event', 1] as const;
@@ -119,7 +119,7 @@ for (const { test, database } of stores) {
     assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
   });
 
-  test('when a record was fetched is kept 30 days, to the millisecond', async (t) => {
+  test('read receipts are kept for 30 days, to the millisecond', async (t) => {
     const { store, count } = await openWith(t);
     await store.write(async ({ queries }) => {
       const rows = Array.from({ length: MANY }, (_, index) => ({
@@ -133,7 +133,7 @@ for (const { test, database } of stores) {
     assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
   });
 
-  test('X10 notices that nobody was mailed within a week go, those of a mail that is still tried stay', async (t) => {
+  test('X10 alerts that were not mailed within a week are dropped, those of a mail that is still retried are kept', async (t) => {
     const { store, count } = await openWith(t);
     await store.write(async ({ queries }) => {
       for (const noted_at of [NOW - 7 * DAY_MS - 1, NOW - 7 * DAY_MS, NOW])
@@ -146,10 +146,9 @@ for (const { test, database } of stores) {
     assert.equal(await count('hook_alerts'), 2);
   });
 
-  test('X3 attempts that were made while the clock was wrong go by their own time, and keep no others', async (t) => {
+  test('X3 attempts made while the clock was wrong are dropped by their own time and do not block others', async (t) => {
     const { store } = await openWith(t, { hookId: 1, endedAt: null, pending: 0 });
     const [old, ahead, behind] = [NOW - 31 * DAY_MS, NOW + 400 * DAY_MS, NOW - 40 * DAY_MS];
-    // In the order in which they were made.
     const times = [...Array<number>(600).fill(ahead), old, NOW - 2, behind, NOW - 1, ...Array<number>(3).fill(old)];
     await store.write(async ({ queries }) => {
       for (const [index, attempted_at] of times.entries()) {
@@ -169,7 +168,7 @@ for (const { test, database } of stores) {
     );
   });
 
-  test('it is done little by little: a stop is heard between two writes', async (t) => {
+  test('retention deletes in batches and stops between two writes', async (t) => {
     const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, pending: MANY });
     const nothing = await openWith(t);
     let steps = 0;
@@ -181,13 +180,13 @@ for (const { test, database } of stores) {
     store.onGroup(() => {
       writes += 1;
     });
-    // As many as there are steps: the last has dropped the first of what is pending.
+    // One check per step: the last step has dropped the first batch of pending deliveries.
     await applyRetention(store, NOW, () => writes >= steps);
     assert.equal(await count('pending_deliveries'), MANY - 500);
     assert.equal(await count('hooks'), 1, 'the hook goes last');
   });
 
-  test('C23 it is done soon after the start, then every hour, until it is stopped', async (t) => {
+  test('C23 retention runs soon after the start and then every hour, until it is stopped', async (t) => {
     const { store, count } = await openWith(
       t,
       { hookId: 1, endedAt: NOW - 40 * DAY_MS, pending: 1 },

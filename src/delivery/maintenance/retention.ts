@@ -5,26 +5,26 @@ import { RetentionClock } from './retention-clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** How long what is past is kept. What is pending for a live hook is never dropped. */
+/** Retention times. Deliveries that are pending for a live hook are never dropped. */
 export const RETENTION_MS = {
   attempts: 30 * DAY_MS,
   finalized_deliveries: 30 * DAY_MS,
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
   fetches: 30 * DAY_MS,
-  /** Longer than a mail is tried, and the one behind it: what is left was made when there was a mail server. */
+  /** Longer than mails are retried: an alert this old was enqueued when a mail server was still configured. */
   notices: 7 * DAY_MS,
 };
 
 const INTERVAL_MS = 3_600_000;
 
-/** Small enough that no write waits long behind it. */
+/** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
 
-/** Drops what is past by the trusted time; answers how many rows that were. Asks between two writes whether it is to stop. */
+/** One retention round at the trusted time `now`; returns the number of dropped rows. Checks `isStopped` between writes. */
 export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
-/** Drops what is older than it is kept (C23, X2, X3, X4), a little at a time, every hour; `stop` ends it. */
+/** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called. */
 export function startRetention(
   { store, clock, log }: { store: Store; clock: Clock; log: Log },
   rounds: readonly Round[] = [applyRetention],
@@ -52,7 +52,7 @@ export function startRetention(
   };
 }
 
-/** One round; answers how many rows were dropped. */
+/** One round over deliveries, attempts, occurrences, hooks; returns the number of dropped rows. */
 export async function applyRetention(
   store: Store,
   now: number,
@@ -75,7 +75,7 @@ export async function applyRetention(
 
 type Step = (tx: Tx) => Promise<number>;
 
-/** Once more, of a delivery that is not in the history any more. */
+/** Manual attempts whose delivery was dropped. */
 const dropStaleManualAttempts: Step = async ({ queries }) => {
   const forgotten = queries
     .selectFrom('manual_attempts')
@@ -92,7 +92,7 @@ const dropStaleManualAttempts: Step = async ({ queries }) => {
   return Number(numDeletedRows);
 };
 
-/** A hook that ended long ago goes with what was still pending for it, first that, so that no write is a long one. */
+/** Hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep transactions short. */
 function dropEndedHooks(now: number): Step {
   return async ({ queries }) => {
     const old = await queries
@@ -131,7 +131,7 @@ function dropEndedHooks(now: number): Step {
   };
 }
 
-/** What nobody was told of by then is no news any more (X10). */
+/** Alerts that could not be mailed in time (X10). */
 function dropHookAlerts(now: number): Step {
   return async ({ queries }) => {
     const old = queries
@@ -147,7 +147,7 @@ function dropHookAlerts(now: number): Step {
   };
 }
 
-/** When a record was fetched is forgotten together with the deliveries that told of it. */
+/** Read receipts are kept as long as the deliveries that they belong to. */
 function dropReadReceipts(now: number): Step {
   return async ({ queries }) => {
     const old = await queries

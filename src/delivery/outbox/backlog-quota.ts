@@ -3,78 +3,78 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 
-/** How long an answer is believed at least; at most a hundredth of all time goes into looking. */
-const BELIEVED_MS = 1_000;
-const SHARE_OF_TIME = 100;
+/** Minimum lifetime of a cached result. An expensive count is cached longer, so that counting takes at most 1 % of the time. */
+const MIN_CACHE_TTL_MS = 1_000;
+const CACHE_TTL_PER_COUNT = 100;
 
-/** Accounts that are remembered at the most; then the one that was longest not looked at is forgotten. */
+/** Size of the LRU cache. */
 const MAX_CACHED_ACCOUNTS = 10_000;
 
 export type BacklogPorts = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The most that may be pending for the live hooks of one account; undefined: no limit. */
+  /** Maximum of pending deliveries for the live hooks of one account; undefined: no limit. */
   readonly most: number | undefined;
 };
 
 /**
- * Which accounts are pending too much. Asked by every write: it answers at once with what was so a moment ago, and where that
- * is old, or nothing is known, when it has looked. So an account may get beyond its limit by what it writes within a
- * second, or in a hundred times as long as a look takes, where there is that much to count.
+ * Quota of pending deliveries per account, checked by every write. Results are cached: an account can exceed its quota by
+ * what it enqueues while a result is cached (a second, or 100 times the duration of the count).
  */
 export class BacklogQuota {
   readonly #ports: BacklogPorts;
-  readonly #known = new Map<number, { readonly isExceeded: boolean | Promise<boolean>; readonly goodUntil: number }>();
+  readonly #cache = new Map<number, { readonly isExceeded: boolean | Promise<boolean>; readonly expiresAt: number }>();
 
   constructor(ports: BacklogPorts) {
     this.#ports = ports;
   }
 
+  /** Whether the account has reached its quota; a promise only if the result is not cached. */
   isFull(accountId: number): boolean | Promise<boolean> {
-    const { most, clock } = this.#ports;
-    if (most === undefined) return false;
-    const known = this.#known.get(accountId);
-    if (known !== undefined && clock.monotonic() < known.goodUntil) return known.isExceeded;
-    // One look at a time: whoever asks meanwhile waits for the same one.
-    const looking = this.#count(accountId, most);
-    this.#remember(accountId, looking, Number.POSITIVE_INFINITY);
-    return looking;
+    const { most: max, clock } = this.#ports;
+    if (max === undefined) return false;
+    const cached = this.#cache.get(accountId);
+    if (cached !== undefined && clock.monotonic() < cached.expiresAt) return cached.isExceeded;
+    // Single flight: concurrent writes wait for the same count.
+    const counting = this.#count(accountId, max);
+    this.#remember(accountId, counting, Number.POSITIVE_INFINITY);
+    return counting;
   }
 
-  async #count(accountId: number, most: number): Promise<boolean> {
+  async #count(accountId: number, max: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
     const began = clock.monotonic();
-    // Where nobody can look, nobody is refused for that.
-    const isFull = await hasMorePendingThan(store, accountId, most).catch((err: unknown) => {
+    // Fails open: a failed count rejects no write.
+    const isFull = await hasMorePendingThan(store, accountId, max).catch((err: unknown) => {
       log.error({ event: 'backlog.count_failed', err });
       return false;
     });
     const now = clock.monotonic();
-    this.#remember(accountId, isFull, now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME));
+    this.#remember(accountId, isFull, now + Math.max(MIN_CACHE_TTL_MS, (now - began) * CACHE_TTL_PER_COUNT));
     return isFull;
   }
 
-  #remember(accountId: number, isExceeded: boolean | Promise<boolean>, goodUntil: number): void {
-    this.#known.delete(accountId);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size >= MAX_CACHED_ACCOUNTS && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(accountId, { isExceeded, goodUntil });
+  #remember(accountId: number, isExceeded: boolean | Promise<boolean>, expiresAt: number): void {
+    this.#cache.delete(accountId);
+    const [oldest] = this.#cache.keys();
+    if (this.#cache.size >= MAX_CACHED_ACCOUNTS && oldest !== undefined) this.#cache.delete(oldest);
+    this.#cache.set(accountId, { isExceeded, expiresAt });
   }
 }
 
-/** Counts no further than it has to. What was not told to a hook before it ended is not pending while it is. */
-async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, most: number): Promise<boolean> {
+/** Stops counting at `max + 1`. Pending deliveries of ended hooks do not count. */
+async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, max: number): Promise<boolean> {
   const pending = read
     .selectFrom('hooks')
     .innerJoin('pending_deliveries', 'pending_deliveries.hook_id', 'hooks.hook_id')
     .where('hooks.account_id', '=', accountId)
     .where('hooks.date_ended', 'is', null)
     .select('pending_deliveries.delivery_id')
-    .limit(most + 1);
+    .limit(max + 1);
   const { count } = await read
     .selectFrom(pending.as('some'))
     .select(sql<number>`count(*)`.as('count'))
     .executeTakeFirstOrThrow();
-  return count > most;
+  return count > max;
 }

@@ -6,7 +6,7 @@ import type { Queries, Tx } from '../../store/store.ts';
 import type { EndedReason } from '../dispatcher/retry-policy.ts';
 import { type HookAlerts, noAlerts } from './hook-alerts.ts';
 
-/** Ends live hooks of an account, as its caller asks; answers those that had not ended before. */
+/** Ends live hooks of an account on behalf of the caller; returns the ids of those that were live. */
 export async function endHooks(
   write: AccountWrite,
   hookIds: readonly number[],
@@ -17,7 +17,7 @@ export async function endHooks(
   return endHookQueues(AccountWrite.transactionOf(write), hookIds, end);
 }
 
-/** Why hooks end, when, by whom, and how their owners are told. */
+/** Why hooks end, when, by whom, and how their owners are alerted. */
 export type End = {
   readonly reason: EndedReason;
   readonly now: number;
@@ -26,8 +26,9 @@ export type End = {
 };
 
 /**
- * Ends live hooks for a reason: their targets are free again, late answers are fenced, the account's position is kept
- * so that `restore` knows what occurred since, and the engine is told when this has committed (C13, C17, C18, C23).
+ * Ends live hooks: frees their targets, raises the fencing token, stores the feed position so that `restoreHook` can
+ * enqueue what occurred since, and notifies the dispatcher at commit (C13, C17, C18, C23). Returns the ids of the hooks
+ * that were live.
  */
 export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: End): Promise<number[]> {
   const ended: number[] = [];
@@ -37,7 +38,7 @@ export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: End
   return ended;
 }
 
-/** Well below the number of values that a statement can carry. */
+/** Well below the databases' limits of parameters per statement. */
 const HOOKS_PER_STATEMENT = 1_000;
 
 async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: End): Promise<number[]> {
@@ -48,7 +49,7 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
       ended_reason: reason,
       due_at: null,
       generation: sql<number>`generation + 1`,
-      // The engine ends only what it holds, and lets go of it with that.
+      // The dispatcher only ends hooks that it has leased; this releases the lease as well.
       ...(by === ENGINE ? { lease_owner: 0 } : {}),
       ended_position: sql<number>`(select position from positions where positions.account_id = hooks.account_id)`,
     })
@@ -69,16 +70,16 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
   );
   const endedIds = ended.map((row) => row.hook_id);
   if (endedIds.length === 0) return [];
-  // X10: who has ended a hook of their own knows.
-  const toTell = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
-  if (reason !== 'user_deleted') await notices(tx, reason, toTell, now);
+  // X10: an owner who ended the hook is not alerted.
+  const toAlert = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
+  if (reason !== 'user_deleted') await notices(tx, reason, toAlert, now);
   await dropManualAttempts(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
   tx.news.addEnded(endedIds, reason);
   return endedIds;
 }
 
-/** What was asked for was asked for at that moment: nobody wants a test of long ago when the hook lives again. */
+/** Drops manual attempts and tests: they must not be sent when the hook is restored later. */
 async function dropManualAttempts(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
   await queries.deleteFrom('manual_attempts').where('hook_id', 'in', hookIds).execute();
   const tests = await queries

@@ -1,7 +1,7 @@
 import { Problem } from '../../problems.ts';
 import type { Queries } from '../../store/store.ts';
 
-/** The occurrences of an account from a position on, and the moment at which they become pending. */
+/** The occurrences of an account from position `first` on; `now` becomes `created_at` of their deliveries. */
 export type Span = {
   readonly accountId: number;
   readonly first: number;
@@ -9,9 +9,9 @@ export type Span = {
 };
 
 /**
- * C14: occurrences are pending for the live hooks of the user who caused them, of their kind, in that account; of these to
- * one alone where `hookId` is given. Answers the hooks, once for each delivery. What is pending already stays as it is: a
- * hook that ended at the very moment of an occurrence may have been pending it.
+ * Enqueues a pending delivery of each occurrence for every live hook of the same account, user and kind (C14), or for
+ * `hookId` only. Returns the hook id of each new delivery. Existing deliveries are kept: a hook that ended concurrently
+ * with an occurrence may have it already.
  */
 export function enqueueDeliveries(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
   return queries
@@ -45,28 +45,30 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: S
     .returning('hook_id');
 }
 
-/** How soon whoever is pending too much may come again, seconds. */
+/** `Retry-After` of a write that exceeds the quota, seconds. */
 const RETRY_AFTER_S = 10;
 
-/** Refuses what an account that is pending too much would be pending beside that. */
+/** The problem of a write that would enqueue deliveries although the account has reached its quota. */
 export function pendingQuotaExceeded(): Problem {
   return new Problem('pending_quota_exceeded', { retryAfterS: RETRY_AFTER_S });
 }
 
-/** Rejects if any of these facts is pending for a hook. */
+/** Throws `pending_quota_exceeded` if any of these occurrences would be enqueued for a live hook. */
 export async function requireNothingPending(
   queries: Queries,
   accountId: number,
   facts: readonly { readonly kind: string; readonly userId: number }[],
 ): Promise<void> {
-  const of = new Map(facts.map(({ kind, userId }) => [`${kind} ${userId}`, { kind, userId }]));
+  const subscriptions = new Map(facts.map(({ kind, userId }) => [`${kind} ${userId}`, { kind, userId }]));
   const hook = await queries
     .selectFrom('hooks')
     .select('hook_id')
     .where('account_id', '=', accountId)
     .where('date_ended', 'is', null)
     .where(({ or, and, eb }) =>
-      or([...of.values()].map(({ kind, userId }) => and([eb('kind', '=', kind), eb('user_id', '=', userId)]))),
+      or(
+        [...subscriptions.values()].map(({ kind, userId }) => and([eb('kind', '=', kind), eb('user_id', '=', userId)])),
+      ),
     )
     .limit(1)
     .executeTakeFirst();

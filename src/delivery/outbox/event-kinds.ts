@@ -1,6 +1,6 @@
 import type { Permission } from '../../permissions.ts';
 
-/** The nouns whose records are told of: where a record is fetched, the field of its id, and which permission opens it. */
+/** Resource types that notifications name: path of the records, field of the id, permission to read them. */
 export const resourceTypes = {
   client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
   comment: { collection: '/comments', key: 'comment_id', permission: 'projects:read' },
@@ -17,17 +17,17 @@ export const resourceTypes = {
 
 export type ResourceType = keyof typeof resourceTypes;
 
-/** The nouns whose records come and go in the feed (X2). */
+/** Resource types whose records appear in the feed (X2). */
 export type RecordResourceType = Exclude<ResourceType, 'hook'>;
 
 export const recordResourceTypes = (Object.keys(resourceTypes) as ResourceType[]).filter(
   (resourceType) => resourceType !== 'hook',
 );
 
-/** Where the records of a noun are stored. */
+/** The table of a resource type. */
 export const tableOf = (resourceType: RecordResourceType): string => resourceTypes[resourceType].collection.slice(1);
 
-/** The seven kinds that a hook can name: the specification's (section 6). */
+/** The seven kinds that a hook can subscribe to (specification, section 6). */
 export const hookKinds = [
   'completed_subtask',
   'completed_task',
@@ -40,12 +40,12 @@ export const hookKinds = [
 
 const verbs = ['changed', 'deleted', 'new'] as const;
 
-/** A kind of occurrence. All of them are recorded. */
+/** A kind of occurrence. All kinds appear in the feed. */
 export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${RecordResourceType}`;
 
 type KindOf = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
 
-/** What can happen, and to which noun. `hooks`: a hook can name it. */
+/** Every kind with its resource type. `hooks`: a hook can subscribe to it. */
 export const kinds = Object.fromEntries([
   ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
   ...verbs.flatMap((verb) =>
@@ -55,24 +55,24 @@ export const kinds = Object.fromEntries([
   ),
 ]) as Readonly<Record<Kind, KindOf>>;
 
-/** What a delivery can be of: an occurrence, or a test of the hook itself (X1). */
+/** The kind of a delivery: that of its occurrence, or a test of the hook (X1). */
 export type DeliveryKind = Kind | 'test';
 
 export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
   return hookKinds.some((kind) => kind === text);
 }
 
-/** What the record of a delivery is. */
+/** The resource type of the record that a delivery names. */
 export function resourceTypeOf(kind: DeliveryKind): ResourceType {
   return kind === 'test' ? 'hook' : kinds[kind].resourceType;
 }
 
-/** C11: what a key must be allowed to read, so that its hook can name the kind. */
+/** C11: the permission that an API key needs to subscribe a hook to the kind. */
 export function permissionFor(kind: DeliveryKind): Permission {
   return resourceTypes[resourceTypeOf(kind)].permission;
 }
 
-/** Where the record of a delivery is fetched, on the service at `baseUrl` (C10). */
+/** The `resource_url` of a delivery: the record's address on the service at `baseUrl` (C10). */
 export function resourceUrl(baseUrl: string, kind: DeliveryKind, recordId: number): string {
   return `${baseUrl}/v2${resourceTypes[resourceTypeOf(kind)].collection}/${recordId}`;
 }

@@ -1,18 +1,18 @@
 import type { Tx } from '../../store/store.ts';
 import { type EndedReason, MAX_FAILURES } from '../dispatcher/retry-policy.ts';
 
-/** What the owner of a hook is told of it by mail (X10): that the next failure ends it, or why it has ended. */
+/** The reason for an alert mail to the owner of a hook (X10): the next failure ends it, or why it ended. */
 export type What = 'failing' | AlertReason;
 
-/** Whose account is deleted is nobody to be told. */
+/** A deleted user is not alerted. */
 export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
 
-/** With so many failures in a row the owner is told: one more ends the hook. */
+/** Consecutive failures after which the owner is alerted: one more ends the hook. */
 export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
 
 /**
- * Owes the owners of hooks a notice, in the transaction that writes down what it is of: so that it is mailed if, and only
- * if, that has committed.
+ * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): they are mailed if, and
+ * only if, it commits.
  */
 export type HookAlerts = (tx: Tx, what: What, hookIds: readonly number[], now: number) => Promise<void>;
 
@@ -37,5 +37,5 @@ export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now)
     .execute();
 };
 
-/** Where no mail is sent nothing is pending either: nobody would ever settle it. */
+/** Without a mail server no alerts are enqueued. */
 export const noAlerts: HookAlerts = async () => undefined;

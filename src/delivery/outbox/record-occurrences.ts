@@ -5,45 +5,45 @@ import type { AtCommit, NewPendingDeliveries } from '../../store/store.ts';
 import { requireNothingPending } from './enqueue-deliveries.ts';
 import { type Kind, kinds } from './event-kinds.ts';
 
-/** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
+/** An occurrence to be recorded. `userId`: hooks of this user are notified (C14). */
 export type NewOccurrence = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
 
-/** So many positions of an account that occurrences take at a moment, milliseconds since the epoch. */
-type Place = { readonly accountId: number; readonly count: number; readonly now: number };
+/** `count` feed positions to allocate for an account; `now` in milliseconds since the epoch. */
+type Allocation = { readonly accountId: number; readonly count: number; readonly now: number };
 
-/** The type is said where a database could not know it. */
+/** Casts, because the databases cannot infer the type of a parameter in a `values` list. */
 const int = (value: number) => sql`cast(${value} as bigint)`;
 const text = (value: string) => sql`cast(${value} as text)`;
 
-const placesOf = (places: readonly Place[]) =>
-  sql`places (account_id, taken, now) as (values ${sql.join(
-    places.map(({ accountId, count, now }) => sql`(${int(accountId)}, ${int(count)}, ${int(now)})`),
+const allocationsOf = (allocations: readonly Allocation[]) =>
+  sql`allocations (account_id, taken, now) as (values ${sql.join(
+    allocations.map(({ accountId, count, now }) => sql`(${int(accountId)}, ${int(count)}, ${int(now)})`),
   )})`;
 
 /**
- * The rows of these accounts are locked from here to the commit, so this comes last; always in their order, so that
- * transactions wait for each other and not for ever. The clock of an account never goes back.
+ * Allocates feed positions. Locks the accounts' rows until the commit, so it runs last in a transaction; in a fixed order,
+ * which prevents deadlocks. `occurred_at` of an account never decreases.
  */
-const takePositions = preparedOver((queries, places: readonly Place[]) => {
+const allocatePositions = preparedOver((queries, allocations: readonly Allocation[]) => {
   const held = queries
     .selectFrom('positions')
     .select('account_id')
     .where(
       'account_id',
       'in',
-      places.map(({ accountId }) => accountId),
+      allocations.map(({ accountId }) => accountId),
     )
     .orderBy('account_id');
   return sql<{ account_id: number }>`
-    with ${placesOf(places)}, held as ${locked(queries, held)}
-    update positions set position = position + places.taken,
-      occurred_at = case when occurred_at > places.now then occurred_at else places.now end
-    from held join places on places.account_id = held.account_id
+    with ${allocationsOf(allocations)}, held as ${locked(queries, held)}
+    update positions set position = position + allocations.taken,
+      occurred_at = case when occurred_at > allocations.now then occurred_at else allocations.now end
+    from held join allocations on allocations.account_id = held.account_id
     where positions.account_id = held.account_id
     returning positions.account_id`;
 });
 
-/** `back`: how many positions before the last that was taken of its account. */
+/** `back`: distance from the last allocated position of the account. */
 type Placed = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
 const factsOf = (facts: readonly Placed[]) =>
@@ -63,7 +63,7 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
     from facts join positions on positions.account_id = facts.account_id`;
 });
 
-/** What `owe` does, for the positions that were taken last. */
+/** As `enqueueDeliveries`, for the positions that this transaction has allocated. */
 const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
   return sql<NewPendingDeliveries>`
     with ${factsOf(facts)}
@@ -77,14 +77,12 @@ const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
     returning hook_id, delivery_id, position, kind, record_id, created_at`;
 });
 
-/** What one write records. */
-type Recorded = { readonly accountId: number; readonly now: number; readonly facts: readonly NewOccurrence[] };
+type WriteFacts = { readonly accountId: number; readonly now: number; readonly facts: readonly NewOccurrence[] };
 
 /**
- * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
- * position, and one pending row for every live hook that it is pending for (C14, C20). Either all of it is committed with
- * the change itself, or nothing. It is sent together with the commit, once for all writes that it carries: the account's
- * row is locked for no longer than the commit takes.
+ * The transactional outbox: records occurrences at the next feed positions of the account and enqueues one pending
+ * delivery for each matching live hook (C14, C20), in the transaction of the change itself. Runs once per commit, for all
+ * writes of the commit group, right before the commit: the account's row is locked only for the duration of the commit.
  */
 export function record(write: AccountWrite, facts: readonly NewOccurrence[]): void {
   if (facts.length === 0) return;
@@ -95,7 +93,7 @@ export function record(write: AccountWrite, facts: readonly NewOccurrence[]): vo
   tx.news.addOccurred([accountId]);
 }
 
-const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
+const recordAll: AtCommit<WriteFacts> = async ({ queries, news }, all) => {
   const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
   const accounts = byAccount.map(([accountId, recorded]) => {
     const facts = recorded.flatMap((one) => one.facts);
@@ -104,12 +102,12 @@ const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
   const placed = accounts.flatMap(({ accountId, facts, count, now }) =>
     facts.map((fact, index) => ({ ...fact, accountId, back: count - 1 - index, now })),
   );
-  // Kinds that no hook can name are pending for nobody.
-  const told = placed.filter(({ kind }) => kinds[kind].hooks);
+  // Kinds that no hook can subscribe to are not enqueued.
+  const subscribable = placed.filter(({ kind }) => kinds[kind].hooks);
   const [taken, , pending] = await Promise.all([
-    takePositions(queries, accounts, {}),
+    allocatePositions(queries, accounts, {}),
     insertOccurrences(queries, placed, {}),
-    enqueueForHooks(queries, told, {}),
+    enqueueForHooks(queries, subscribable, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
   news.addNewPending(pending);

@@ -5,10 +5,10 @@ import { locked } from '../../store/prepared-queries.ts';
 import { enqueueDeliveries, pendingQuotaExceeded } from './enqueue-deliveries.ts';
 
 /**
- * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is pending for it, beside what
- * was undelivered when it ended. Its target must have been taken before.
+ * Restores an ended hook (X1): resets its failures and enqueues what occurred since it ended, in addition to what was
+ * pending at that time. The caller must have reserved its target.
  *
- * @param endedPosition where the account stood when the hook ended
+ * @param endedPosition the feed position of the account when the hook ended
  */
 export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
   if (!write.mayEnqueue) throw pendingQuotaExceeded();
@@ -36,8 +36,8 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
 }
 
 /**
- * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is pending too much may still try
- * whether a target answers again, once at a time.
+ * Enqueues a test of a hook (X1); returns the id of its delivery. An account that has reached its quota may still have one
+ * pending test per hook, to check whether the target works again.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
   if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
@@ -66,13 +66,13 @@ async function hasPendingTest(write: AccountWrite, hookId: number): Promise<bool
   return (await test.executeTakeFirst()) !== undefined;
 }
 
-/** Asks for one attempt of a delivery, at once, under its id, whatever has become of it (X3). */
+/** Enqueues one immediate attempt of a delivery, in whatever state it is, under the same `Webhook-Id` (X3). */
 export async function requestRedelivery(
   write: AccountWrite,
   delivery: { deliveryId: number; hookId: number },
 ): Promise<void> {
   const tx = AccountWrite.transactionOf(write);
-  // It stays live until this has committed: what is asked of an ended hook would be made when it is restored.
+  // Locks the hook so that it stays live until the commit: on an ended hook the attempt would be made at its restoration.
   const live = tx.queries
     .selectFrom('hooks')
     .select('hook_id')

@@ -4,8 +4,8 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import type { Secret } from '../transport/signature.ts';
 
 /**
- * From now on notifications of a live hook are signed by these; by none when undefined. Once this is answered, no
- * attempt begins that is signed otherwise: the node that has the lane has heard of it by then.
+ * Sets the signing secrets of a live hook; undefined: not signed. After the response no attempt starts that is signed with
+ * other secrets: the response waits until the node that leases the hook has acknowledged the change (X8).
  */
 export async function setSecrets(
   write: AccountWrite,

@@ -1,6 +1,6 @@
 import type { Queries } from '../../store/store.ts';
 
-/** Whether a live hook has a target, by its hash: anywhere on the service, as C12 has it. */
+/** Whether a live hook of any account has the target with this hash (C12). */
 export async function isTargetTaken(read: Queries, targetHash: string): Promise<boolean> {
   const found = await read
     .selectFrom('targets')

@@ -15,7 +15,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 const DEADLINE_MS = 15_000;
 const LONG_PAUSE_MS = 16_000;
 
-/** A target on loopback that does this with each notification that has come in whole. */
+/** A target on loopback that calls the function for each complete notification. */
 async function target(t: TestContext, whenTold: (socket: Socket, count: number) => void, secure = false) {
   let told = 0;
   const sockets = new Set<Socket>();
@@ -71,7 +71,7 @@ const answered = (status: number) => ({ kind: 'answered', status });
 const paused = { kind: 'ours', fault: 'process_paused' };
 const timedOut = { kind: 'failed', cause: 'timeout' };
 
-/** Time goes on until the deadline in the way of a busy process, whose every timer is late. */
+/** Advances time to the deadline like a busy process, whose timers are all late. */
 function runLate(clock: PausableClock): void {
   for (const end = clock.monotonic() + DEADLINE_MS; clock.monotonic() < end; ) clock.pause(900);
 }
@@ -79,7 +79,7 @@ function runLate(clock: PausableClock): void {
 for (const secure of [false, true]) {
   const over = secure ? 'TLS' : 'TCP';
 
-  test(`C19 an answer that has arrived while the process was paused counts, over ${over}: the deadline fires after it was read`, async (t) => {
+  test(`C19 a response that arrived during a process pause counts, over ${over}: it is read before the deadline fires`, async (t) => {
     const clock = pausableClock();
     for (const status of [200, 401, 500]) {
       const hook = await target(
@@ -94,17 +94,17 @@ for (const secure of [false, true]) {
     }
   });
 
-  test(`C19 a process that was paused until the deadline had passed holds it against no target, over ${over}`, async (t) => {
+  test(`C19 a process pause until after the deadline does not count against the target, over ${over}`, async (t) => {
     const clock = pausableClock();
     const hook = await target(t, (_, count) => (count === 1 ? clock.pause(LONG_PAUSE_MS) : runLate(clock)), secure);
     const attempt = attemptsOf(clock);
     assert.deepEqual(await attempt(hook.url), paused);
-    // The pause is over, and excuses nothing that begins after it.
+    // A pause does not excuse attempts that start after it.
     assert.deepEqual(await attempt(hook.url), timedOut);
   });
 }
 
-test('C19 a pause that ends before the deadline has used up the time of the target as well', async (t) => {
+test('C19 a pause that ends before the deadline excuses a timeout too', async (t) => {
   const clock = pausableClock();
   const hook = await target(t, () => {
     clock.pause(DEADLINE_MS - 300);
@@ -113,7 +113,7 @@ test('C19 a pause that ends before the deadline has used up the time of the targ
   assert.deepEqual(await attemptsOf(clock)(hook.url), paused);
 });
 
-test('C19 a target that gives up while this process is paused, or this machine suspended, is not at fault', async (t) => {
+test('C19 a reset while this process is paused or the machine suspended does not count against the target', async (t) => {
   for (const how of ['pause', 'suspend'] as const) {
     const clock = pausableClock();
     const hook = await target(t, (socket, count) => {
@@ -125,7 +125,7 @@ test('C19 a target that gives up while this process is paused, or this machine s
   }
 });
 
-test('C19 nothing is sent after the deadline by a process that was paused while it connected', async (t) => {
+test('C19 a process that was paused while it connected sends nothing after the deadline', async (t) => {
   const hook = await target(t, () => undefined);
   const clock = pausableClock();
   const guard: SsrfGuard = {
@@ -139,13 +139,13 @@ test('C19 nothing is sent after the deadline by a process that was paused while 
   assert.equal(hook.told(), 0);
 });
 
-test('C17 a target that hangs is at fault however busy this process is: a loop that is always late by less than a second excuses nothing', async (t) => {
+test('C17 a hanging target fails on a busy process too: event-loop delays of less than a second excuse nothing', async (t) => {
   const clock = pausableClock();
   const hook = await target(t, () => runLate(clock));
   for (let tries = 0; tries < 3; tries += 1) assert.deepEqual(await attemptsOf(clock)(hook.url), timedOut);
 });
 
-test('C19 a connection that was left open before a pause is not used after it: what the target did meanwhile is not read yet', async (t) => {
+test('C19 a kept connection is not used after a process pause: a close by the target may be unread', async (t) => {
   const clock = pausableClock();
   const hook = await target(t, (socket) => socket.write(OK));
   const kept = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
@@ -153,7 +153,7 @@ test('C19 a connection that was left open before a pause is not used after it: w
   const attempt = attemptsOf(clock);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
-  // The words of a server that closes a connection on which nothing came.
+  // The response of a server that closes an idle connection.
   for (const socket of hook.sockets) socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
   clock.pause(5_000);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));

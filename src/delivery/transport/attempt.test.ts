@@ -20,7 +20,7 @@ const BODY = '{"resource_url":"http://127.0.0.1:8080/v2/events/1"}';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-/** Longer than any of these tests may take, for those that a deadline must not end. */
+/** A deadline that is never reached. */
 const AMPLE_MS = 20_000;
 const SHORT_MS = 200;
 
@@ -31,7 +31,7 @@ function guardWith(resolve: Resolve): SsrfGuard {
   return createSsrfGuard({ resolve, allow: [], loopbackAllowed: true });
 }
 
-/** A guard that lets every address through, for what only a connection can show. */
+/** A guard that allows every address. */
 function guardFor(...addresses: string[]): SsrfGuard {
   const checked = addresses.map((address): CheckedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
   return { check: async () => ({ allowed: true, addresses: checked }) };
@@ -53,7 +53,7 @@ function attempt(
   return post({ target, body: BODY, deliveryId: '42', deadlineMs: AMPLE_MS, signal, ...order });
 }
 
-/** An outcome without what depends on the machine. */
+/** An outcome without its machine-dependent parts. */
 function essence({ ms, note: _note, ...rest }: Outcome) {
   assert.ok(Number.isInteger(ms) && ms >= 0);
   return rest;
@@ -65,7 +65,7 @@ const answered = (status: number) => ({ kind: 'answered', status });
 
 type Target = { url: string; port: number; connections: () => number; received: () => string };
 
-/** A server on loopback that does with each connection what the test says; `received` is all that came in. */
+/** A server on loopback that calls the test's handler for each connection; `received` is all its input. */
 async function target(
   t: TestContext,
   behave: (socket: Socket) => void,
@@ -95,7 +95,7 @@ async function target(
   return { url: `http://127.0.0.1:${port}/hook`, port, connections: () => connections, received: () => received };
 }
 
-/** Answers as soon as the whole notification is in. */
+/** Responds when the notification is complete. */
 function answer(...parts: (string | Buffer)[]): (socket: Socket) => void {
   return (socket) => whenAsked(socket, () => parts.forEach((part) => void socket.write(part)));
 }
@@ -108,7 +108,7 @@ function whenAsked(socket: Socket, then: () => void): void {
   });
 }
 
-/** Waits, turn by turn, until something is so; fails when it does not come about. */
+/** Waits, one event-loop iteration at a time, until the condition holds; fails after a limit. */
 async function until(so: () => boolean, what: string): Promise<void> {
   const startedAt = performance.now();
   while (!so()) {
@@ -121,7 +121,7 @@ function openSockets(): string[] {
   return process.getActiveResourcesInfo().filter((name) => /^(TCP|TLS)(Socket)?W(rap|RAP)$/i.test(name));
 }
 
-/** Counts the client sockets that are made from here on, whatever becomes of them. */
+/** Counts the client sockets that are created from now on. */
 function countDials(t: TestContext, meddle: (socket: Socket) => void = () => {}): () => number {
   let dials = 0;
   const count = (message: unknown) => {
@@ -142,7 +142,7 @@ afterEach(async () => {
   assert.deepEqual(unhandled, []);
 });
 
-test('C15 the request is this, byte for byte', async (t) => {
+test('C15 the request has exactly these bytes', async (t) => {
   const hook = await target(t, answer(OK));
   assert.deepEqual(essence(await attempt(`${hook.url}?token=a%20b&c=d#part`)), answered(200));
   assert.equal(
@@ -167,13 +167,13 @@ test('C15 the host header is the name of the target, not the address that was di
   assert.match(hook.received(), new RegExp(`^POST / HTTP/1.1\r\nhost: target.example.:${hook.port}\r\n`));
 });
 
-test('C15 a body of more than ASCII is sent as UTF-8, with its length in bytes', async (t) => {
+test('C15 a non-ASCII body is sent as UTF-8, with its length in bytes', async (t) => {
   const hook = await target(t, answer(OK));
   await attempt(hook.url, { body: '{"resource_url":"ü"}' });
   assert.match(hook.received(), /content-length: 21\r\n\r\n\{"resource_url":"Ã¼"\}$/);
 });
 
-test('C17 interim answers are passed over, 100 among them', async (t) => {
+test('C17 interim responses are ignored, including 100', async (t) => {
   const interim = [
     'HTTP/1.1 100 Continue\r\n\r\n',
     'HTTP/1.1 100 Continue\r\nX-Note: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
@@ -197,7 +197,7 @@ test('C17 interim answers are passed over, 100 among them', async (t) => {
   }
 });
 
-test('C17 a port where nobody listens is a failure', async () => {
+test('C17 a closed port is a failure', async () => {
   const { port } = await closedPort();
   const outcome = await attempt(`http://127.0.0.1:${port}/`);
   assert.deepEqual(essence(outcome), failed('refused'));
@@ -214,14 +214,14 @@ async function closedPort(): Promise<{ port: number }> {
   return { port };
 }
 
-test('C17 a status line that only begins like an interim answer is a failure, and at once', async (t) => {
+test('C17 a malformed status line that starts like an interim response fails immediately', async (t) => {
   for (const status of ['1', '10', '1000', '1a0', '10\n0']) {
     const hook = await target(t, answer(`HTTP/1.1 ${status} OK\r\nContent-Length: 0\r\n\r\n`));
     assert.deepEqual(essence(await attempt(hook.url, { deadlineMs: 2_000 })), failed('protocol'), status);
   }
 });
 
-test('C21 C22 what never comes to an answer is cut off long before the deadline, however fast it comes', async (t) => {
+test('C21 C22 a flood of bytes without a final response is cut off long before the deadline', async (t) => {
   const floods = ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', '\r\n'];
   for (const text of floods) {
     const part = text.repeat(100);
@@ -241,7 +241,7 @@ test('C21 C22 what never comes to an answer is cut off long before the deadline,
   }
 });
 
-test('C21 the status stands while the body hangs, and the connection is cut a moment later', async (t) => {
+test('C21 the status counts while the body hangs, and the connection is closed after a second', async (t) => {
   let closed = false;
   const hook = await target(t, (socket) => {
     socket.on('close', () => {
@@ -254,7 +254,7 @@ test('C21 the status stands while the body hangs, and the connection is cut a mo
   await until(() => closed, 'the connection was not cut');
 });
 
-test('C15 a redirect is an answer, and is not followed', async (t) => {
+test('C15 a redirect is not followed: its status is the outcome', async (t) => {
   const other = await target(t, answer(OK));
   for (const status of [301, 302, 303, 307, 308]) {
     const hook = await target(
@@ -266,7 +266,7 @@ test('C15 a redirect is an answer, and is not followed', async (t) => {
   assert.equal(other.connections(), 0);
 });
 
-test('C15 no proxy of the environment is used, no cookie is sent back', async (t) => {
+test('C15 proxies of the environment are not used, and cookies are not sent back', async (t) => {
   const proxy = await target(t, answer(OK));
   const hook = await target(t, answer('HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n'));
   const variables = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
@@ -280,7 +280,7 @@ test('C15 no proxy of the environment is used, no cookie is sent back', async (t
   assert.doesNotMatch(hook.received(), /cookie/i);
 });
 
-test('C22 an attempt that is given none to keep has a connection of its own, even to a target that would keep it', async (t) => {
+test('C22 an attempt without a connection pool closes its connection, even if the target would keep it', async (t) => {
   let served = 0;
   const server: HttpServer = createHttpServer({ keepAlive: true }, (request, response) => {
     request.resume();
@@ -297,7 +297,7 @@ test('C22 an attempt that is given none to keep has a connection of its own, eve
 
 test('C18 Retry-After is read in seconds and as a date, between 0 and 24 h', async (t) => {
   const day = 86_400_000;
-  // The oldest of the three forms of a date names no zone, and means UTC everywhere.
+  // The oldest of the three date forms has no zone and means UTC, whatever the local zone.
   const zone = process.env.TZ;
   process.env.TZ = 'America/New_York';
   t.after(() => {
@@ -334,7 +334,7 @@ test('C18 Retry-After is read in seconds and as a date, between 0 and 24 h', asy
   assert.deepEqual(essence(await attempt(twice.url)), { ...answered(503), retryAfterMs: 5_000 });
 });
 
-test('C11 C17 a target that the guard refuses is a failure and sees no connection', async (t) => {
+test('C11 C17 a target that the guard rejects is a failure and gets no connection', async (t) => {
   const hook = await target(t, answer(OK));
   const guard = createSsrfGuard({ resolve: resolveLoopback, allow: [], loopbackAllowed: false });
   const spellings = ['127.0.0.1', '127.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'localhost', 'target.example'];
@@ -346,7 +346,7 @@ test('C11 C17 a target that the guard refuses is a failure and sees no connectio
   assert.equal(hook.connections(), 0);
 });
 
-test('C17 every spelling of a forbidden address is refused at delivery', async (t) => {
+test('C17 every spelling of a forbidden address is rejected at delivery', async (t) => {
   const dials = countDials(t);
   const resolve: Resolve = async (hostname) => ({ addresses: names[hostname] ?? [] });
   const guard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
@@ -356,7 +356,7 @@ test('C17 every spelling of a forbidden address is refused at delivery', async (
   assert.equal(dials(), 0);
 });
 
-test('the next address of a name is tried when one is refused, and one that works is enough', async (t) => {
+test('the next address of a name is tried when one refuses the connection, and one that works is enough', async (t) => {
   const hook = await target(t, answer(OK));
   const url = `http://target.example:${hook.port}/`;
   for (const addresses of [
@@ -372,7 +372,7 @@ test('the next address of a name is tried when one is refused, and one that work
   assert.deepEqual(essence(await attempt(`http://target.example:${port}/`, { guard })), failed('refused'));
 });
 
-test('C21 an address that hangs has its share of the time, and the next one has the rest', async (t) => {
+test('C21 a hanging address uses its share of the time, and the next one has the rest', async (t) => {
   const hook = await target(t, answer(OK));
   let isFirst = true;
   const dials = countDials(t, (socket) => {
@@ -382,7 +382,7 @@ test('C21 an address that hangs has its share of the time, and the next one has 
     socket.emit = (event: string | symbol, ...args: unknown[]) =>
       !(hangs && event === 'connect') && emit.call(socket, event, ...args);
   });
-  // Half of the time is over at once, the whole of it is not.
+  // The first half of the time passes immediately, the second does not.
   const after: Clock['after'] = (waitMs, run) =>
     systemClock.after(waitMs > AMPLE_MS / 4 && waitMs <= AMPLE_MS / 2 ? 0 : waitMs, run);
   const guard = guardFor('127.0.0.1', '127.0.0.1');
@@ -390,7 +390,7 @@ test('C21 an address that hangs has its share of the time, and the next one has 
   assert.equal(dials(), 2);
 });
 
-test('C17 a connection that breaks before the request is on it is not made again', async (t) => {
+test('C17 a connection that breaks before the request is sent is not dialled again', async (t) => {
   const hook = await target(t, answer(OK));
   let asked = 0;
   const guard = guardWith(async () => {
@@ -402,7 +402,7 @@ test('C17 a connection that breaks before the request is on it is not made again
   assert.deepEqual([asked, dials(), hook.received()], [1, 1, '']);
 });
 
-test('of a thousand addresses a few are tried, of both families', async (t) => {
+test('of a thousand addresses only a few are tried, of both families', async (t) => {
   const hook = await target(t, answer(OK));
   const url = `http://target.example:${hook.port}/`;
   const many = Array.from({ length: 1_000 }, () => '::1');
@@ -413,15 +413,15 @@ test('of a thousand addresses a few are tried, of both families', async (t) => {
   assert.deepEqual(essence(await attempt(url, { guard: guardFor(...many, '127.0.0.1') })), answered(200));
 });
 
-test('C19 a machine without a route is at fault, unless an address was reached', async () => {
+test('C19 no route is a local error, unless an address was reached', async () => {
   const { port } = await closedPort();
   const url = `http://target.example:${port}/`;
-  // No system connects to the broadcast address; none of them sends anything to find out.
+  // Every system rejects a connection to the broadcast address without sending anything.
   assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255') })), ours('no_route'));
   assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255', '127.0.0.1') })), failed('refused'));
 });
 
-test('C19 a process that is out of file handles is at fault', async (t) => {
+test('C19 no file handles is a local error', async (t) => {
   const hook = await target(t, answer('HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n'));
   const program = `
     import { openSync } from 'node:fs';
@@ -442,18 +442,18 @@ test('C19 a process that is out of file handles is at fault', async (t) => {
   assert.equal(hook.connections(), 1);
 });
 
-test('C19 a name that does not exist is a failure, a silent resolver is not', async () => {
+test('C19 a name that does not exist is a failure, a silent resolver is a local error', async () => {
   const url = 'http://target.example/';
   const none = guardWith(async () => ({ failure: 'no_such_name' }));
   assert.deepEqual(essence(await attempt(url, { guard: none })), failed('no_such_name'));
   const silent = guardWith(async () => ({ failure: 'resolver_silent' }));
   assert.deepEqual(essence(await attempt(url, { guard: silent })), ours('no_resolver'));
-  // Even where the resolver keeps no time limit of its own.
+  // Also if the resolver ignores its timeout.
   const hanging = guardWith(silentResolve);
   assert.deepEqual(essence(await attempt(url, { guard: hanging, deadlineMs: SHORT_MS })), ours('no_resolver'));
 });
 
-test('C21 resolving has half of the deadline, and 5 s at most', async () => {
+test('C21 DNS has half of the deadline, at most 5 s', async () => {
   const limits: number[] = [];
   const guard = guardWith(async (_hostname, timeoutMs) => {
     limits.push(timeoutMs);
@@ -463,7 +463,7 @@ test('C21 resolving has half of the deadline, and 5 s at most', async () => {
   assert.deepEqual(limits, [500, 5_000]);
 });
 
-test('C19 a stop before the attempt began, while resolving, and in flight', async (t) => {
+test('C19 an abort before the attempt, during DNS and in flight results in the local error stopped', async (t) => {
   const stopped = new AbortController();
   stopped.abort();
   let asked = 0;
@@ -493,7 +493,7 @@ test('C19 a stop before the attempt began, while resolving, and in flight', asyn
   assert.deepEqual(essence(await flight), ours('stopped'));
 });
 
-test('C19 a stop while dialling tries no other address', async (t) => {
+test('C19 an abort while dialling tries no other address', async (t) => {
   const hook = await target(t, answer(OK));
   const stop = new AbortController();
   const guard = guardFor('127.0.0.1', '127.0.0.1', '127.0.0.1');
@@ -507,7 +507,7 @@ test('C19 a stop while dialling tries no other address', async (t) => {
   assert.equal(hook.received(), '');
 });
 
-test('C13 a stop at the moment of the connection keeps every byte back', async (t) => {
+test('C13 an abort at the moment of the connection sends no byte', async (t) => {
   let ended = false;
   const hook = await target(t, (socket) => {
     socket.resume();
@@ -522,7 +522,7 @@ test('C13 a stop at the moment of the connection keeps every byte back', async (
   assert.deepEqual([hook.received(), hook.connections()], ['', 1]);
 });
 
-test('onDialled is called once, with a connection and before the first byte', async (t) => {
+test('onDialled is called once, when connected and before the first byte', async (t) => {
   const hook = await target(t, answer(OK));
   const calls: string[] = [];
   await attempt(hook.url, { onDialled: () => calls.push(hook.received()) });
@@ -534,7 +534,7 @@ test('onDialled is called once, with a connection and before the first byte', as
   assert.deepEqual(calls, ['']);
 });
 
-test('a stop after the answer changes nothing and ends the rest of the body at once', async (t) => {
+test('an abort after the head changes nothing and closes the connection immediately', async (t) => {
   let closed = false;
   const hook = await target(t, (socket) => {
     socket.on('close', () => {
@@ -548,7 +548,7 @@ test('a stop after the answer changes nothing and ends the rest of the body at o
   await until(() => closed, 'the connection was not cut');
 });
 
-test('a fault of the service itself is thrown, not held against the target', async (t) => {
+test('a bug of this service is thrown and does not count against the target', async (t) => {
   const hook = await target(t, answer(OK));
   const broken: SsrfGuard = {
     check: async () => {
@@ -573,7 +573,7 @@ function tlsServer(): Server {
   return createTlsServer({ key: privateKey, cert: certificate });
 }
 
-test('C17 over TLS the certificate has to be for the name, or the address, of the URL', async (t) => {
+test('C17 the TLS certificate must match the name or address of the URL', async (t) => {
   const hook = await target(t, answer(OK), tlsServer());
   for (const host of ['target.test', 'TARGET.test.', 'localhost', '127.0.0.1']) {
     const outcome = await attempt(`https://${host}:${hook.port}/`, { ca: certificate });
@@ -581,14 +581,14 @@ test('C17 over TLS the certificate has to be for the name, or the address, of th
   }
   const before = hook.received();
   assert.deepEqual(essence(await attempt(`https://other.test:${hook.port}/`, { ca: certificate })), failed('tls'));
-  // Nobody has signed it but itself.
+  // A self-signed certificate.
   assert.deepEqual(essence(await attempt(`https://target.test:${hook.port}/`)), failed('tls'));
   const guard = guardFor('127.0.0.1');
   assert.deepEqual(essence(await attempt(`https://8.8.8.8:${hook.port}/`, { ca: certificate, guard })), failed('tls'));
   assert.equal(hook.received(), before);
 });
 
-test('C17 the variable that switches certificates off does not switch them off here', async (t) => {
+test('C17 NODE_TLS_REJECT_UNAUTHORIZED does not disable certificate checks', async (t) => {
   const hook = await target(t, answer(OK), tlsServer());
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   t.after(() => {
@@ -597,7 +597,7 @@ test('C17 the variable that switches certificates off does not switch them off h
   assert.deepEqual(essence(await attempt(`https://target.test:${hook.port}/`)), failed('tls'));
 });
 
-test('C17 the server name is sent for names, never for addresses', async (t) => {
+test('C17 SNI is sent for names, never for addresses', async (t) => {
   const asked: string[] = [];
   const server = createTlsServer({
     key: privateKey,
@@ -614,7 +614,7 @@ test('C17 the server name is sent for names, never for addresses', async (t) => 
   assert.deepEqual(asked, ['target.test']);
 });
 
-test('C19 a stop within a TLS handshake', async (t) => {
+test('C19 an abort during the TLS handshake', async (t) => {
   const hanging = await target(t, () => {});
   const stop = new AbortController();
   const flight = attempt(`https://127.0.0.1:${hanging.port}/`, { signal: stop.signal });

@@ -8,51 +8,51 @@ import { asDialError, classify, DialError, dial } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
-/** One delivery to try once. `body` goes out as it is, `deadlineMs` covers everything up to the answer's head (C21). */
+/** One attempt to make. `deadlineMs` covers everything from DNS to the head of the response (C21). */
 export type Order = {
   target: string;
   body: string;
   deliveryId: string;
-  /** Headers that sign it, names and values in turn; none where its hook is not signed (X8). */
+  /** Signature headers as alternating names and values; empty if the hook is not signed (X8). */
   signature?: readonly string[];
   deadlineMs: number;
-  /** Aborted: not a byte is written any more, and the outcome is `stopped` unless it was known before. */
+  /** After an abort no byte is written any more, and the outcome is `stopped` unless it was known before. */
   signal: AbortSignal;
-  /** Called when the target is connected, right before the first byte: from here on an abort leaves doubt. */
+  /** Called right before the first byte is sent: after that an aborted attempt may have been received. */
   onDialled?: () => void;
-  /** Called when that connection was dead, and another one is dialled: an abort leaves no more doubt than before. */
+  /** Called when a kept connection was dead, before another one is dialled: nothing has been sent. */
   onUndialled?: () => void;
-  /** Connections to this very target that were left open, one of which may be used; left out: one is dialled, and ended. */
+  /** Keep-alive connections to the target; absent: a new connection is dialled and closed afterwards. */
   kept?: ConnectionPool | undefined;
 };
 
-/** One POST, one outcome. Rejects only where the service itself is at fault. */
+/** Makes one POST and resolves with its outcome. Rejects only on a bug of this service. */
 export type Attempt = (order: Order) => Promise<Outcome>;
 
 const MAX_BODY_BYTES = 16 * 1_024;
 const BODY_TIMEOUT_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
-/** Names get less than the whole deadline, so that a silent resolver is told from a slow target. */
+/** DNS gets less than the whole deadline, so that a silent resolver can be distinguished from a slow target. */
 const DNS_TIMEOUT_MS = 5_000;
 
 const STOPPED = { kind: 'ours', fault: 'stopped' } as const;
 const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 
-/** A connection that was left open was found dead when it was used again: nobody was told, and nobody is at fault. */
+/** A kept connection was dead when it was used again: nothing was sent, and nothing is counted. */
 const STALE = 'stale';
 
 type Ports = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
 
 /**
- * The only way out of this service. Each attempt has a connection to itself, dialled to an address that the guard has
- * judged a moment ago; where one was left open by an attempt before it, on that. No dead connection is held against a
- * target. `ca` replaces the trusted certificate authorities.
+ * Creates the function that sends all webhooks. An attempt uses a keep-alive connection of its hook, or dials an address
+ * that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure. `ca` replaces the
+ * trusted certificate authorities.
  */
 export function createAttempt(ports: Ports): Attempt {
   return measured(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
 }
 
-/** Measures how long an attempt takes, and whether this process was paused meanwhile (C19). */
+/** Wraps `make`: measures the duration, and excuses failures during a pause of this process (C19). */
 export function measured(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
   const pauses = new PauseMonitor(clock);
   return async (order) => {
@@ -70,7 +70,7 @@ export function measured(clock: Clock, make: (order: Order, leftMs: () => number
   };
 }
 
-/** Over a connection that was left open, unless that is dead; then over a new one. */
+/** Tries a keep-alive connection first; if that is dead, a new one. */
 async function makeOnce(ports: Ports, trying: Trying): Promise<Result> {
   const { order } = trying;
   const kept = order.kept?.take();
@@ -88,7 +88,7 @@ async function makeOnce(ports: Ports, trying: Trying): Promise<Result> {
 
 type Trying = { readonly order: Order; readonly leftMs: () => number };
 
-/** Resolves, judges and dials; what is not open by the deadline, or not wanted any more, never is. */
+/** Resolves, checks and dials the target. After the deadline or an abort a late connection is destroyed. */
 async function open(
   { guard, clock, ca }: Ports,
   { order: { target, signal, deadlineMs }, leftMs }: Trying,
@@ -96,27 +96,27 @@ async function open(
   if (signal.aborted) return STOPPED;
   const url = new URL(target);
   const ended = new AbortController();
-  const { promise: over, resolve: give } = Promise.withResolvers<Failed | LocalError>();
+  const { promise: interrupted, resolve: interrupt } = Promise.withResolvers<Failed | LocalError>();
   let isResolved = false;
-  const onAbort = () => give(STOPPED);
+  const onAbort = () => interrupt(STOPPED);
   signal.addEventListener('abort', onAbort);
   const cancelTimer = startDeadline(clock, leftMs(), () =>
-    give(isResolved ? TIMED_OUT : { kind: 'ours', fault: 'no_resolver' }),
+    interrupt(isResolved ? TIMED_OUT : { kind: 'ours', fault: 'no_resolver' }),
   );
-  const reach = async () => {
+  const connect = async () => {
     const addresses = await asDialError(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
     ended.signal.throwIfAborted();
     isResolved = true;
     const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
     return new Connection(url, socket, clock.monotonic());
   };
-  const reached = reach();
+  const connecting = connect();
   try {
-    const first = await Promise.race([over, reached]);
+    const first = await Promise.race([interrupted, connecting]);
     if (first instanceof Connection) return first;
-    // Whatever is on its way still is ended when it comes.
+    // A connection that is still being dialled is destroyed.
     ended.abort();
-    reached.catch(() => undefined);
+    connecting.catch(() => undefined);
     return first;
   } catch (error) {
     if (error instanceof DialError) return error.result;
@@ -127,7 +127,7 @@ async function open(
   }
 }
 
-/** Sends the notification over a connection, and resolves as soon as it is known what has come of it. */
+/** Sends the notification over a connection; resolves as soon as the outcome is known, with the body still unread. */
 function post(
   { userAgent, clock }: Ports,
   { order, leftMs }: Trying,
@@ -135,34 +135,34 @@ function post(
   isUsedAgain: boolean,
 ): Promise<Result | typeof STALE> {
   if (leftMs() === 0) {
-    // Nothing is sent that nobody would wait for: a process that was paused while it connected comes here too late.
+    // The process was paused while it connected, and the deadline has passed: nothing is sent.
     connection.end();
     return Promise.resolve(TIMED_OUT);
   }
   const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();
-  let settled = false;
+  let completed = false;
   let isDelivered = false;
   let bodyBytes = 0;
 
-  const settle = (result: Result | typeof STALE) => {
-    settled = true;
+  const complete = (result: Result | typeof STALE) => {
+    completed = true;
     cancelTimer();
     resolve(result);
   };
-  const letGo = () => {
-    settled = true;
+  const release = () => {
+    completed = true;
     cancelTimer();
     order.signal.removeEventListener('abort', onAbort);
   };
   const end = () => {
-    letGo();
+    release();
     connection.end();
   };
   const fail = (result: Failed | LocalError | typeof STALE) => {
-    if (!settled) settle(result);
+    if (!completed) complete(result);
     end();
   };
-  const breakDown = (error: unknown) => {
+  const throwError = (error: unknown) => {
     reject(error);
     end();
   };
@@ -170,7 +170,7 @@ function post(
 
   let cancelTimer = startDeadline(clock, leftMs(), () => fail(TIMED_OUT));
   order.signal.addEventListener('abort', onAbort);
-  connection.meter.begin(() => fail({ kind: 'failed', cause: 'protocol', note: 'too much was said' }));
+  connection.meter.begin(() => fail({ kind: 'failed', cause: 'protocol', note: 'response too large' }));
 
   connection.client.dispatch(
     {
@@ -185,20 +185,20 @@ function post(
     },
     {
       onRequestStart() {
-        // An abort from in here still keeps the request off the wire.
+        // An abort inside this callback still prevents the request from being sent.
         try {
           order.onDialled?.();
         } catch (error) {
-          breakDown(error);
+          throwError(error);
         }
       },
       onResponseStart(_controller, status, headers) {
-        // C17: the status decides as soon as the final head is here; an interim answer is not final.
-        if (status < 200 || settled) return;
+        // C17: the status decides as soon as the head of the final response has arrived; 1xx is ignored.
+        if (status < 200 || completed) return;
         const retryAfterMs = parseRetryAfter(headers['retry-after'], clock.now());
         isDelivered = status === 200;
-        settle({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
-        // C21: the body is let in for a moment, so that the target can finish in peace; none of it is kept.
+        complete({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+        // C21: the body is read and dropped for up to a second, so that the target can finish its response.
         cancelTimer = clock.after(Math.min(BODY_TIMEOUT_MS, leftMs()), end);
       },
       onResponseData(_controller, chunk) {
@@ -206,17 +206,17 @@ function post(
         if (bodyBytes >= MAX_BODY_BYTES) end();
       },
       onResponseEnd() {
-        // What is to come after anything else comes later.
+        // After anything but a 200 the next attempt comes much later, so the connection is not kept.
         if (order.kept === undefined || !isDelivered) end();
         else {
-          letGo();
-          // undici closes what is not to be kept right after this.
+          release();
+          // undici may close the connection right after this callback; then it is not put back.
           queueMicrotask(() => order.kept?.put(connection));
         }
       },
       onResponseError(_controller, error) {
-        // An order that cannot be put on the wire is our doing.
-        if (error instanceof errors.InvalidArgumentError && !settled) breakDown(error);
+        // A request that undici rejects is a bug of this service, not a failure of the target.
+        if (error instanceof errors.InvalidArgumentError && !completed) throwError(error);
         else {
           const result = error instanceof DialError ? error.result : classify(error, 'protocol');
           const isStale = isUsedAgain && connection.meter.bytes === 0 && 'cause' in result && result.cause === 'reset';
@@ -236,7 +236,7 @@ function parseRetryAfter(header: string | string[] | undefined, now: number): nu
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** The three forms of RFC 9110, 5.6.7; NaN for anything else, since `Date.parse` takes nearly everything. */
+/** Parses the three date forms of RFC 9110, 5.6.7; NaN for anything else, since `Date.parse` accepts nearly everything. */
 function parseHttpDate(text: string): number {
   if (/^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return Date.parse(text);
   if (/^\w{6,9}, \d{2}-\w{3}-\d{2} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return Date.parse(text);

@@ -13,7 +13,7 @@ import { createSsrfGuard } from './ssrf-guard.ts';
 const BODY = '{"resource_url":"x"}';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
-/** A target that answers the n-th notification on its m-th connection as it is told, and what it saw. */
+/** A target with a scripted response to the n-th notification on its m-th connection; records what it received. */
 async function target(t: TestContext, answers: (connection: number, request: number, socket: Socket) => string) {
   const requests: string[] = [];
   const sockets: Socket[] = [];
@@ -46,7 +46,7 @@ async function target(t: TestContext, answers: (connection: number, request: num
   return { url, requests, sockets, connections: () => sockets.length, open: () => open };
 }
 
-/** One lane: attempts that leave their connections open for each other. */
+/** One hook queue: attempts that share a connection pool. */
 function queue(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
   const kept = new ConnectionPool(room);
   t.after(() => kept.end());
@@ -65,7 +65,7 @@ const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
 };
 
-test('C22 attempts of one lane follow each other on one connection, and those of another lane have their own', async (t) => {
+test('C22 attempts of one hook share a connection one after another; another hook has its own', async (t) => {
   const hook = await target(t, () => OK);
   const [one, other] = [queue(t, hook.url), queue(t, hook.url)];
   for (let round = 0; round < 3; round += 1) {
@@ -78,7 +78,7 @@ test('C22 attempts of one lane follow each other on one connection, and those of
   assert.equal(hook.connections(), 2);
 });
 
-test('attempts at the same moment have a connection each', async (t) => {
+test('concurrent attempts have a connection each', async (t) => {
   const hook = await target(t, () => OK);
   const { tell } = queue(t, hook.url);
   await Promise.all([tell(), tell(), tell()]);
@@ -88,7 +88,7 @@ test('attempts at the same moment have a connection each', async (t) => {
   assert.equal(hook.connections(), 3);
 });
 
-test('C17 a connection that the target has closed meanwhile is held against nobody', async (t) => {
+test('C17 a kept connection that the target has closed is not a failure', async (t) => {
   const hook = await target(t, () => OK);
   const { tell } = queue(t, hook.url);
   await tell();
@@ -101,7 +101,7 @@ test('C17 a connection that the target has closed meanwhile is held against nobo
   assert.equal(hook.requests.length, 3);
 });
 
-test('C17 one that breaks at the notification itself is made anew, once, and then it counts', async (t) => {
+test('C17 a kept connection that breaks during the request is dialled again once, and then counts as a failure', async (t) => {
   const breaks = (socket: Socket) => {
     socket.resetAndDestroy();
     return '';
@@ -125,7 +125,7 @@ test('C17 one that breaks at the notification itself is made anew, once, and the
   assert.deepEqual([always.connections(), always.requests.length], [2, 3]);
 });
 
-test('C17 one that breaks in the middle of an answer is a failure: somebody was there', async (t) => {
+test('C17 a kept connection that breaks within a response is a failure', async (t) => {
   const hook = await target(t, (_, request, socket) => {
     if (request === 1) return OK;
     socket.end('HTTP/1.1 200');
@@ -138,7 +138,7 @@ test('C17 one that breaks in the middle of an answer is a failure: somebody was 
   assert.equal(hook.connections(), 1);
 });
 
-test('C13 what is stopped while a dead connection is made anew never goes out', async (t) => {
+test('C13 an attempt that is aborted while a dead connection is replaced is never sent', async (t) => {
   const hook = await target(t, (connection, request, socket) => {
     if (connection === 1 && request === 2) socket.resetAndDestroy();
     return OK;
@@ -163,15 +163,15 @@ test('C13 what is stopped while a dead connection is made anew never goes out', 
 });
 
 const endings: readonly (readonly [what: string, answer: string])[] = [
-  ['that is no 200', 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'],
-  ['that says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
+  ['other than 200', 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'],
+  ['with Connection: close', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
   ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
-  ['with more behind it', `${OK}HTTP/1.1 200 OK\r\n`],
-  ['without an end of its own', 'HTTP/1.1 200 OK\r\n\r\nand so on'],
-  ['that is too long', `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`],
+  ['with extra bytes', `${OK}HTTP/1.1 200 OK\r\n`],
+  ['without a length', 'HTTP/1.1 200 OK\r\n\r\nand so on'],
+  ['that is too large', `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`],
 ];
 for (const [what, answer] of endings) {
-  test(`C21 behind an answer ${what} the connection is ended`, async (t) => {
+  test(`C21 after a response ${what} the connection is closed`, async (t) => {
     const hook = await target(t, () => answer);
     const { tell } = queue(t, hook.url);
     await tell();
@@ -181,7 +181,7 @@ for (const [what, answer] of endings) {
   });
 }
 
-test('one that nobody uses again is ended a second later', async (t) => {
+test('an idle connection is closed after a second', async (t) => {
   const hook = await target(t, () => OK);
   const clock = testClock();
   const { tell } = queue(t, hook.url, new PoolCapacity(clock));
@@ -194,7 +194,7 @@ test('one that nobody uses again is ended a second later', async (t) => {
   await eventually(hook.open, (open) => open === 0);
 });
 
-test('C11 an address is judged anew after ten seconds, however busy its connection is', async (t) => {
+test('C11 an address is checked again after ten seconds, however busy its connection is', async (t) => {
   const hook = await target(t, () => OK);
   const clock = testClock();
   const { tell } = queue(t, hook.url, new PoolCapacity(clock));
@@ -206,7 +206,7 @@ test('C11 an address is judged anew after ten seconds, however busy its connecti
   assert.equal(hook.connections(), 2);
 });
 
-test('where as many are open as may be, and where the lane has ended, none is left open', async (t) => {
+test('no connection is kept beyond the limit or after the queue has ended', async (t) => {
   const hook = await target(t, () => OK);
   const room = new PoolCapacity(systemClock, 1);
   const [one, other] = [queue(t, hook.url, room), queue(t, hook.url, room)];

@@ -4,18 +4,18 @@ import type { Clock } from '../../clock.ts';
 import { DialError } from './dial.ts';
 import { MAX_HEAD_BYTES, ResponseLimiter } from './response-limiter.ts';
 
-/** A connection is used again this soon after its last answer, or not at all: most servers keep it for longer. */
+/** Keep-alive timeout of an idle connection: shorter than that of most servers, which avoids using a closed one. */
 const IDLE_TIMEOUT_MS = 1_000;
 
-/** The address was judged when it was dialled, and is judged anew after so long at the latest (C11). */
+/** A connection is closed after this time, so that the SSRF guard checks the target's addresses again (C11). */
 const MAX_LIFETIME_MS = 10_000;
 
-/** Connections that are left open at once, of all lanes together: each is a file handle. */
+/** Idle connections over all hook queues: each one is a file handle. */
 const MAX_IDLE_CONNECTIONS = 1_000;
 
-/** A connection to a target, which carries one attempt at a time. It is dialled once. */
+/** A connection to a target. It carries one attempt at a time and never reconnects. */
 export class Connection {
-  /** What is asked for on it: path and query of the target. */
+  /** Path and query of the target. */
   readonly path: string;
   readonly client: Client;
   readonly meter: ResponseLimiter;
@@ -30,16 +30,16 @@ export class Connection {
     let isTaken = false;
     this.client = new Client(target.origin, {
       connect: (_options, callback) => {
-        // undici dials again when a connection breaks before the request is on it; we resolve and dial once.
+        // undici reconnects when a connection breaks before the request is sent; here that fails the attempt instead.
         const isBroken = isTaken || socket.destroyed;
         isTaken = true;
         const broken = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
-        // undici takes no answer while it asks.
+        // undici does not expect the callback to be called synchronously.
         queueMicrotask(() => (isBroken ? callback(new DialError(broken), null) : callback(null, socket)));
       },
       allowH2: false,
       maxHeaderSize: MAX_HEAD_BYTES,
-      // The one deadline is ours; undici's timers are coarse.
+      // `startDeadline` is the only deadline; undici's timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 2 * MAX_LIFETIME_MS,
@@ -47,89 +47,86 @@ export class Connection {
     });
   }
 
-  /** Whether another attempt may be made on it. */
+  /** Whether the connection can be used for another attempt. */
   get isOpen(): boolean {
     return !this.#socket.destroyed && this.#socket.writable && this.meter.isEmpty;
   }
 
   end(): void {
     this.client.destroy(null, () => undefined);
-    // undici has not taken it yet.
+    // undici does not destroy a socket that it has not taken over yet.
     this.#socket.destroy();
   }
 }
 
-/** How many connections all lanes have left open. */
+/** The shared limit of idle connections over all pools. */
 export class PoolCapacity {
   readonly clock: Clock;
-  readonly #most: number;
-  #kept = 0;
+  readonly #max: number;
+  #idle = 0;
 
-  constructor(clock: Clock, most = MAX_IDLE_CONNECTIONS) {
+  constructor(clock: Clock, max = MAX_IDLE_CONNECTIONS) {
     this.clock = clock;
-    this.#most = most;
+    this.#max = max;
   }
 
   get hasRoom(): boolean {
-    return this.#kept < this.#most;
+    return this.#idle < this.#max;
   }
 
   add(by: 1 | -1): void {
-    this.#kept += by;
+    this.#idle += by;
   }
 }
 
-/**
- * The connections that attempts of one lane have left open, for those that follow within moments. Of this lane alone:
- * nothing is shared between hooks.
- */
+/** Keep-alive connections of one hook queue. Connections are never shared between hooks. */
 export class ConnectionPool {
-  readonly #room: PoolCapacity;
+  readonly #capacity: PoolCapacity;
   readonly #idle: { readonly connection: Connection; readonly leftAt: number; readonly cancel: () => void }[] = [];
   #ended = false;
 
-  constructor(room: PoolCapacity) {
-    this.#room = room;
+  constructor(capacity: PoolCapacity) {
+    this.#capacity = capacity;
   }
 
-  /** The one that was left last, if it is open still. */
+  /** Removes and returns the most recently used connection that is still open. */
   take(): Connection | undefined {
     for (;;) {
       const last = this.#idle.pop();
       if (last === undefined) return undefined;
       last.cancel();
-      this.#room.add(-1);
-      const now = this.#room.clock.monotonic();
-      // After a pause of this process its timer is late, and what the target has said or closed meanwhile is not read yet.
+      this.#capacity.add(-1);
+      const now = this.#capacity.clock.monotonic();
+      // After a process pause the timers are late, and a close by the target may not have been read yet.
       const isYoung = now - last.connection.openedAt < MAX_LIFETIME_MS && now - last.leftAt < IDLE_TIMEOUT_MS;
       if (last.connection.isOpen && isYoung) return last.connection;
       last.connection.end();
     }
   }
 
-  /** Leaves one for whoever comes next; it is ended when nobody does. */
+  /** Keeps a connection for the next attempt; closes it after IDLE_TIMEOUT_MS. */
   put(connection: Connection): void {
-    if (this.#ended || !connection.isOpen || !this.#room.hasRoom) {
+    if (this.#ended || !connection.isOpen || !this.#capacity.hasRoom) {
       connection.end();
       return;
     }
-    this.#room.add(1);
-    const cancel = this.#room.clock.after(IDLE_TIMEOUT_MS, () => this.#expire(connection));
-    this.#idle.push({ connection, leftAt: this.#room.clock.monotonic(), cancel });
+    this.#capacity.add(1);
+    const cancel = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#expire(connection));
+    this.#idle.push({ connection, leftAt: this.#capacity.clock.monotonic(), cancel });
   }
 
-  /** Ends all of them, and whichever is left later. */
+  /** Closes all connections, and those that are put back later. */
   end(): void {
     this.#ended = true;
     for (const { connection } of [...this.#idle]) this.#expire(connection);
   }
 
   #expire(connection: Connection): void {
-    const index = this.#idle.findIndex((one) => one.connection === connection);
+    const index = this.#idle.findIndex((kept) => kept.connection === connection);
     const [found] = index < 0 ? [] : this.#idle.splice(index, 1);
     if (found === undefined) return;
     found.cancel();
-    this.#room.add(-1);
+    this.#capacity.add(-1);
     connection.end();
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../clock.ts';
 
 /**
- * Calls `expire` once when `waitMs` have passed, but not before the event loop has polled its sockets once more. A timer
- * that fires late (the process was paused, or its loop was blocked) runs before the data that has arrived meanwhile is
- * read: without the poll an answer in the socket's buffer would lose against its own deadline. The result cancels it.
+ * Calls `expire` once after `waitMs`, but not before the event loop has polled its sockets once more. A timer that fires
+ * late (the process was paused, or its event loop blocked) runs before the data that has arrived meanwhile is read:
+ * without the poll, a response in the socket's buffer would lose against its own deadline. Returns a function that cancels.
  */
 export function startDeadline(clock: Clock, waitMs: number, expire: () => void): () => void {
   let isCancelled = false;
@@ -11,7 +11,7 @@ export function startDeadline(clock: Clock, waitMs: number, expire: () => void):
     const judge = () => {
       if (!isCancelled) expire();
     };
-    // Two turns, since the first immediate runs without a poll in between where it was set in the middle of one.
+    // Two immediates: if the first one is set during the poll phase, it runs without another poll in between.
     setImmediate(() => setImmediate(judge));
   });
   return () => {

@@ -6,7 +6,7 @@ import type { Failed, FailureCode, LocalError, LocalErrorCode } from '../dispatc
 import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, explain, type SsrfGuard } from './ssrf-guard.ts';
 
-/** A name with a thousand addresses makes no port scanner of us. */
+/** Addresses dialled per attempt: a name with a thousand addresses must not turn this service into a port scanner. */
 const MAX_DIALED_ADDRESSES = 6;
 
 const LOCAL_ERRORS: Readonly<Record<string, LocalErrorCode>> = {
@@ -33,7 +33,7 @@ const FAILURE_CODES: Readonly<Record<string, FailureCode>> = {
   EPROTO: 'tls',
 };
 
-/** Carries an outcome out of the connector. */
+/** Thrown while connecting; `result` is the outcome of the attempt. */
 export class DialError extends Error {
   readonly result: Failed | LocalError;
 
@@ -43,7 +43,7 @@ export class DialError extends Error {
   }
 }
 
-/** The addresses that may be dialled; throws `Unreached` where there are none. */
+/** Resolves and checks the target; returns the addresses that may be dialled. Throws `DialError` if there are none. */
 export async function asDialError(
   guard: SsrfGuard,
   url: URL,
@@ -60,12 +60,12 @@ export async function asDialError(
 
 type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };
 
-/** Connects to the first address that takes the connection; each may use its share of the time that is left. */
+/** Connects to the first address that accepts; the time left is divided among the remaining addresses. */
 export async function dial(url: URL, addresses: readonly CheckedAddress[], dialling: DialOptions): Promise<Socket> {
-  const turns = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
+  const candidates = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
   const results: (Failed | LocalError)[] = [];
-  for (const [index, { address }] of turns.entries()) {
-    const limitMs = dialling.leftMs() / (turns.length - index);
+  for (const [index, { address }] of candidates.entries()) {
+    const limitMs = dialling.leftMs() / (candidates.length - index);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const socket = connectTcp({ host: address, port, noDelay: true, autoSelectFamily: false });
     try {
@@ -74,7 +74,7 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
       dialling.ended.throwIfAborted();
       const result = classify(error, 'refused');
       results.push(result);
-      // Out of handles or memory: the next address would have fared no better.
+      // Out of file handles or memory: the next address would fail too.
       if (result.kind === 'ours' && result.fault !== 'no_route' && result.fault !== 'no_local_port') break;
       continue;
     }
@@ -83,18 +83,18 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
   throw new DialError(mostSignificant(results));
 }
 
-/** What several addresses come to: our shortage, else what a target did, else that none could be tried (C19). */
+/** The result of several failed addresses: a local shortage first, then a failure of the target, then no route (C19). */
 function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | LocalError {
   const unreachable = (result: Failed | LocalError) =>
     result.kind === 'ours' && (result.fault === 'no_route' || result.fault === 'no_local_port');
-  const weighty =
+  const significant =
     results.find((result) => result.kind === 'ours' && !unreachable(result)) ??
     results.find((result) => result.kind === 'failed') ??
     results[0];
-  return weighty ?? { kind: 'failed', cause: 'timeout' };
+  return significant ?? { kind: 'failed', cause: 'timeout' };
 }
 
-/** So that a machine with one family alone does not spend every turn on the other. */
+/** Alternates IPv4 and IPv6, so that a machine with only one of them does not use all tries for the other. */
 function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress[] {
   const first = addresses.filter(({ family }) => family === addresses[0]?.family);
   const others = addresses.filter(({ family }) => family !== addresses[0]?.family);
@@ -102,13 +102,13 @@ function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress
   return rounds.flatMap((round) => [...first.slice(round, round + 1), ...others.slice(round, round + 1)]);
 }
 
-/** TLS over the dialled connection: the certificate has to be for the host of the URL, not for the address. */
+/** Starts TLS on the connected socket. The certificate must match the host of the URL, not the address. */
 async function secured(socket: Socket, url: URL, dialling: DialOptions): Promise<Socket> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   const secure = connectTls({
     socket,
     host,
-    // RFC 6066, 3: an address is no server name.
+    // RFC 6066, 3: SNI must not contain an IP address.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ALPNProtocols: ['http/1.1'],
     rejectUnauthorized: true,
@@ -122,7 +122,7 @@ async function secured(socket: Socket, url: URL, dialling: DialOptions): Promise
   return secure;
 }
 
-/** Waits until the socket is open; a socket that is not open in time, or not wanted any more, is destroyed. */
+/** Resolves when the socket is open; destroys it at the deadline or when the attempt is aborted. */
 function opened(
   socket: Socket,
   event: 'connect' | 'secureConnect',
@@ -133,25 +133,25 @@ function opened(
   const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${event} ${code}`), { code }));
   const cancelTimer = startDeadline(clock, limitMs, () => giveUp('ETIMEDOUT'));
   socket.once(event, resolve);
-  // For the socket's whole life: an error that nobody waits for any more must not surface.
+  // Stays registered: a later error without a listener would crash the process.
   socket.on('error', reject);
   socket.once('close', () => reject(Object.assign(new Error(`${event} closed`), { code: 'ECONNRESET' })));
   ended.addEventListener('abort', () => socket.destroy(), { once: true });
   return promise.finally(cancelTimer);
 }
 
-/** Says of an error whose doing it was; `otherwise` is what an error without a known code stands for. */
+/** Maps a connection error to a local error or a failure of the target; `otherwise` is used for unknown codes. */
 export function classify(error: unknown, otherwise: FailureCode): Failed | LocalError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const note = error instanceof Error ? error.message : String(error);
-  const fault = LOCAL_ERRORS[code];
-  if (fault !== undefined) return { kind: 'ours', fault, note };
-  return { kind: 'failed', cause: FAILURE_CODES[code] ?? causeOf(error, code) ?? otherwise, note };
+  const localError = LOCAL_ERRORS[code];
+  if (localError !== undefined) return { kind: 'ours', fault: localError, note };
+  return { kind: 'failed', cause: FAILURE_CODES[code] ?? failureCodeOf(error, code) ?? otherwise, note };
 }
 
-function causeOf(error: unknown, code: string): FailureCode | undefined {
+function failureCodeOf(error: unknown, code: string): FailureCode | undefined {
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls';
-  // undici's words for a connection that was closed; its other socket errors are about what was said on it.
+  // undici's messages for a closed connection; its other socket errors are about the content of the response.
   const closed = error instanceof errors.SocketError && /closed|destroyed/.test(error.message);
   return closed ? 'reset' : undefined;
 }

@@ -17,7 +17,7 @@ import {
 import { type Clock, systemClock } from '../../clock.ts';
 import { createResolver } from './dns-resolver.ts';
 
-/** A resolver, and what it asks of a name server on loopback that says one thing of each family. */
+/** A resolver, and the queries that it sends to a name server on loopback with one scripted response per family. */
 async function nameServer(t: TestContext, { a, aaaa }: { a: Reply; aaaa: Reply }, clock?: Clock) {
   const { asked, resolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
   return { asked, resolve: resolver(clock) };
@@ -37,14 +37,14 @@ test('a name has the addresses of both families, IPv4 first', async (t) => {
   ]);
 });
 
-test('each lookup asks anew: nothing is cached', async (t) => {
+test('each lookup queries again: nothing is cached', async (t) => {
   const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: NO_DATA });
   await resolve('target.example', 2_000);
   await resolve('target.example', 2_000);
   assert.equal(asked.filter(({ family }) => family === 'A').length, 2);
 });
 
-test('one family is enough, whatever becomes of the other', async (t) => {
+test('one address family is enough, whatever the result of the other', async (t) => {
   for (const aaaa of [NO_DATA, SERVER_FAILURE, NO_SUCH_NAME, 'silence'] as const) {
     const { resolve } = await nameServer(t, { a: OK(V4), aaaa });
     assert.deepEqual(await resolve('target.example', 300), { addresses: ['93.184.216.34'] });
@@ -53,7 +53,7 @@ test('one family is enough, whatever becomes of the other', async (t) => {
   assert.deepEqual(await resolve('target.example', 300), { addresses: ['2606:2800:220:1:248:1893:25c8:1946'] });
 });
 
-test('C19 a name that does not exist, or has no address, is the target’s fault', async (t) => {
+test('C19 a name that does not exist or has no address is a failure of the target', async (t) => {
   for (const reply of [NO_SUCH_NAME, NO_DATA]) {
     const { resolve } = await nameServer(t, { a: reply, aaaa: reply });
     assert.deepEqual(await resolve('target.example', 2_000), { failure: 'no_such_name' });
@@ -64,7 +64,7 @@ test('C19 a name that does not exist, or has no address, is the target’s fault
   assert.deepEqual(asked, []);
 });
 
-test('C19 a resolver that does not answer, refuses, or has lost its upstream is silent', async (t) => {
+test('C19 a resolver that does not respond, refuses or has lost its upstream is silent', async (t) => {
   for (const reply of ['silence', REFUSED, SERVER_FAILURE] as const) {
     const { resolve } = await nameServer(t, { a: reply, aaaa: reply });
     assert.deepEqual(await resolve('target.example', 300), { failure: 'resolver_silent' });
@@ -73,12 +73,12 @@ test('C19 a resolver that does not answer, refuses, or has lost its upstream is 
   assert.deepEqual(await resolve('target.example', 300), { failure: 'resolver_silent' });
 });
 
-test('C21 the time limit ends what c-ares would still wait for', { timeout: 5_000 }, async (t) => {
+test('C21 the timeout ends a lookup that c-ares would continue', { timeout: 5_000 }, async (t) => {
   const { resolve } = await nameServer(t, { a: 'silence', aaaa: 'silence' }, { ...systemClock, after: soon });
   assert.deepEqual(await resolve('target.example', 600_000), { failure: 'resolver_silent' });
 });
 
-/** A clock for whom every wait is short. */
+/** A clock on which every timer is short. */
 const soon: Clock['after'] = (_waitMs, run) => systemClock.after(10, run);
 
 test('C19 a port where no resolver listens is a silent resolver', async () => {
@@ -91,7 +91,7 @@ test('C19 a port where no resolver listens is a silent resolver', async () => {
   assert.deepEqual(await resolve('target.example', 2_000), { failure: 'resolver_silent' });
 });
 
-test('C22 giving up on one name cuts no other', async (t) => {
+test('C22 canceling one lookup does not cancel others', async (t) => {
   const first = Promise.withResolvers<void>();
   const { resolver } = await startNameServer(t, async ({ name }) => {
     if (name === 'one.example') return 'silence';
@@ -105,7 +105,7 @@ test('C22 giving up on one name cuts no other', async (t) => {
   assert.deepEqual(await second, { addresses: ['93.184.216.34'] });
 });
 
-test('localhost and everything below it is loopback, and no name server is asked', async (t) => {
+test('localhost and its subdomains are loopback, without a query to a name server', async (t) => {
   const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: OK(V6) });
   for (const name of ['localhost', 'LOCALHOST.', 'app.localhost', 'a.b.localhost.']) {
     assert.deepEqual(await resolve(name, 2_000), { addresses: ['127.0.0.1', '::1'] });

@@ -5,8 +5,8 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { startDeadline } from './deadline.ts';
 
 /**
- * What a name stands for. `no_such_name`: the name has no address, which is the target's fault and counts (C19).
- * `resolver_silent`: nobody could be asked, which is ours and does not.
+ * The result of resolving a name. `no_such_name`: it has no address, which counts as a failure of the target (C19).
+ * `resolver_silent`: no name server answered, which is a local error.
  */
 export type Resolved = { addresses: readonly string[] } | { failure: 'no_such_name' | 'resolver_silent' };
 
@@ -15,12 +15,12 @@ export type Resolve = (hostname: string, timeoutMs: number) => Promise<Resolved>
 
 type Hosts = ReadonlyMap<string, readonly string[]>;
 
-/** IPv4 first: a service under development listens there more often. */
+/** IPv4 first: services under development listen on it more often. */
 const LOOPBACK = ['127.0.0.1', '::1'] as const;
 
 /**
- * The name servers' word that there is no such address. Anything else, SERVFAIL among it, is a resolver that did not
- * do its work: a local stub says SERVFAIL when it has lost its upstream.
+ * Codes of an authoritative "no such address". Anything else is an error of the resolver, including SERVFAIL, which a
+ * local stub resolver returns when it has lost its upstream.
  */
 const NO_SUCH_NAME = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
@@ -28,9 +28,9 @@ const SYSTEM_HOSTS_FILE =
   process.platform === 'win32' ? `${process.env.SystemRoot}\\System32\\drivers\\etc\\hosts` : '/etc/hosts';
 
 /**
- * Resolves through c-ares: getaddrinfo has four threads, so that one hanging name would delay every target (C22).
- * c-ares reads neither the hosts file nor knows `localhost`, so both are looked at here. `servers` (as
- * `dns.setServers` takes them) stands in for the machine's own.
+ * Resolves with c-ares instead of getaddrinfo, which has four threads: a few hanging names would delay every target
+ * (C22). c-ares does not read the hosts file and does not know `localhost`, so both are handled here. `servers` (in the
+ * form of `dns.setServers`) replaces the name servers of the machine.
  */
 export function createResolver({
   clock = systemClock,
@@ -46,38 +46,38 @@ export function createResolver({
   return async (hostname, timeoutMs) => {
     const name = hostname.toLowerCase().replace(/\.$/, '');
     if (name === '') return { failure: 'no_such_name' };
-    // RFC 6761, 6.3: never asked of a name server, whatever that would say.
+    // RFC 6761, 6.3: localhost is never sent to a name server.
     if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK };
 
     const listed = (await readHosts()).get(name);
     if (listed !== undefined) return { addresses: listed };
 
-    return askServers(name, timeoutMs, clock, servers);
+    return queryServers(name, timeoutMs, clock, servers);
   };
 }
 
-/** Asks for both families at once. A resolver of its own for each name, so that giving up on one cuts no other. */
-async function askServers(
+/** Queries A and AAAA concurrently. Each name has its own resolver, so that canceling one does not cancel others. */
+async function queryServers(
   name: string,
   timeoutMs: number,
   clock: Clock,
   servers: readonly string[] | undefined,
 ): Promise<Resolved> {
-  // Two tries, the second with twice the time: a lost packet is not a silent resolver.
+  // Two tries, the second with twice the timeout: one lost packet must not count as a silent resolver.
   const resolver = new Resolver({ timeout: Math.max(1, Math.ceil(timeoutMs / 3)), tries: 2 });
   if (servers !== undefined) resolver.setServers(servers);
 
   const cancelTimer = startDeadline(clock, timeoutMs, () => resolver.cancel());
-  const answers = await Promise.all([answerOf(resolver.resolve4(name)), answerOf(resolver.resolve6(name))]);
+  const results = await Promise.all([resultOf(resolver.resolve4(name)), resultOf(resolver.resolve6(name))]);
   cancelTimer();
 
-  // One family that answered is enough: only addresses that were seen here can be dialled.
-  const addresses = answers.flatMap((answer) => answer.addresses);
+  // One family is enough: only addresses returned here are dialled.
+  const addresses = results.flatMap((result) => result.addresses);
   if (addresses.length > 0) return { addresses };
-  return { failure: answers.some((answer) => answer.silent) ? 'resolver_silent' : 'no_such_name' };
+  return { failure: results.some((result) => result.silent) ? 'resolver_silent' : 'no_such_name' };
 }
 
-async function answerOf(query: Promise<string[]>): Promise<{ addresses: string[]; silent: boolean }> {
+async function resultOf(query: Promise<string[]>): Promise<{ addresses: string[]; silent: boolean }> {
   try {
     return { addresses: await query, silent: false };
   } catch (error) {
@@ -89,7 +89,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Reads the hosts file again only when it has changed. One that is not there is empty. */
+/** Reads the hosts file again only when it has changed. A missing file counts as empty. */
 function createHostsReader(path: string): () => Promise<Hosts> {
   let hosts: Hosts = new Map();
   let version = '';
@@ -101,7 +101,7 @@ function createHostsReader(path: string): () => Promise<Hosts> {
     const current = `${seen.mtimeMs} ${seen.size} ${seen.ino}`;
     if (current === version) return hosts;
     const text = await readFile(path, 'utf8').catch(() => undefined);
-    // Out of file handles, say: what was read last still holds, and the next lookup tries again.
+    // Not readable, for example out of file handles: uses the last content; the next lookup tries again.
     if (text === undefined) return hosts;
     hosts = parseHosts(text);
     version = current;

@@ -1,18 +1,18 @@
 import type { Clock } from '../../clock.ts';
 
-/** Shorter than any pause that matters, and one timer for all attempts together. */
+/** Resolution of the measurement: shorter than any pause that matters. */
 const TICK_INTERVAL_MS = 250;
 
-/** Measures the pauses of this process from its creation until `end`. */
+/** Measures the pauses of this process until `end` is called. */
 export type PauseWatch = {
-  /** The longest one up to now, milliseconds; too short by up to one tick. */
+  /** The longest pause so far, milliseconds; too short by up to one tick. */
   longestMs(): number;
   end(): void;
 };
 
 /**
- * Notices when this process stands still: paused, starved or blocked. A timer ticks while somebody watches, and a tick that
- * comes late tells for how long nothing else can have run either.
+ * Detects when this process is paused, starved of CPU or blocked (C19). One shared timer ticks while attempts are in
+ * flight; a late tick shows how long nothing could run.
  */
 export class PauseMonitor {
   readonly #clock: Clock;
@@ -27,13 +27,13 @@ export class PauseMonitor {
 
   watch(): PauseWatch {
     if (this.#watches.size === 0) this.#begin();
-    // A pause up to this moment is no pause of the new watch.
+    // A pause before this moment does not belong to the new watch.
     else this.#observe();
     const watch = { longestMs: 0 };
     this.#watches.add(watch);
     return {
       longestMs: () => {
-        // A deadline may fire before the tick that was due ahead of it.
+        // A deadline may fire before a tick that was due earlier.
         this.#observe();
         return watch.longestMs;
       },
@@ -59,7 +59,7 @@ export class PauseMonitor {
 
   #observe(): void {
     const [monotonic, wall] = [this.#clock.monotonic(), this.#clock.now()];
-    // The monotonic clock stands still while the machine is suspended; the clock on the wall does not.
+    // The monotonic clock does not advance while the machine is suspended; the wall clock does.
     const gapMs = Math.max(monotonic - this.#monotonic, wall - this.#wall);
     [this.#monotonic, this.#wall] = [monotonic, wall];
     const pausedMs = gapMs - TICK_INTERVAL_MS;

@@ -1,28 +1,27 @@
 import type { Socket } from 'node:net';
 
-/** All that is read of one answer, whatever it is. */
+/** Maximum of bytes read of one response, head and body. */
 const MAX_RESPONSE_BYTES = 64 * 1_024;
-/** The largest head of it. */
+/** Maximum size of a response head. */
 export const MAX_HEAD_BYTES = 16 * 1_024;
-/** undici reads a part to its end, and that slowly, although it has found its head to be too large. */
+/** undici parses a chunk to its end, slowly, even after it has found the head too large: so it gets small chunks. */
 const PART_BYTES = 2_048;
 const HEAD_END = '\r\n\r\n';
-/** The start of an interim answer, and one that stands for as much of it as is not here yet. */
+/** Start of an interim response (1xx except 101), and a text that completes a start which has only arrived in part. */
 const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
-const CONTINUED = 'HTTP/1.1 100 ';
+const INTERIM_START = 'HTTP/1.1 100 ';
 
 /**
- * Meters what undici reads of a connection, and takes interim answers out of it: it breaks the connection at a `100
- * Continue` (8.12), although a client has to pass over every one, asked for or not (RFC 9110, 15.2), and some servers
- * send it before each answer to a POST. `101` stays: who answers it goes on in another protocol. Without the meter a flood
- * of what nothing counts, such as interim answers, would be read as fast as it comes, and leave no time for any other
- * target (C22).
+ * Limits the bytes that undici reads of a response, and removes interim responses. undici breaks the connection at a `100
+ * Continue` (8.12), although a client must ignore interim responses (RFC 9110, 15.2) and some servers send one before
+ * each response to a POST. `101` is kept: it switches protocols. Without the limit, a flood of interim responses would be
+ * read as fast as it arrives and leave no time for other targets (C22).
  */
 export class ResponseLimiter {
   readonly #socket: Socket;
   readonly #read: Socket['read'];
-  #tooMuch: () => void = () => undefined;
-  #held: Buffer = Buffer.alloc(0);
+  #onLimit: () => void = () => undefined;
+  #buffer: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #isFinal = false;
 
@@ -32,54 +31,54 @@ export class ResponseLimiter {
     socket.read = () => this.#next();
   }
 
-  /** The next answer begins here. `tooMuch` is called when more is said than anybody has to. */
-  begin(tooMuch: () => void): void {
-    this.#tooMuch = tooMuch;
+  /** Starts the next response. `onLimit` is called when it exceeds MAX_RESPONSE_BYTES. */
+  begin(onLimit: () => void): void {
+    this.#onLimit = onLimit;
     this.#bytes = 0;
     this.#isFinal = false;
   }
 
-  /** How much has been read of the answer. */
+  /** Bytes read of the current response. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether nothing is here that belongs to no answer. */
+  /** Whether no unread bytes are buffered. */
   get isEmpty(): boolean {
-    return this.#held.length === 0;
+    return this.#buffer.length === 0;
   }
 
   #next(): Buffer | null {
     while (!this.#isFinal) {
-      if (!this.#isMore()) return null;
+      if (!this.#readMore()) return null;
       this.#dropInterim();
     }
-    if (this.#held.length === 0 && !this.#isMore()) return null;
-    const part = this.#held.subarray(0, PART_BYTES);
-    this.#held = this.#held.subarray(PART_BYTES);
+    if (this.#buffer.length === 0 && !this.#readMore()) return null;
+    const part = this.#buffer.subarray(0, PART_BYTES);
+    this.#buffer = this.#buffer.subarray(PART_BYTES);
     return this.#socket.destroyed ? null : part;
   }
 
-  #isMore(): boolean {
-    if (this.#bytes >= MAX_RESPONSE_BYTES) this.#tooMuch();
+  #readMore(): boolean {
+    if (this.#bytes >= MAX_RESPONSE_BYTES) this.#onLimit();
     const chunk: Buffer | null = this.#socket.destroyed ? null : this.#read.call(this.#socket);
     if (chunk === null) return false;
     this.#bytes += chunk.length;
-    this.#held = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);
     return true;
   }
 
   #dropInterim(): void {
-    let end = this.#held.indexOf(HEAD_END);
+    let end = this.#buffer.indexOf(HEAD_END);
     while (this.#isInterim() && end >= 0 && end < MAX_HEAD_BYTES) {
-      this.#held = this.#held.subarray(end + HEAD_END.length);
-      end = this.#held.indexOf(HEAD_END);
+      this.#buffer = this.#buffer.subarray(end + HEAD_END.length);
+      end = this.#buffer.indexOf(HEAD_END);
     }
-    this.#isFinal = !this.#isInterim() || this.#held.length >= MAX_HEAD_BYTES;
+    this.#isFinal = !this.#isInterim() || this.#buffer.length >= MAX_HEAD_BYTES;
   }
 
   #isInterim(): boolean {
-    const start = this.#held.toString('latin1', 0, CONTINUED.length);
-    return INTERIM.test(start + CONTINUED.slice(start.length));
+    const start = this.#buffer.toString('latin1', 0, INTERIM_START.length);
+    return INTERIM.test(start + INTERIM_START.slice(start.length));
   }
 }

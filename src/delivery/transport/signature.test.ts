@@ -7,7 +7,7 @@ const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString(
 const add = (present: readonly Secret[], letter: string, now: number, overlapMs: number) =>
   withNewSecret(present, { secret: secretOf(letter), now, overlapMs });
 
-test('X8 the example of Standard Webhooks is signed as the specification says', () => {
+test('X8 the example of Standard Webhooks has the signature of its specification', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const [, timestamp, , signature] = signatureOf([{ secret, since: 0, until: null }], {
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
@@ -17,7 +17,7 @@ test('X8 the example of Standard Webhooks is signed as the specification says', 
   assert.deepEqual([timestamp, signature], ['1614265330', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=']);
 });
 
-test('X8 what overlaps goes on no longer than before, and of many the oldest go', () => {
+test('X8 a rotation does not extend older secrets, and the oldest are dropped beyond the limit', () => {
   const two = add(add([], 'a', NOW, 0), 'b', NOW + 10, 100);
   assert.deepEqual(
     add(two, 'c', NOW + 20, 1_000).map(({ until }) => until),

@@ -1,37 +1,37 @@
 import { createHmac } from 'node:crypto';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
 
-/** What notifications of a hook are signed by (X8). */
+/** A signing secret of a hook (X8). */
 export type Secret = {
   readonly secret: string;
-  /** Since when it signs, and until when, milliseconds since the epoch; null: until another one takes its place. */
+  /** Valid from and until, milliseconds since the epoch; null: until the next rotation. */
   readonly since: number;
   readonly until: number | null;
 };
 
-/** The most that sign at once. A new one pushes out the oldest: a receiver must not be handed a page of signatures. */
+/** Secrets that sign at the same time. A new one pushes out the oldest, which bounds the signature header. */
 const MAX_SECRETS = 5;
 
 const NONE: readonly Secret[] = [];
 
-/** The secrets of a hook from its column, newest first; none where it is not signed. */
+/** Parses the `secrets` column: newest first; empty if the hook is not signed. */
 export function readSecrets(column: string | null): readonly Secret[] {
   return column === null ? NONE : JSON.parse(column);
 }
 
-/** The secrets of a hook with a new one: those that sign now go on for as long as they overlap, and no longer than before. */
+/** Rotates in a new secret: the present ones stay valid for `overlapMs`, but not longer than before. */
 export function withNewSecret(
   present: readonly Secret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },
 ): Secret[] {
-  const earlier = present.map((one) => ({
+  const overlapping = present.map((one) => ({
     ...one,
     until: Math.min(one.until ?? Number.POSITIVE_INFINITY, now + overlapMs),
   }));
-  return [{ secret, since: now, until: null }, ...earlier.filter(({ until }) => until > now)].slice(0, MAX_SECRETS);
+  return [{ secret, since: now, until: null }, ...overlapping.filter(({ until }) => until > now)].slice(0, MAX_SECRETS);
 }
 
-/** Until when a secret beside the newest one signs; null where none does. */
+/** Until when older secrets still sign, milliseconds since the epoch; null if only the newest one does. */
 export function overlapsUntil(secrets: readonly Secret[], now: number): number | null {
   const ends = secrets.map(({ until }) => until ?? 0).filter((until) => until > now);
   return ends.length === 0 ? null : Math.max(...ends);
@@ -40,7 +40,7 @@ export function overlapsUntil(secrets: readonly Secret[], now: number): number |
 const UNSIGNED: readonly string[] = [];
 
 /**
- * The headers that sign one attempt by Standard Webhooks, beside its `webhook-id`: names and values in turn; none where
+ * The Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and values; empty if
  * the hook is not signed.
  */
 export function signatureOf(

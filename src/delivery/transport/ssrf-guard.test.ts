@@ -26,14 +26,14 @@ function guardWith({ rules = '', loopbackAllowed = false, resolve = resolveNames
   return createSsrfGuard({ resolve, allow: allow(rules), loopbackAllowed });
 }
 
-/** 'allowed', 'forbidden' or the failure of the name. */
+/** 'allowed', 'forbidden', or the failure to resolve the name. */
 async function wordFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
   const verdict = await guardWith(options).check(new URL(target));
   if ('failure' in verdict) return verdict.failure;
   return verdict.allowed ? 'allowed' : verdict.word;
 }
 
-test('C11 every spelling of a forbidden address is refused, and by nothing but its address', async () => {
+test('C11 every spelling of a forbidden address is rejected because of its address', async () => {
   assert.ok(forbiddenTargets.length >= 120);
   assert.equal(new Set(forbiddenTargets).size, forbiddenTargets.length);
   for (const target of forbiddenTargets) {
@@ -43,7 +43,7 @@ test('C11 every spelling of a forbidden address is refused, and by nothing but i
   }
 });
 
-test('C11 a target that is no plain absolute http or https URL has a fault, which names no address', () => {
+test('C11 a target that is not a plain absolute http or https URL is rejected without naming an address', () => {
   for (const target of malformedTargets) {
     const parsed = parseTarget(target);
     assert.ok('fault' in parsed, target);
@@ -61,13 +61,13 @@ test('C11 a target may have 2,048 characters, and no more', () => {
   assert.deepEqual(parseTarget(start.padEnd(2_049, 'a')), { fault: 'must be at most 2,048 characters' });
 });
 
-test('C11 an @ behind the host is no user name', () => {
+test('C11 an @ after the host is not a user name', () => {
   for (const target of ['http://target.example/@user', 'http://target.example/?mail=a@b', 'http://target.example#@']) {
     assert.ok('url' in parseTarget(target), target);
   }
 });
 
-test('C12 targets are compared as the URL parser writes them, without the fragment', () => {
+test('C12 targets are compared as normalized URLs without the fragment', () => {
   const same = [
     'http://target.example/hooks?a=b',
     'HTTP://Target.EXAMPLE:80/hooks?a=b#part',
@@ -80,7 +80,7 @@ test('C12 targets are compared as the URL parser writes them, without the fragme
   assert.equal(url.hash, '#kept');
 });
 
-test('the verdict carries every address to dial, in canonical form, once', async () => {
+test('the check returns every address to dial, in canonical form, once', async () => {
   const resolve: Resolve = async () => ({ addresses: ['8.8.8.8', '2606:4700:0:0::1', '8.8.8.8', '::FFFF:8.8.4.4'] });
   assert.deepEqual(await guardWith({ resolve }).check(new URL('http://target.example/')), {
     allowed: true,
@@ -92,7 +92,7 @@ test('the verdict carries every address to dial, in canonical form, once', async
   });
 });
 
-test('a name is resolved once, without brackets or trailing dot; an address never', async () => {
+test('a name is resolved once, without brackets or trailing dot; an address is not resolved', async () => {
   const asked: [string, number][] = [];
   const resolve: Resolve = async (hostname, timeoutMs) => {
     asked.push([hostname, timeoutMs]);
@@ -105,14 +105,14 @@ test('a name is resolved once, without brackets or trailing dot; an address neve
   assert.deepEqual(asked, [['target.example', 123]]);
 });
 
-test('C11 C19 a name without an address is told from a silent resolver', async () => {
+test('C11 C19 a name without an address is distinguished from a silent resolver', async () => {
   const resolveTo = (resolved: Awaited<ReturnType<Resolve>>) => ({ resolve: async () => resolved });
   assert.equal(await wordFor('http://a.example/', resolveTo({ failure: 'no_such_name' })), 'no_such_name');
   assert.equal(await wordFor('http://a.example/', resolveTo({ failure: 'resolver_silent' })), 'resolver_silent');
   assert.equal(await wordFor('http://a.example/', resolveTo({ addresses: [] })), 'no_such_name');
 });
 
-test('loopback, where it is allowed, is 127.0.0.0/8 and ::1 and nothing else', async () => {
+test('allowing loopback allows 127.0.0.0/8 and ::1 only', async () => {
   const open = ['127.0.0.1', '127.255.0.1', '2130706433', 'localhost', '[::1]', '[::ffff:127.0.0.1]', 'mapped.example'];
   for (const host of open) assert.equal(await wordFor(`http://${host}/`, { loopbackAllowed: true }), 'allowed', host);
 
@@ -126,7 +126,7 @@ test('loopback, where it is allowed, is 127.0.0.0/8 and ::1 and nothing else', a
   for (const target of shut) assert.equal(await wordFor(target, { loopbackAllowed: true }), 'forbidden', target);
 });
 
-test('a range opens its addresses, in every spelling, and no other', async () => {
+test('a CIDR rule allows its addresses in every spelling, and no others', async () => {
   const rules = '10.0.0.0/8, 192.168.1.5,fd00::/8';
   for (const host of ['10.1.2.3', '10.1', '192.168.1.5', '[fd12::1]', '[::ffff:10.0.0.1]', 'private.example']) {
     assert.equal(await wordFor(`http://${host}/`, { rules }), 'allowed', host);
@@ -136,7 +136,7 @@ test('a range opens its addresses, in every spelling, and no other', async () =>
   }
 });
 
-test('a rule with a port opens that port alone', async () => {
+test('a rule with a port allows only that port', async () => {
   const rules = '10.0.0.5:8080,[fd00::5]:443,private.example:80,192.168.0.0/16:9000';
   for (const place of [
     'http://10.0.0.5:8080',
@@ -151,7 +151,7 @@ test('a rule with a port opens that port alone', async () => {
   }
 });
 
-test('a name opens where exactly this name leads, and neither its address nor a name beside it', async () => {
+test('a name rule allows exactly this name, and neither its address nor another name', async () => {
   const rules = 'Private.Example.,good-then-bad.example,mapped.example';
   for (const host of ['private.example', 'PRIVATE.example.', 'good-then-bad.example', 'mapped.example']) {
     assert.equal(await wordFor(`http://${host}/`, { rules }), 'allowed', host);
@@ -163,7 +163,7 @@ test('a name opens where exactly this name leads, and neither its address nor a 
   assert.equal(await wordFor('http://sub.private.example/', { rules, resolve }), 'forbidden');
 });
 
-test('link-local and metadata are opened by a rule inside them, never by a name or a wide range', async () => {
+test('link-local and metadata addresses are allowed by a rule inside their range, never by a name or a wider range', async () => {
   const places = {
     '169.254.169.254': '169.254.169.254',
     '[fe80::1]': 'fe80::/16',
@@ -193,7 +193,7 @@ test('link-local and metadata are opened by a rule inside them, never by a name 
   assert.equal(await wordFor('http://[fd00::1]/', { rules: wide }), 'allowed');
 });
 
-test('the refusal names the address and a setting, and that setting opens exactly this target', async () => {
+test('the refusal contains the address and a setting, and that setting allows exactly this target', async () => {
   const refusals = [
     ['http://10.0.0.5:8080/', '', 'CARILLON_ALLOW_TARGETS=10.0.0.5/32:8080'],
     ['https://0x7f.1/', '', 'CARILLON_ALLOW_TARGETS=127.0.0.1/32:443'],
@@ -220,7 +220,7 @@ test('the refusal names the address and a setting, and that setting opens exactl
   }
 });
 
-test('an address that cannot be dialled as it is written is refused, whatever the settings', async () => {
+test('an address that cannot be dialled as written is rejected, whatever the settings', async () => {
   const rules = '0.0.0.0/0,::/0,127.0.0.1,zone.example,octal.example,nonsense.example';
   for (const host of ['zone.example', 'octal.example', 'nonsense.example']) {
     const verdict = await guardWith({ rules, loopbackAllowed: true }).check(new URL(`http://${host}/`));
@@ -229,11 +229,11 @@ test('an address that cannot be dialled as it is written is refused, whatever th
   }
 });
 
-test('CARILLON_ALLOW_TARGETS: nothing, blanks and repeated commas are no rules', () => {
+test('CARILLON_ALLOW_TARGETS: empty text, blanks and repeated commas are ignored', () => {
   for (const text of ['', ' ', ',', ' , ,']) assert.deepEqual(parseAllowRules(text), { rules: [] });
 });
 
-test('CARILLON_ALLOW_TARGETS: every faulty entry is named at once', () => {
+test('CARILLON_ALLOW_TARGETS: all invalid entries are reported together', () => {
   const faulty = [
     '10.0.0.0/33',
     '10.0.0.0/-1',

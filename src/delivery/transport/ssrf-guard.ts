@@ -6,29 +6,29 @@ import type { Resolve } from './dns-resolver.ts';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = readonly [base: Address, bits: number];
 
-/** One entry of `CARILLON_ALLOW_TARGETS`; `text` is how the operator wrote it. Without a port it holds for every port. */
+/** One entry of `CARILLON_ALLOW_TARGETS`; `text` is as the operator wrote it. Without `port` it applies to every port. */
 export type AllowRule = { text: string; port?: number } & (
   | { kind: 'range'; base: Address; bits: number }
   | { kind: 'name'; name: string }
 );
 
-/** An address that was judged, in its canonical form: what may be dialled, and nothing else. */
+/** An allowed address in canonical form. Only these may be dialled. */
 export type CheckedAddress = { address: string; family: 4 | 6 };
 
 /**
- * `word` is all that a caller is told. `address` (the first one refused) and `setting` are for the operator:
- * `setting` is the whole assignment that would open the target, absent when none would.
+ * API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the operator: `setting` is
+ * the complete assignment that would allow the target, absent if none can.
  */
 export type Refused = { allowed: false; word: 'forbidden'; address: string; setting?: string };
 
-/** What the guard says of a target. A `failure` is no judgement: the name could not be resolved (C11, C19). */
+/** The result of checking a target. `failure`: the name could not be resolved, so nothing was checked (C11, C19). */
 export type TargetCheck =
   | { allowed: true; addresses: readonly CheckedAddress[] }
   | Refused
   | { failure: 'no_such_name' | 'resolver_silent' };
 
 export type SsrfGuard = {
-  /** Resolves the URL's host once, within `dnsTimeoutMs` (default 5 s), and judges every address of it. */
+  /** Resolves the URL's host once, within `dnsTimeoutMs` (default 5 s), and checks each of its addresses. */
   check(url: URL, dnsTimeoutMs?: number): Promise<TargetCheck>;
 };
 
@@ -36,10 +36,10 @@ const DEFAULT_DNS_TIMEOUT_MS = 5_000;
 export const MAX_TARGET_LENGTH = 2_048;
 const SETTING = 'CARILLON_ALLOW_TARGETS';
 
-/** Settings named in a refusal stay readable however many addresses a name has. */
+/** Addresses listed in the suggested setting, which keeps it readable for names with many addresses. */
 const MAX_NAMED = 8;
 
-/** The IANA special-purpose registry, and what no subscriber can live at. */
+/** Forbidden IPv4 ranges: the IANA special-purpose registry, and addresses that no receiver can have. */
 const SPECIAL_IPV4 = ranges(
   '0.0.0.0/8', // this network; 0.0.0.0 reaches this machine
   '10.0.0.0/8',
@@ -62,7 +62,7 @@ const SPECIAL_IPV4 = ranges(
   '240.0.0.0/4', // reserved, broadcast
 );
 
-/** IPv6 is the other way round: what IANA hands out for global unicast, minus what is special in it. */
+/** IPv6 is an allow list: the global unicast range of IANA, minus its special-purpose ranges. */
 const GLOBAL_IPV6 = ranges('2000::/3');
 const SPECIAL_IPV6 = ranges(
   '2001::/23', // protocol assignments: ORCHID, benchmarks, AMT, AS112
@@ -73,8 +73,8 @@ const SPECIAL_IPV6 = ranges(
 );
 
 /**
- * Opened by a rule that lies wholly inside one of these, and by no name and no wider rule: an operator who opens
- * `10.0.0.0/8`, `::/0` or a name means his services, never his cloud's credentials.
+ * Metadata services and the like: only a rule that lies completely inside one of these ranges allows them, not a name and
+ * not a wider rule. An operator who allows `10.0.0.0/8`, `::/0` or a name means internal services, not cloud credentials.
  */
 const EXPLICIT_ONLY = ranges(
   '169.254.0.0/16',
@@ -94,7 +94,7 @@ const EXPLICIT_ONLY = ranges(
   'ff00::/8',
 );
 
-/** Names that clouds serve their metadata under. */
+/** Host names of cloud metadata services. */
 const METADATA_NAMES = new Set([
   'metadata',
   'metadata.goog',
@@ -108,7 +108,7 @@ const UNSPECIFIED_OR_LOOPBACK_IPV6 = ranges('::/127');
 const MAPPED = ranges('::ffff:0:0/96');
 const LOOPBACK = ranges('127.0.0.0/8', '::1/128');
 
-/** Ways of writing an IPv4 address as an IPv6 one; `read` gives the IPv4 addresses that such an address leads to. */
+/** IPv6 ranges that embed IPv4 addresses; `read` extracts the IPv4 addresses that the traffic would reach. */
 const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) => ipaddr.IPv4[] }[] = [
   { within: MAPPED, read: (bytes) => [ipv4At(bytes, 12)] },
   { within: ranges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // compatible
@@ -128,9 +128,9 @@ const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) =
 ];
 
 /**
- * The one judge of where a notification may go, the same at subscribing and at delivery (C11, C17). A target is
- * refused when any address of its name is neither public nor opened by the operator: one good address among bad ones
- * proves nothing. `loopbackAllowed` opens 127.0.0.0/8 and ::1 for a service that is itself only on loopback.
+ * The SSRF guard: decides which targets may be contacted, when a hook is created and again at each connection (C11, C17),
+ * which also stops DNS rebinding. A target is forbidden if any address of its name is neither public nor allowed by the
+ * operator. `loopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only listens on loopback.
  */
 export function createSsrfGuard({
   resolve,
@@ -141,14 +141,14 @@ export function createSsrfGuard({
   allow: readonly AllowRule[];
   loopbackAllowed: boolean;
 }): SsrfGuard {
-  /** What of this address stands in the way: the address itself, or the IPv4 addresses inside it. */
-  const obstaclesOf = (address: Address, host: string, port: number): Address[] => {
+  /** The forbidden parts of an address: itself, or IPv4 addresses embedded in it. Empty: it may be dialled. */
+  const forbiddenPartsOf = (address: Address, host: string, port: number): Address[] => {
     if (loopbackAllowed && isLoopback(address)) return [];
-    return unwrap(address).filter((part) => !isPublic(part) && !allow.some((rule) => opens(rule, part, host, port)));
+    return unwrap(address).filter((part) => !isPublic(part) && !allow.some((rule) => allows(rule, part, host, port)));
   };
 
-  const refuse = (address: string, obstacles: readonly Address[], port: number): Refused => {
-    const entries = new Set(obstacles.map((part) => entryFor(part, port)));
+  const refuse = (address: string, forbidden: readonly Address[], port: number): Refused => {
+    const entries = new Set(forbidden.map((part) => entryFor(part, port)));
     const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MAX_NAMED)].join(',');
     return { allowed: false, word: 'forbidden', address, setting: `${SETTING}=${setting}` };
   };
@@ -162,24 +162,24 @@ export function createSsrfGuard({
       if (resolved.addresses.length === 0) return { failure: 'no_such_name' };
 
       const addresses: CheckedAddress[] = [];
-      const refused: { address: string; obstacles: Address[] }[] = [];
+      const refused: { address: string; forbidden: Address[] }[] = [];
       for (const text of new Set(resolved.addresses)) {
         const address = parseAddress(text);
         if (address === undefined) return { allowed: false, word: 'forbidden', address: text };
-        const obstacles = obstaclesOf(address, host, port);
-        if (obstacles.length > 0) refused.push({ address: text, obstacles });
+        const forbidden = forbiddenPartsOf(address, host, port);
+        if (forbidden.length > 0) refused.push({ address: text, forbidden });
         else addresses.push({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
       }
 
       const [first] = refused;
       if (first === undefined) return { allowed: true, addresses };
-      const obstacles = refused.flatMap((one) => one.obstacles);
-      return refuse(first.address, obstacles, port);
+      const forbidden = refused.flatMap((entry) => entry.forbidden);
+      return refuse(first.address, forbidden, port);
     },
   };
 }
 
-/** The refusal in words, for the operator's log and `carillon doctor target`; never for a caller. */
+/** Explains a refusal for the operator's log and `carillon doctor target`. Contains addresses: never in API responses. */
 export function explain(refused: Refused): string {
   const finding = `${refused.address} is not a public address`;
   if (refused.setting === undefined) return `${finding}, and no setting can allow it`;
@@ -187,19 +187,19 @@ export function explain(refused: Refused): string {
 }
 
 /**
- * C11: what a target must be before anybody asks where it leads. `fault` completes the sentence "target_url …" and
- * names no address.
+ * C11: the syntax check of a target, before its name is resolved. `fault` completes the sentence "target_url …" and
+ * contains no address.
  */
 export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   if (typeof text !== 'string') return { fault: 'must be a string' };
   if (text.length > MAX_TARGET_LENGTH) return { fault: 'must be at most 2,048 characters' };
-  // URL parsers drop some of these in silence: `ht\ttp://…` would be taken.
+  // URL parsers drop some of these silently: `ht\ttp://…` would be accepted.
   if (/\s/.test(text) || !isPlain(text)) return { fault: 'must not contain spaces or control characters' };
 
-  // A URL parser replaces them, so that two different texts would be one target.
+  // A URL parser replaces lone surrogates, so two different texts would be the same target.
   if (!isStorable(text)) return { fault: 'must not contain lone surrogates' };
 
-  // The URL parser forgives `http:host` and `http:///host`, and forgets an empty `@`; so the text is looked at too.
+  // The URL parser accepts `http:host` and `http:///host`, and drops an empty `@`, so the text is checked too.
   const authority = /^https?:\/\/([^/\\?#]*)/i.exec(text)?.[1];
   if (authority === undefined) return { fault: 'must be an absolute http or https URL' };
   if (authority === '') return { fault: 'must name a host' };
@@ -212,7 +212,7 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   return { url };
 }
 
-/** C12: what two targets are compared by. The fragment is never sent, so it makes no difference. */
+/** C12: the form in which targets are compared: without the fragment, which is never sent. */
 export function normaliseTarget(url: URL): string {
   const normalised = new URL(url);
   normalised.hash = '';
@@ -220,8 +220,8 @@ export function normaliseTarget(url: URL): string {
 }
 
 /**
- * Reads `CARILLON_ALLOW_TARGETS`: CIDRs, addresses, exact names, separated by commas, each with an optional `:port`
- * (`[fd00::/8]:8080` for IPv6). Every faulty entry is named at once.
+ * Parses `CARILLON_ALLOW_TARGETS`: CIDRs, addresses, exact names, separated by commas, each with an optional `:port`
+ * (`[fd00::/8]:8080` for IPv6). `fault` lists every invalid entry.
  */
 export function parseAllowRules(text: string): { rules: AllowRule[] } | { fault: string } {
   const rules: AllowRule[] = [];
@@ -263,7 +263,7 @@ function parseRange(subject: string): { kind: 'range'; base: Address; bits: numb
   const bits = bitsText === undefined ? width : Number(bitsText);
   if (bits > width) return { fault: 'is not a CIDR' };
   if (!isFirstOf(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
-  // Such addresses are judged by the IPv4 address in them (see `unwrap`), so that the rule would never be looked at.
+  // Such addresses are checked by their embedded IPv4 address (see `unwrap`), so the rule would never match.
   if (embeddingOf(base)?.within.some(([, prefix]) => bits >= prefix)) {
     return { fault: 'stands for IPv4 addresses: write those instead' };
   }
@@ -272,36 +272,36 @@ function parseRange(subject: string): { kind: 'range'; base: Address; bits: numb
 
 function parseName(subject: string): { kind: 'name'; name: string } | { fault: string } {
   const name = subject.toLowerCase().replace(/\.$/, '');
-  // The URL parser's own spelling, since that is what a target's host is compared with.
+  // The spelling of the URL parser, since rules are compared with the parsed host of the target.
   const spelled = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
   if (spelled === undefined || spelled.href !== `http://${spelled.hostname}/` || name.includes('*')) {
     return { fault: 'is neither a CIDR nor an exact name' };
   }
   if (isIP(spelled.hostname) !== 0) return { fault: `is an address: write it as ${spelled.hostname}` };
-  if (METADATA_NAMES.has(spelled.hostname)) return { fault: 'is a metadata service, which no name opens' };
+  if (METADATA_NAMES.has(spelled.hostname)) return { fault: 'is a metadata service, which cannot be allowed by name' };
   return { kind: 'name', name: spelled.hostname };
 }
 
-/** Whether a rule opens one address, for this host and port. */
-function opens(rule: AllowRule, part: Address, host: string, port: number): boolean {
+/** Whether a rule allows an address, for this host and port. */
+function allows(rule: AllowRule, part: Address, host: string, port: number): boolean {
   if (rule.port !== undefined && rule.port !== port) return false;
-  const closed = EXPLICIT_ONLY.filter((range) => isIn(part, [range]));
-  if (rule.kind === 'name') return rule.name === host && closed.length === 0;
-  // Both ranges hold the address, so the one with more bits lies inside the other.
-  return isIn(part, [[rule.base, rule.bits]]) && closed.every(([, bits]) => rule.bits >= bits);
+  const explicitOnly = EXPLICIT_ONLY.filter((range) => isIn(part, [range]));
+  if (rule.kind === 'name') return rule.name === host && explicitOnly.length === 0;
+  // Both ranges contain the address, so the one with more bits lies inside the other.
+  return isIn(part, [[rule.base, rule.bits]]) && explicitOnly.every(([, bits]) => rule.bits >= bits);
 }
 
-/** The entry that opens one address and one port. */
+/** The entry that allows one address and one port. */
 function entryFor(part: Address, port: number): string {
   return part.kind() === 'ipv4' ? `${part}/32:${port}` : `[${part}/128]:${port}`;
 }
 
-/** The addresses that an address really leads to: itself, or the IPv4 addresses it carries. */
+/** The addresses that traffic to this address reaches: itself, or embedded IPv4 addresses. */
 function unwrap(address: Address): Address[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
   const parts: Address[] = embeddingOf(address)?.read(bytes) ?? [address];
-  // ISATAP sits in the lower half, under any prefix, so that the prefix is judged beside it.
+  // ISATAP embeds the IPv4 address in the lower half under any prefix, so the prefix is checked as well.
   return isIsatap(bytes) ? [...parts, ipv4At(bytes, 12)] : parts;
 }
 
@@ -321,13 +321,13 @@ function isPublic(part: Address): boolean {
   return isIn(part, GLOBAL_IPV6) && !isIn(part, SPECIAL_IPV6);
 }
 
-/** This machine's own loopback; what a NAT64 gateway makes of 127.0.0.1 is another machine's. */
+/** Loopback of this machine. NAT64 addresses of 127.0.0.1 are excluded: they reach another machine. */
 function isLoopback(address: Address): boolean {
   const own = isIn(address, MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
   return isIn(own, LOOPBACK);
 }
 
-/** Strict: no zone, no octal, no short form. `net.connect` would look up what it does not take for an address. */
+/** Strict: no zone, no octal, no short form. `net.connect` would resolve anything else as a name. */
 function parseAddress(text: string): Address | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }
@@ -349,7 +349,7 @@ function ranges(...cidrs: string[]): readonly Range[] {
   return cidrs.map((cidr) => ipaddr.parseCIDR(cidr));
 }
 
-/** The host as names are compared and addresses are read: no brackets, no trailing dot. */
+/** The host without brackets and without a trailing dot. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }

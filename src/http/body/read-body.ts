@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FairScheduler } from '../../async/fair-scheduler.ts';
 import type { Owner, Quota } from '../../async/quota.ts';
 import { parseJson } from '../../json.ts';
 import { Problem } from '../../problems.ts';
@@ -37,6 +38,8 @@ export type BodiesPorts = {
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
   readonly connections: () => Pick<ConnectionState, 'of' | 'awaitBody' | 'whenOver'>;
+  /** Chunks of long bodies are processed in turn with the requests of other callers. */
+  readonly scheduler: Pick<FairScheduler, 'turn'>;
 };
 
 /** Maximum size of a body, unless the route has another limit. */
@@ -77,7 +80,10 @@ export class Bodies {
     const hashing = createHash('sha256').update(prefix);
     let text: TextFile | undefined;
     try {
-      await this.receive(request, reply, { ...sender, maxBytes, quota: this.#ports.fileQuota }, async (chunk) => {
+      const { fileQuota, scheduler } = this.#ports;
+      const reader = `body of ${sender.owner.member ?? sender.owner.group}`;
+      await this.receive(request, reply, { ...sender, maxBytes, quota: fileQuota }, async (chunk) => {
+        await scheduler.turn(reader);
         hashing.update(chunk);
         const part = pushChunk(long, chunk);
         if (part === '') return;

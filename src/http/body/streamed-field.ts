@@ -109,9 +109,10 @@ export class LongText {
     this.#rest.add(bytes);
   }
 
-  /** Scans up to the text. Returns where it begins, or the end of the bytes. */
+  /** Scans up to the text and returns where it begins. Without a text, scans one byte more than the rest may have. */
   #scan(bytes: Buffer, begin: number): number {
-    for (let at = begin; at < bytes.length; at += 1) {
+    const end = Math.min(bytes.length, begin + this.#maxRestBytes - this.#rest.length + 1);
+    for (let at = begin; at < end; at += 1) {
       const byte = bytes[at] ?? 0;
       if (this.#string === 'none') {
         if (this.#beginsText(byte)) return at + 1;
@@ -125,7 +126,7 @@ export class LongText {
       }
       if (this.#string === 'name' && this.#name.length < MAX_NAME_BYTES) this.#name.push(byte);
     }
-    return bytes.length;
+    return end;
   }
 
   /** Processes a byte outside of strings. Returns whether the text begins after it. */
@@ -151,10 +152,7 @@ export class LongText {
   }
 
   #endString(): void {
-    if (this.#string === 'name') {
-      const name: unknown = JSON.parse(`"${Buffer.from(this.#name).toString()}"`);
-      this.#isFieldNext = name === this.#field;
-    }
+    if (this.#string === 'name') this.#isFieldNext = nameOf(this.#name) === this.#field;
     this.#string = 'none';
   }
 
@@ -170,6 +168,12 @@ export class LongText {
       this.#placeholder = (this.#placeholder + text).trimStart().slice(0, PLACEHOLDER_LENGTH);
     return text;
   }
+}
+
+/** A field name from its bytes in JSON. Only a name with an escape needs the parser, which is slow for thousands of names. */
+function nameOf(bytes: readonly number[]): unknown {
+  const name = Buffer.from(bytes).toString();
+  return bytes.includes(BACKSLASH) ? JSON.parse(`"${name}"`) : name;
 }
 
 /** The position of the closing quote, or of the first incomplete escape, or the end of the bytes. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { FairScheduler } from '../../async/fair-scheduler.ts';
 import { AdmissionControl, type Claim } from './admission.ts';
 
 /** An admission control where each request exceeds the budget of an iteration, so that each iteration starts one. */
@@ -10,7 +11,7 @@ function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => t
   const begun: string[] = [];
   const shed: string[] = [];
   const admission = new AdmissionControl({
-    clock: { now: () => now, monotonic: () => now, after: () => () => undefined },
+    scheduler: new FairScheduler({ clock: { monotonic: () => now }, budgetMs: 2 }),
     begin: (request) => {
       begun.push(String(request.headers['x-name']));
       now += 10;

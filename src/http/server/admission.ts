@@ -1,12 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { FairQueue } from '../../async/fair-queue.ts';
-import type { Clock } from '../../clock.ts';
-
-/**
- * Time per event-loop iteration for starting requests. Node accepts one connection per iteration, so long iterations
- * would keep new connections waiting for seconds.
- */
-const ITERATION_BUDGET_MS = 2;
+import type { FairScheduler } from '../../async/fair-scheduler.ts';
 
 /**
  * The class of a request by its head alone: `probe` for health and metrics, `caller` with any key or cookie, valid or
@@ -14,10 +7,8 @@ const ITERATION_BUDGET_MS = 2;
  */
 export type Claim = 'probe' | 'caller' | 'visitor';
 
-type Waiting = { readonly claim: Claim; readonly request: IncomingMessage; readonly response: ServerResponse };
-
 export type AdmissionPorts = {
-  readonly clock: Clock;
+  readonly scheduler: Pick<FairScheduler, 'run'>;
   /** Starts a request and runs its synchronous part. */
   readonly begin: RequestListener;
   /** Whether one more request fits, given how many with the same claim are queued. */
@@ -32,10 +23,7 @@ export type AdmissionPorts = {
  */
 export class AdmissionControl {
   readonly #ports: AdmissionPorts;
-  readonly #queue = new FairQueue<Waiting>();
   readonly #waiting: Record<Claim, number> = { probe: 0, caller: 0, visitor: 0 };
-  #iterationEndsAt: number | undefined;
-  #isStarting = false;
 
   constructor(ports: AdmissionPorts) {
     this.#ports = ports;
@@ -47,34 +35,11 @@ export class AdmissionControl {
       this.#ports.shed(request, response, claim);
       return;
     }
-    this.#queue.push(claimantOf(request), { claim, request, response });
     this.#waiting[claim] += 1;
-    if (this.#isStarting) return;
-    this.#isStarting = true;
-    this.#startNext();
-  };
-
-  readonly #startNext = (): void => {
-    const now = this.#ports.clock.monotonic();
-    if (this.#iterationEndsAt === undefined) {
-      this.#iterationEndsAt = now + ITERATION_BUDGET_MS;
-      setImmediate(this.#endIteration);
-    }
-    const next = now < this.#iterationEndsAt ? this.#queue.shift() : undefined;
-    this.#isStarting = next !== undefined;
-    if (next === undefined) return;
-    const { claim, request, response } = next;
-    this.#waiting[claim] -= 1;
-    if (!response.destroyed) this.#ports.begin(request, response);
-    // Continue after the microtasks and ticks of this request, so that their time counts against the budget.
-    queueMicrotask(() => process.nextTick(this.#startNext));
-  };
-
-  readonly #endIteration = (): void => {
-    this.#iterationEndsAt = undefined;
-    if (this.#queue.size === 0 || this.#isStarting) return;
-    this.#isStarting = true;
-    this.#startNext();
+    this.#ports.scheduler.run(claimantOf(request), () => {
+      this.#waiting[claim] -= 1;
+      if (!response.destroyed) this.#ports.begin(request, response);
+    });
   };
 }
 

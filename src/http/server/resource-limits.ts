@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { FairScheduler } from '../../async/fair-scheduler.ts';
 import { Quota } from '../../async/quota.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -19,6 +20,12 @@ import { Tally } from './tally.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
 const MIB = 1_024 * 1_024;
+
+/**
+ * Time per event-loop iteration for starting requests and for reading long bodies. Node accepts one connection per
+ * iteration, so long iterations would keep new connections waiting for seconds.
+ */
+const ITERATION_BUDGET_MS = 2;
 
 /** Request bodies held in memory: an account may use a quarter, a user an eighth. */
 const MAX_BODY_BYTES_IN_FLIGHT = 64 * MIB;
@@ -107,9 +114,10 @@ export class Gate {
       group: MAX_FILE_BYTES_IN_FLIGHT / 2,
       member: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
-    this.bodies = new Bodies({ quota, fileQuota, deadlines: patience, connections });
+    const scheduler = new FairScheduler({ clock, budgetMs: ITERATION_BUDGET_MS });
+    this.bodies = new Bodies({ quota, fileQuota, deadlines: patience, connections, scheduler });
     const admission = new AdmissionControl({
-      clock,
+      scheduler,
       begin: (request, response) => this.#begin(request, response),
       hasRoom: (claim, waiting) => this.work.hasRoom(claim, waiting),
       shed: (request, response, claim) =>

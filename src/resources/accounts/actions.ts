@@ -9,43 +9,42 @@ import { insertInvitation } from '../invitations/invitations.ts';
 import { insertKey } from '../keys/actions.ts';
 import { insertUser } from '../users/users.ts';
 
-/** A new account: its domain, its owner, and the owner's first key, which is shown this once. */
+/** A new account: its domain, its owner and the owner's first key, which is returned only once. */
 export type NewAccount = { readonly domain: string; readonly user_id: number; readonly key: string };
 
-/** The account that a first start makes: its owner comes in by a link, which is shown this once. */
+/** The account created at the first start, with the token of the owner's invitation, which is returned only once. */
 export type FirstAccount = NewAccount & { readonly token: string };
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Reads a host name for an account, in lower case; undefined if it is none. */
+/** Parses a host name and converts it to lower case; undefined if it is not a host name. */
 export function parseDomain(text: string): string | undefined {
   const domain = text.trim().toLowerCase();
   return domain.length <= 253 && domain.split('.').every((label) => LABEL.test(label)) ? domain : undefined;
 }
 
-/** Reads the name of a time zone; undefined if it is none. */
+/** Parses an IANA time zone name; undefined if it is unknown. */
 export function parseZone(text: string): string | undefined {
   return isZone(text) ? text : undefined;
 }
 
-/** Creates an account with its owner and a key that may do everything. A domain that is taken: `domain_taken`. */
+/** Creates an account with its owner and a key that has all permissions. Throws `domain_taken` if the domain exists. */
 export async function createAccount(
   tx: Tx,
   account: { domain: string; email: string },
   now: number,
   random: Random,
 ): Promise<NewAccount> {
-  return (await makeAccount(tx, account, now, random, COMMAND_LINE)).made;
+  return (await insertAccount(tx, account, now, random, COMMAND_LINE)).account;
 }
 
-async function makeAccount(
+async function insertAccount(
   tx: Tx,
-  account: { domain: string; email: string },
+  { domain, email }: { domain: string; email: string },
   now: number,
   random: Random,
   by: Actor,
-): Promise<{ made: NewAccount; write: AccountWrite }> {
-  const { domain, email } = account;
+): Promise<{ account: NewAccount; write: AccountWrite }> {
   const created = await tx.queries
     .insertInto('accounts')
     .values({ domain, company_name: domain, date_created: now })
@@ -58,12 +57,12 @@ async function makeAccount(
   note(write, { action: 'account.created', subject: `account ${domain}` });
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
   const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, random);
-  return { made: { domain, user_id, key: key ?? '' }, write };
+  return { account: { domain, user_id, key: key ?? '' }, write };
 }
 
 export type AccountChange = { readonly company_name?: string; readonly time_zone?: string };
 
-/** Changes what an account is called, and where its times are meant; what is left out stays. Answers how it is now. */
+/** Changes the company name and time zone of an account; undefined fields stay as they are. Returns the new values. */
 export async function changeAccount(
   write: AccountWrite,
   { company_name, time_zone }: AccountChange,
@@ -81,7 +80,7 @@ export async function changeAccount(
   return { domain, ...after };
 }
 
-/** The id of the account with this domain, or undefined. */
+/** Id of the account with this domain, compared without case; undefined if there is none. */
 export async function findAccount(read: Queries, domain: string): Promise<number | undefined> {
   const row = await read
     .selectFrom('accounts')
@@ -91,17 +90,17 @@ export async function findAccount(read: Queries, domain: string): Promise<number
   return row?.account_id;
 }
 
-/** Ids begin with 1. */
+/** An id that no account has (ids begin at 1); its lock serializes first starts. */
 const NO_ACCOUNT = 0;
 
-/** What a database without accounts begins with; undefined where there is one already. */
+/** Creates the first account of a database; undefined if it already has one. */
 export async function createFirstAccount(tx: Tx, now: number, random: Random): Promise<FirstAccount | undefined> {
-  // Nodes that begin at once take turns: the others find the account of the first one.
+  // Nodes that start concurrently wait for each other here; the later ones find the account of the first.
   tx.lockAccount(NO_ACCOUNT, 'alone');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
-  const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
-  const { made, write } = await makeAccount(tx, account, now, random, FIRST_START);
-  const { token } = await insertInvitation(write, made.user_id, random);
-  return { ...made, token };
+  const owner = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
+  const { account: created, write } = await insertAccount(tx, owner, now, random, FIRST_START);
+  const { token } = await insertInvitation(write, created.user_id, random);
+  return { ...created, token };
 }

@@ -9,64 +9,64 @@ import { type Occurrence, occurrencesOf } from '../notifications/queries.ts';
 import { type Reach, reachOf } from '../notifications/visibility.ts';
 import { type activityFields, type activityParameters, type OutcomeRow, USUAL_ENTRIES } from './schema.ts';
 
-/** How far back one call looks, in positions, for entries that the caller is shown. */
+/** Maximum number of positions that one call scans for entries visible to the caller. */
 const MAX_POSITIONS_PER_CALL = 100_000;
 
-/** How far the clocks of two nodes may be apart when it is asked what a hook can have been told of. */
-const CLOCKS_APART_MS = 60_000;
+/** Tolerated clock difference between nodes when a hook's lifetime is compared with occurrences. */
+const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * Deliveries of one page that are pending, and that are settled: the page ends before more of them. So many with the
- * longest addresses are less than the largest page of a list.
+ * Maximum number of pending and of finalized deliveries on one page; the page ends before an entry that would exceed it.
+ * With the longest target URLs these are smaller than the size limit of a list page.
  */
 const MAX_DELIVERIES = 500;
 
 type ActivityRow = Shown<typeof activityFields>;
-type Wanted = Given<typeof activityParameters>;
+type Query = Given<typeof activityParameters>;
 
-/** `next`: the cursor before which to go on, undefined at the end. */
+/** A page of activity. `next` is the value of `before` for the next page, undefined at the end. */
 export type Past = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
 
 /**
- * What happened before a cursor, the newest first, and what came of each at the hooks it was pending for. Positions are given
- * out in the order of the commits, so that nothing comes in between while others write. Who may see what is as in the feed.
+ * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit order,
+ * so concurrent writes insert nothing between pages. Visibility is that of the feed (X2).
  */
-export async function listActivity(view: AccountView, caller: Caller, wanted: Wanted, baseUrl: string): Promise<Past> {
-  const { hook_id: hookId, limit = USUAL_ENTRIES } = wanted;
-  const past = hookId === undefined ? reachOf(caller, wanted) : await reachOfHook(view, caller, wanted, hookId);
+export async function listActivity(view: AccountView, caller: Caller, query: Query, baseUrl: string): Promise<Past> {
+  const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
+  const reach = hookId === undefined ? reachOf(caller, query) : await reachOfHook(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
-  const before = Math.min(wanted.before ?? position + 1, position + 1);
-  const found = await occurrencesBefore(view, past, before, limit);
+  const before = Math.min(query.before ?? position + 1, position + 1);
+  const found = await occurrencesBefore(view, reach, before, limit);
   const { deliveries, completeFrom } = await deliveriesOf(view, found.occurrences, hookId);
   const complete = found.occurrences.filter((one, index) => index === 0 || one.position >= completeFrom);
   const rows = complete
-    .map((one) => shown(one, deliveries.get(one.position) ?? [], baseUrl))
+    .map((one) => toRow(one, deliveries.get(one.position) ?? [], baseUrl))
     .filter((row) => hookId === undefined || row.deliveries.length > 0);
   const isCut = complete.length < found.occurrences.length;
   return { rows, next: isCut ? complete.at(-1)?.position : found.next };
 }
 
-/** Which occurrences are looked for: of whom, of which kinds, and from when to when. */
-type PastReach = Reach & { readonly since?: number; readonly until?: number | undefined };
+/** Visible occurrences, also limited in time: `since` and `until` in milliseconds since the epoch. */
+type TimedReach = Reach & { readonly since?: number; readonly until?: number | undefined };
 
 /**
- * What a hook can have been told of: what its user caused, of its kind, while it lived. Whoever may see the hook may see
- * that.
+ * Occurrences that a hook may have delivered: caused by its user, of its kind, during its lifetime. A caller who may see
+ * the hook may see them.
  */
-async function reachOfHook(view: AccountView, caller: Caller, wanted: Wanted, hookId: number): Promise<PastReach> {
-  const { kinds } = reachOf(caller, wanted);
+async function reachOfHook(view: AccountView, caller: Caller, query: Query, hookId: number): Promise<TimedReach> {
+  const { kinds } = reachOf(caller, query);
   const { user_id: userId, event, date_created: created, date_ended: ended } = await getHook(view, caller, hookId);
   return {
     userId: userId ?? 0,
     kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))),
-    since: (created ?? 0) - CLOCKS_APART_MS,
-    until: ended === null ? undefined : ended + CLOCKS_APART_MS,
+    since: (created ?? 0) - MAX_CLOCK_SKEW_MS,
+    until: ended === null ? undefined : ended + MAX_CLOCK_SKEW_MS,
   };
 }
 
 async function occurrencesBefore(
   view: AccountView,
-  reach: PastReach,
+  reach: TimedReach,
   before: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
@@ -78,7 +78,7 @@ async function occurrencesBefore(
 
 async function occurrencesBetween(
   view: AccountView,
-  { userId, kinds, since, until }: PastReach,
+  { userId, kinds, since, until }: TimedReach,
   lowest: number,
   before: number,
   limit: number,
@@ -94,19 +94,19 @@ async function occurrencesBetween(
   return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
 }
 
-/** Whether nothing is kept before a position, or nothing that is looked for. */
-async function isEnd(view: AccountView, { since, kinds }: PastReach, position: number): Promise<boolean> {
+/** Whether no occurrence in reach is stored before a position. */
+async function isEnd(view: AccountView, { since, kinds }: TimedReach, position: number): Promise<boolean> {
   if (kinds.size === 0) return true;
   const oldest = await occurrencesOf(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
   if (oldest === undefined || oldest.position >= position) return true;
   if (since === undefined) return false;
-  const there = await occurrencesOf(view).where('occurrences.position', '=', position).executeTakeFirst();
-  return there !== undefined && there.occurred_at < since;
+  const reached = await occurrencesOf(view).where('occurrences.position', '=', position).executeTakeFirst();
+  return reached !== undefined && reached.occurred_at < since;
 }
 
 type Deliveries = ReadonlyMap<number, readonly OutcomeRow[]>;
 
-/** By position; those at `completeFrom` and above are all there. */
+/** Deliveries by position. They are complete for positions at `completeFrom` and above. */
 async function deliveriesOf(
   view: AccountView,
   occurrences: readonly Occurrence[],
@@ -114,13 +114,13 @@ async function deliveriesOf(
 ): Promise<{ deliveries: Deliveries; completeFrom: number }> {
   if (occurrences.length === 0) return { deliveries: new Map(), completeFrom: 0 };
   const positions = occurrences.map(({ position }) => position);
-  const [waiting, past] = [await pendingAt(view, positions, hookId), await settledAt(view, positions, hookId)];
-  const completeFrom = Math.max(...[waiting, past].map(completeAbove));
-  const found = [...waiting, ...past].sort((one, other) => one.id - other.id);
+  const [open, done] = [await pendingAt(view, positions, hookId), await finalizedAt(view, positions, hookId)];
+  const completeFrom = Math.max(...[open, done].map(completeAbove));
+  const found = [...open, ...done].sort((one, other) => one.id - other.id);
   const ids = found.map(({ id }) => id);
-  const [last, fetches] = [await lastAttempts(view, ids), await fetchesOf(view, found)];
+  const [last, fetches] = [await lastAttempts(view, ids), await lastFetchesOf(view, found)];
   const rows = found.map((row) => {
-    const fetchedAt = fetches.get(fetchName(row)) ?? 0;
+    const fetchedAt = fetches.get(fetchKeyOf(row)) ?? 0;
     return {
       position: row.position ?? 0,
       outcome: {
@@ -143,7 +143,7 @@ async function deliveriesOf(
   return { deliveries, completeFrom };
 }
 
-/** Where a query that was cut off has reached, the rest of that position may be missing. */
+/** First complete position of a query: at its limit, rows of the last position may be missing. */
 function completeAbove(rows: readonly { readonly position: number | null }[]): number {
   return rows.length < MAX_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
@@ -156,7 +156,7 @@ function pendingAt(view: AccountView, positions: readonly number[], hookId: numb
   return query.orderBy('pending_deliveries.position', 'desc').limit(MAX_DELIVERIES).execute();
 }
 
-function settledAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+function finalizedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
   let query = settled(view)
     .leftJoin('hooks', 'hooks.hook_id', 'finalized_deliveries.hook_id')
     .select(['finalized_deliveries.position', 'hooks.target as target_url'])
@@ -169,14 +169,14 @@ type Found = { readonly id: number; readonly user_id: number; readonly kind: str
 
 type Fetch = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
 
-const nameOf = ({ user_id, resource_type, record_id }: Fetch) => `${user_id} ${resource_type} ${record_id}`;
+const receiptKey = ({ user_id, resource_type, record_id }: Fetch) => `${user_id} ${resource_type} ${record_id}`;
 
-function fetchName({ user_id, kind, record_id }: Found): string {
-  return nameOf({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
+function fetchKeyOf({ user_id, kind, record_id }: Found): string {
+  return receiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
-/** When the users who were told have last fetched what they were told of. */
-async function fetchesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<string, number>> {
+/** When each notified user last fetched the record, from the read receipts. */
+async function lastFetchesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<string, number>> {
   if (found.length === 0) return new Map();
   const distinct = <T>(values: readonly T[]) => [...new Set(values)];
   const rows = await view
@@ -191,10 +191,10 @@ async function fetchesOf(view: AccountView, found: readonly Found[]): Promise<Re
     .where('read_receipts.resource_type', 'in', distinct(found.map(({ kind }) => resourceTypeOf(kind as DeliveryKind))))
     .where('read_receipts.record_id', 'in', distinct(found.map(({ record_id }) => record_id)))
     .execute();
-  return new Map(rows.map((row) => [nameOf(row), row.fetched_at]));
+  return new Map(rows.map((row) => [receiptKey(row), row.fetched_at]));
 }
 
-function shown(occurrence: Occurrence, deliveries: readonly OutcomeRow[], baseUrl: string): ActivityRow {
+function toRow(occurrence: Occurrence, deliveries: readonly OutcomeRow[], baseUrl: string): ActivityRow {
   const { position, ...rest } = occurrence;
   const resource_url = resourceUrl(baseUrl, rest.kind as Kind, rest.record_id);
   return { ...rest, cursor: position, resource_url, deliveries };

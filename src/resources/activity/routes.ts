@@ -4,7 +4,7 @@ import type { Route } from '../../http/routes/route.ts';
 import { listActivity } from './actions.ts';
 import { activityFields, activityParameters } from './schema.ts';
 
-/** Of the console alone. */
+/** Routes of the console group only. */
 export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
     {

@@ -14,7 +14,7 @@ import { pagingParameters } from '../../http/routes/pagination.ts';
 import { idParameter, type Parameter, wordParameter } from '../../http/routes/query-parameters.ts';
 import { deliveryStates } from '../deliveries/deliveries.ts';
 
-/** What came of an occurrence at one hook. */
+/** The outcome of an occurrence at one hook. */
 const outcomeFields = {
   id: key('Identifier of the delivery.'),
   hook_id: readOnlyId('The hook it is pending for.'),
@@ -33,7 +33,7 @@ const outcomeFields = {
 
 export type OutcomeRow = Shown<typeof outcomeFields>;
 
-/** An occurrence, with what came of it. */
+/** An occurrence with its deliveries. */
 export const activityFields = {
   cursor: key('Its place in the account.'),
   kind: readOnlyWord('What happened.', Object.keys(kinds)),
@@ -47,7 +47,7 @@ export const activityFields = {
   ),
 };
 
-/** Entries of one page, at the most, and when nothing is said. */
+/** Maximum and default number of entries on a page. */
 const MAX_PAGE_SIZE = 200;
 export const USUAL_ENTRIES = 50;
 

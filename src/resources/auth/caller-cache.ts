@@ -1,81 +1,81 @@
 import type { Caller } from '../../permissions.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Who was let in, and when they last came. */
+/** An authenticated caller and the time of the last recorded use, milliseconds since the epoch. */
 export type CachedCaller = { readonly caller: Caller; lastUsed: number };
 
-/** Callers that are remembered at the most, of each door. */
+/** Maximum number of cached callers per route group; a full cache is cleared. */
 const MAX_CACHED = 10_000;
 
 /**
- * Who was let in, by what they showed (hashed), for as long as nothing has changed that could matter: no key revoked, no
- * session ended and no user changed here, nothing at all changed by another process. So what is taken away is taken away
- * at once.
+ * Cache of authenticated callers by the hash of their credentials. It is cleared when this process commits an access
+ * change (a revoked key, an ended session, a changed user) and when any other process has written, so revocation is
+ * immediate.
  */
 export class CallerCache<V extends CachedCaller> {
   readonly #store: Store;
-  readonly #visitors = new Map<string, V>();
+  readonly #byCredentials = new Map<string, V>();
   readonly #byCaller = new Map<Caller, V>();
-  /** Who is being asked for, since nothing has changed. */
+  /** Lookups in flight that no access change has outdated. */
   readonly #lookups = new Map<string, Promise<V | undefined>>();
-  #foreignVersion: number;
+  #externalVersion: number;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#foreignVersion = store.externalVersion();
-    store.onCommitted((news) => {
-      if (news.access) this.#clear();
+    this.#externalVersion = store.externalVersion();
+    store.onCommitted((events) => {
+      if (events.access) this.#clear();
     });
   }
 
   /**
-   * Whoever shows this: at once if they are known. The database is asked once, however many show it meanwhile: where it has
-   * much to do, each of them would wait for an answer of its own.
+   * Finds the caller with these credentials, synchronously if cached. Concurrent lookups of the same credentials share one
+   * query, which matters when the database is busy.
    *
-   * @param shown the hash of what they show, and whatever belongs to it
-   * @param ask asks the database
+   * @param credentials hash of the credentials, with the domain where it matters
+   * @param load queries the database
    */
-  find(shown: string, ask: () => Promise<V | undefined>): V | Promise<V | undefined> {
+  find(credentials: string, load: () => Promise<V | undefined>): V | Promise<V | undefined> {
     this.#invalidateIfChanged();
-    return this.#visitors.get(shown) ?? this.#lookups.get(shown) ?? this.#lookUp(shown, ask());
+    return this.#byCredentials.get(credentials) ?? this.#lookups.get(credentials) ?? this.#lookUp(credentials, load());
   }
 
-  /** The same, by who it is; undefined if anything has changed since this caller was let in. */
+  /** The cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
   of(caller: Caller): V | undefined {
     this.#invalidateIfChanged();
     return this.#byCaller.get(caller);
   }
 
-  #lookUp(shown: string, asking: Promise<V | undefined>): Promise<V | undefined> {
-    // What was read before something changed is good for those alone who came before that.
-    const isOn = () => this.#lookups.get(shown) === asked;
-    const asked: Promise<V | undefined> = asking
-      .then((visitor) => {
-        if (visitor !== undefined && isOn()) this.#add(shown, visitor);
-        return visitor;
+  #lookUp(credentials: string, loading: Promise<V | undefined>): Promise<V | undefined> {
+    // A result read before an access change is valid for the requests that were waiting, but must not be cached.
+    const isCurrent = () => this.#lookups.get(credentials) === lookup;
+    const lookup: Promise<V | undefined> = loading
+      .then((entry) => {
+        if (entry !== undefined && isCurrent()) this.#add(credentials, entry);
+        return entry;
       })
       .finally(() => {
-        if (isOn()) this.#lookups.delete(shown);
+        if (isCurrent()) this.#lookups.delete(credentials);
       });
-    this.#lookups.set(shown, asked);
-    return asked;
+    this.#lookups.set(credentials, lookup);
+    return lookup;
   }
 
-  #add(shown: string, visitor: V): void {
-    if (this.#visitors.size >= MAX_CACHED) this.#clear();
-    this.#visitors.set(shown, visitor);
-    this.#byCaller.set(visitor.caller, visitor);
+  #add(credentials: string, entry: V): void {
+    if (this.#byCredentials.size >= MAX_CACHED) this.#clear();
+    this.#byCredentials.set(credentials, entry);
+    this.#byCaller.set(entry.caller, entry);
   }
 
   #invalidateIfChanged(): void {
-    const foreignVersion = this.#store.externalVersion();
-    if (foreignVersion === this.#foreignVersion) return;
-    this.#foreignVersion = foreignVersion;
+    const externalVersion = this.#store.externalVersion();
+    if (externalVersion === this.#externalVersion) return;
+    this.#externalVersion = externalVersion;
     this.#clear();
   }
 
   #clear(): void {
-    this.#visitors.clear();
+    this.#byCredentials.clear();
     this.#byCaller.clear();
     this.#lookups.clear();
   }

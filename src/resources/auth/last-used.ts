@@ -2,25 +2,26 @@ import type { Clock } from '../../clock.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { CachedCaller } from './caller-cache.ts';
 
-/** How soon a use is written down, and how old what is written may become before it is written again. */
-const WRITE_AFTER_MS = 1_000;
-const REFRESH_AFTER_MS = 60_000;
+/** Delay from the first use to the write; uses in between are written in one batch. */
+const WRITE_DELAY_MS = 1_000;
+/** A stored `last_used` that is younger than this is not written again. */
+const REFRESH_INTERVAL_MS = 60_000;
 
 type Ports = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Writes down when these were last used; those that another node is just writing down, that one sees to. */
+  /** Stores the time of last use, milliseconds since the epoch. Rows locked by another node are skipped: it writes them. */
   readonly write: (queries: Queries, ids: readonly number[], at: number) => Promise<unknown>;
-  /** Hears that it could not be written down. */
+  /** Called when the write failed. */
   readonly failed: (error: unknown) => void;
 };
 
-/** When each key, or each session, was last used, without a write per request. */
+/** Tracks the last use of keys or sessions in batches, without a write per request. */
 export class LastUsedTracker {
   readonly #ports: Ports;
-  readonly #waiting = new Set<number>();
-  /** When the first of them was used. */
-  #since = 0;
+  readonly #unwritten = new Set<number>();
+  /** Time of the first use among `#unwritten`. */
+  #firstUseAt = 0;
   #cancel: (() => void) | undefined;
   #writing: Promise<unknown> | undefined;
 
@@ -28,17 +29,17 @@ export class LastUsedTracker {
     this.#ports = ports;
   }
 
-  /** Somebody has come once more. */
-  note(visitor: CachedCaller, id: number): void {
+  /** Records a use. `id` is the key or session. */
+  note(entry: CachedCaller, id: number): void {
     const now = this.#ports.clock.now();
-    if (now - visitor.lastUsed < REFRESH_AFTER_MS) return;
-    visitor.lastUsed = now;
-    if (this.#waiting.size === 0) this.#since = now;
-    this.#waiting.add(id);
-    this.#writeSoon();
+    if (now - entry.lastUsed < REFRESH_INTERVAL_MS) return;
+    entry.lastUsed = now;
+    if (this.#unwritten.size === 0) this.#firstUseAt = now;
+    this.#unwritten.add(id);
+    this.#scheduleWrite();
   }
 
-  /** Writes down what is remembered, at a stop. */
+  /** Writes all recorded uses; called at shutdown. */
   async flush(): Promise<void> {
     await this.#writing;
     this.#cancel?.();
@@ -46,21 +47,21 @@ export class LastUsedTracker {
     await this.#write();
   }
 
-  /** One write at a time, however long it takes: what comes meanwhile has time. */
-  #writeSoon(): void {
-    this.#cancel ??= this.#ports.clock.after(WRITE_AFTER_MS, () => {
+  /** Schedules a write. Only one runs at a time; later uses wait for the next. */
+  #scheduleWrite(): void {
+    this.#cancel ??= this.#ports.clock.after(WRITE_DELAY_MS, () => {
       this.#cancel = undefined;
       if (this.#writing === undefined) void this.#write();
-      else this.#writeSoon();
+      else this.#scheduleWrite();
     });
   }
 
   async #write(): Promise<void> {
     const { store, write, failed } = this.#ports;
-    if (this.#waiting.size === 0) return;
-    const [ids, at] = [[...this.#waiting], this.#since];
-    this.#waiting.clear();
-    // When something was used is worth knowing and not worth failing for; the next use is remembered again.
+    if (this.#unwritten.size === 0) return;
+    const [ids, at] = [[...this.#unwritten], this.#firstUseAt];
+    this.#unwritten.clear();
+    // Losing a time of last use must not fail anything; the next use is recorded again.
     const written = store.write(({ queries }) => write(queries, ids, at)).catch(failed);
     this.#writing = written;
     await written;

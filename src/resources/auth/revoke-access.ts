@@ -2,7 +2,7 @@ import { type Entry, note } from '../../audit/actions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries } from '../../store/store.ts';
 
-/** How a way in was closed, as the audit log says it. */
+/** Why access was revoked, as the audit log shows it. */
 type Because =
   | 'signed out'
   | 'signed in anew'
@@ -16,7 +16,7 @@ type Because =
   | 'its project was deleted'
   | 'the role of whoever made it was changed';
 
-/** Ends sessions of a user: all but one, or a single one. Answers how many. */
+/** Ends the sessions of a user: all, all but one, or a single one. Returns how many were ended. */
 export async function endSessions(
   write: AccountWrite,
   which: { readonly userId: number; readonly except?: number; readonly only?: number },
@@ -36,7 +36,7 @@ export async function endSessions(
   return ended.length;
 }
 
-/** Takes back open links: a single one, those for a user, or those that somebody made. Answers how many. */
+/** Revokes open invitations: a single one, those for a user, or those made by a user. Returns how many were revoked. */
 export async function revokeInvitations(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
@@ -60,7 +60,7 @@ export async function revokeInvitations(
   return withdrawn.length;
 }
 
-/** Revokes calendars: a single one, those of a user, or those of a project. Answers how many. */
+/** Revokes calendars: a single one, those of a user, or those of a project. Returns how many were revoked. */
 export async function revokeCalendars(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
@@ -84,7 +84,7 @@ export async function revokeCalendars(
   return revoked.length;
 }
 
-/** Nothing of what a deleted user came in by is left, and no link that was theirs to give. */
+/** Revokes all access of a deleted user, and the open invitations that the user has made. */
 export async function revokeAllAccess(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
   await revokeInvitations(write, { userId }, 'the user was deleted');
@@ -94,8 +94,9 @@ export async function revokeAllAccess(write: AccountWrite, userId: number): Prom
 }
 
 /**
- * A link that was made for a member must not open what an admin has: whoever made it, and could still have it, would
- * rise with them. Nor do links outlive the role of whoever made them. Sessions go on with the new role.
+ * Revokes the open invitations for and by a user whose role was changed. Otherwise the maker of an invitation for a
+ * member, who may still know its link, could sign in as the admin that the member has become. Sessions stay, with the
+ * new role.
  */
 export async function revokeInvitationsOf(write: AccountWrite, userId: number): Promise<void> {
   await revokeInvitations(write, { userId }, 'the role was changed');
@@ -103,8 +104,8 @@ export async function revokeInvitationsOf(write: AccountWrite, userId: number): 
 }
 
 /**
- * After a database went back in time: whoever had signed out, or was thrown out, would be in again. All sign in anew,
- * and links are made anew.
+ * Ends all sessions and invitations after a restore: sessions that were ended since the backup would be open again.
+ * All users sign in again.
  */
 export async function revokeEverything(queries: Queries): Promise<void> {
   await queries.deleteFrom('sessions').execute();

@@ -26,22 +26,22 @@ import { requireExists } from '../core/references.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { needed } from './permissions.ts';
 
-/** What a calendar shows: what concerns its user, what belongs to a project, or everything. */
+/** Contents of a calendar: entries that concern its user, those of a project, or all of the account. */
 export const scopes = ['own', 'project', 'account'] as const;
 
 export type Scope = (typeof scopes)[number];
 
-const shownScope = (says: string): Field<string | null, 'shown'> => ({
-  ...readOnlyText(says),
+const readOnlyScope = (description: string): Field<string | null, 'shown'> => ({
+  ...readOnlyText(description),
   outputSchema: { type: 'string', enum: scopes },
 });
 
-/** A calendar as it is listed; never its address (X9). */
+/** Response fields of a calendar; they never include its address (X9). */
 export const calendarFields = {
   id: key('Identifier of the calendar.'),
   user_id: readOnlyId('Whose it is: it shows no more than this user may read.'),
   label: readOnlyText('What it is for.'),
-  scope: shownScope('What it shows.'),
+  scope: readOnlyScope('What it shows.'),
   project_id: readOnlyId('The project it shows; 0 for none.'),
   time_zone: readOnlyText("The zone that its times are told in; empty for the account's."),
   date_created: readOnlyTimestamp('When it was made, UTC.'),
@@ -62,17 +62,17 @@ const scope: Field<Scope, 'written'> = {
 
 const ZONE_MUST = 'must be the name of a time zone, such as Europe/Zurich, or empty';
 
-/** A zone by its IANA name; empty for the account's. */
-export function zone(says: string): Field<string, 'written'> {
+/** A time zone by its IANA name; empty for the account's zone. */
+export function zone(description: string): Field<string, 'written'> {
   return {
-    ...shortText(says, 64),
+    ...shortText(description, 64),
     inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_MUST },
     validate: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_MUST),
     parse: String,
   };
 }
 
-/** What making one takes. */
+/** Input fields of a new calendar. */
 export const calendarInputFields = {
   label: label('What it is for.'),
   scope,
@@ -80,7 +80,7 @@ export const calendarInputFields = {
   time_zone: zone("The zone that its times are told in; left out: the account's."),
 };
 
-/** What making one answers: the address, this once. */
+/** Response fields of a new calendar, including its address, which is returned only once. */
 export const madeCalendarFields = {
   ...calendarFields,
   url: secretOnce('The address to subscribe to. It is shown this once and stored as a hash.'),
@@ -104,11 +104,11 @@ type Stored = {
   expires_at: number | null;
 };
 
-function shown({ calendar_id: id, expires_at: expires, ...rest }: Stored): CalendarRow {
+function toRow({ calendar_id: id, expires_at: expires, ...rest }: Stored): CalendarRow {
   return { ...rest, id, expires };
 }
 
-/** Those that have not ended by themselves. */
+/** Calendars that have not expired. */
 function live(view: AccountView) {
   return view
     .selectFrom('calendars')
@@ -132,27 +132,27 @@ export async function listCalendars(
     conditionsOf(calendarFilters, given),
     paging,
   );
-  return mapRows(page, shown);
+  return mapRows(page, toRow);
 }
 
-/** One that the caller may see. */
+/** A calendar that the caller may see; else 404. */
 export async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
   const row = await live(view)
     .selectAll('calendars')
     .where('calendars.calendar_id', '=', calendarId)
     .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  return shown(row);
+  return toRow(row);
 }
 
-/** X9: what is made is for the caller, reads no more than the caller may now, and does not outlive the caller's key. */
+/** X9: creates a calendar for the caller, with at most the caller's permissions, that expires with the caller's key. */
 export async function makeCalendar(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof calendarInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<Shown<typeof madeCalendarFields>> {
-  mustFit(input.scope, input.project_id);
+  requireMatchingScope(input.scope, input.project_id);
   if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
   const token = newToken(random);
   const row = await write.insertRow('calendars', {
@@ -166,17 +166,17 @@ export async function makeCalendar(
   });
   const detail = { user_id: String(row.user_id), scope: row.scope, project_id: String(row.project_id) };
   note(write, { action: 'calendar.made', subject: `calendar ${row.calendar_id}`, detail });
-  return { ...shown(row), url: `${baseUrl()}/calendar/${token}.ics` };
+  return { ...toRow(row), url: `${baseUrl()}/calendar/${token}.ics` };
 }
 
-function mustFit(scope: Scope, projectId: number): void {
+function requireMatchingScope(scope: Scope, projectId: number): void {
   if (scope === 'project' && projectId === 0)
     throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
   if (scope !== 'project' && projectId !== 0)
     throw invalidInput([{ field: 'project_id', message: 'must be left out but with scope project' }]);
 }
 
-/** Ends one at once: the caller's own, or for admins that of any user who does not stand above them. */
+/** Revokes a calendar: the caller's own, or for admins that of any user whose role is not above theirs. */
 export async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
   const row = await live(write)
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
@@ -194,7 +194,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
 
 export type CalendarPorts = { readonly random: Random; readonly baseUrl: () => string };
 
-/** X9. Whoever may read events may have them read: all of it is `events:read`. */
+/** X9: a caller who may read events may share them, so all routes need `events:read`. */
 export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
   return [
     list({

@@ -10,62 +10,62 @@ import { userName } from '../users/lookup.ts';
 import type { Scope } from './calendars.ts';
 import { assignedNames } from './names.ts';
 
-/** What is looked for: of whom or of what, in which days, and how it is told. */
+/** Selection and presentation of a calendar's entries. */
 export type Wanted = {
   readonly scope: Scope;
   readonly userId: number;
   readonly projectId: number;
   readonly reach: ReadonlySet<Permission>;
-  /** The first day and the last, `YYYY-MM-DD`. */
+  /** First and last day, `YYYY-MM-DD`. */
   readonly from: string;
   readonly to: string;
-  /** What identifiers end in, so that they are nobody else's. */
+  /** Suffix of the entries' UIDs, to make them globally unique. */
   readonly domain: string;
   readonly baseUrl: string;
-  /** The zone that times are written in; undefined for times without one. */
+  /** Zone of the written times; undefined for floating times. */
   readonly zone: Zone | undefined;
 };
 
-/** As many of events, of tasks and of subtasks each: what a calendar program can still be asked to read. */
+/** Maximum number of events, of tasks and of subtasks in a calendar. */
 export const MAX_ENTRIES = 10_000;
 
-/** Rows that are loaded at once: few, since each program that reads a calendar holds that many. */
+/** Rows per query. Small, because each concurrent reader of a calendar holds this many in memory. */
 const ROWS_PER_QUERY = 100;
 
-/** So many days are looked through at once: whoever has little among much must not hold up the others. */
+/** Days per query. Bounds the time of one query for a user who has few of the account's many entries. */
 const DAYS_PER_QUERY = 31;
 
-/** What is over for longer than this comes after all that is to come. */
+/** Entries older than this come after all future ones. */
 const RECENT_DAYS = 31;
 
-/** The text of all entries, a piece at a time: what is near first, so that what is too much is cut off far away. */
+/** Yields the iCalendar text of all entries, near days first, so that MAX_ENTRIES cuts off the most distant ones. */
 export async function* entriesOf(view: AccountView, wanted: Wanted, today: string): AsyncGenerator<Buffer> {
   const { reach } = wanted;
-  const all = stretchesAround(wanted, today);
-  if (reach.has('events:read')) yield* piecesOf(eventReads(view, wanted, all));
+  const ranges = rangesAround(wanted, today);
+  if (reach.has('events:read')) yield* piecesOf(eventReads(view, wanted, ranges));
   if (!reach.has('tasks:read')) return;
-  yield* piecesOf(all.map((stretch) => (behind) => tasks(view, wanted, stretch, behind)));
-  yield* piecesOf(all.map((stretch) => (behind) => subtasks(view, wanted, stretch, behind)));
+  yield* piecesOf(ranges.map((range) => (batch) => tasks(view, wanted, range, batch)));
+  yield* piecesOf(ranges.map((range) => (batch) => subtasks(view, wanted, range, batch)));
 }
 
-/** Days that are looked through at once, both included. */
-type Stretch = { readonly first: string; readonly last: string };
-/** How far a list has been read: its last row. */
-type Place = { readonly day: string; readonly id: number } | undefined;
-/** The rows behind a place, and at most so many of them. */
-type Behind = { readonly after: Place; readonly limit: number };
+/** A range of days, both included. */
+type DayRange = { readonly first: string; readonly last: string };
+/** Sort key of the last row read. */
+type SortKey = { readonly day: string; readonly id: number } | undefined;
+/** Rows to read: at most `limit` rows after a sort key. */
+type Batch = { readonly after: SortKey; readonly limit: number };
 /**
- * Some entries, written as bytes, so that the rows and strings can be collected at once. Kept until the next piece is read,
- * they grew V8's heap to 190 MiB while 32 programs read a calendar of 3,000 events (70 MiB with bytes).
+ * A batch of entries as bytes, so that their rows and strings can be garbage-collected immediately. Kept until the next
+ * batch, they grew V8's heap to 190 MiB while 32 programs read a calendar of 3,000 events (70 MiB with bytes).
  */
-type Piece = { readonly text: Buffer; readonly count: number; readonly last: Place };
-type Read = (behind: Behind) => Promise<Piece>;
+type Piece = { readonly text: Buffer; readonly count: number; readonly last: SortKey };
+type Read = (batch: Batch) => Promise<Piece>;
 
-/** One list after the other, each to its end, until there are too many entries. */
+/** Reads one list after the other, each to its end, up to MAX_ENTRIES entries. */
 async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
   let left = MAX_ENTRIES;
   for (const read of lists) {
-    let after: Place;
+    let after: SortKey;
     do {
       const { text, count, last } = await read({ after, limit: Math.min(ROWS_PER_QUERY, left) });
       if (count > 0) yield text;
@@ -77,14 +77,14 @@ async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
   }
 }
 
-/** All days of a calendar: from a little ago on, then what was before, back in time. */
-function stretchesAround({ from, to }: Wanted, today: string): readonly Stretch[] {
+/** The day ranges of a calendar: from RECENT_DAYS ago to the end, then the earlier ones, newest first. */
+function rangesAround({ from, to }: Wanted, today: string): readonly DayRange[] {
   const recent = plusDays(today, -RECENT_DAYS);
-  return [...stretches(recent, to), ...stretches(from, plusDays(recent, -1)).reverse()];
+  return [...rangesBetween(recent, to), ...rangesBetween(from, plusDays(recent, -1)).reverse()];
 }
 
-function stretches(from: string, to: string): Stretch[] {
-  const all: Stretch[] = [];
+function rangesBetween(from: string, to: string): DayRange[] {
+  const all: DayRange[] = [];
   for (let first = from; first <= to; first = plusDays(first, DAYS_PER_QUERY)) {
     const last = plusDays(first, DAYS_PER_QUERY - 1);
     all.push({ first, last: last < to ? last : to });
@@ -92,31 +92,31 @@ function stretches(from: string, to: string): Stretch[] {
   return all;
 }
 
-/** Rows in the order of a day and an id: those of a stretch, behind a place. */
-function within(day: string, id: string, { first, last }: Stretch, after: Place): Expression<SqlBool> {
+/** Condition: rows in a range of days, after a sort key. */
+function within(day: string, id: string, { first, last }: DayRange, after: SortKey): Expression<SqlBool> {
   const days = sql.ref(day);
   const all = sql<SqlBool>`${days} >= ${`${first} 00:00:00`} and ${days} <= ${`${last} 23:59:59`}`;
-  return after === undefined ? all : sql<SqlBool>`${all} and ${behindPlace(day, id, after)}`;
+  return after === undefined ? all : sql<SqlBool>`${all} and ${afterKey(day, id, after)}`;
 }
 
-function behindPlace(day: string, id: string, after: NonNullable<Place>): Expression<SqlBool> {
+function afterKey(day: string, id: string, after: NonNullable<SortKey>): Expression<SqlBool> {
   const [days, ids] = [sql.ref(day), sql.ref(id)];
   return sql<SqlBool>`${days} >= ${after.day} and (${days} > ${after.day} or ${ids} > ${after.id})`;
 }
 
-function eventReads(view: AccountView, wanted: Wanted, all: readonly Stretch[]): readonly Read[] {
+function eventReads(view: AccountView, wanted: Wanted, ranges: readonly DayRange[]): readonly Read[] {
   const { from } = wanted;
   const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
-  // Joined, since they are few: in the order of all that is there they would be looked for among all.
+  // A join, because these events are few: filtering in the order of the list would scan all events.
   const begunRows = eventRows(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
   const begunRead: Read = ({ after, limit }) => {
     if (after === undefined) return eventPiece(begunRows, limit, wanted);
-    return eventPiece(begunRows.where(behindPlace('events.start_date', 'events.event_id', after)), limit, wanted);
+    return eventPiece(begunRows.where(afterKey('events.start_date', 'events.event_id', after)), limit, wanted);
   };
-  const reads = all.map(
-    (stretch): Read =>
+  const reads = ranges.map(
+    (range): Read =>
       ({ after, limit }) => {
-        const isWithin = within('events.start_date', 'events.event_id', stretch, after);
+        const isWithin = within('events.start_date', 'events.event_id', range, after);
         return eventPiece(eventRows(view, wanted).where(isWithin), limit, wanted);
       },
   );
@@ -130,7 +130,7 @@ async function eventPiece(query: ReturnType<typeof eventRows>, limit: number, wa
   return pieceOf(entries, last && { day: last.start_date, id: last.event_id }, wanted);
 }
 
-function pieceOf(entries: readonly Entry[], last: Place, { zone }: Wanted): Piece {
+function pieceOf(entries: readonly Entry[], last: SortKey, { zone }: Wanted): Piece {
   const text = Buffer.from(entries.map((entry) => entryText(entry, zone)).join(''));
   return { text, count: entries.length, last };
 }
@@ -166,7 +166,7 @@ function eventEntry(row: EventRow, { reach, domain, baseUrl }: Wanted): Entry {
     name: row.event_name,
     start_date: row.start_date,
     due_date: row.due_date,
-    about: said(['Project', project], ['Created by', creator]),
+    about: labelledLines(['Project', project], ['Created by', creator]),
     category: project,
     url: `${baseUrl}/#/calendar?date=${row.start_date.slice(0, 10)}`,
     isBusy: true,
@@ -179,12 +179,12 @@ function nameOf({ first_name, last_name }: { first_name: string | null; last_nam
   return userName({ first_name: first_name ?? '', last_name: last_name ?? '' });
 }
 
-/** A line for each thing that there is to say. */
-function said(...facts: readonly (readonly [what: string, text: string])[]): string[] {
-  return facts.filter(([, text]) => text !== '').map(([what, text]) => `${what}: ${text}`);
+/** One line `label: text` for each text that is not empty. */
+function labelledLines(...facts: readonly (readonly [label: string, text: string])[]): string[] {
+  return facts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
 }
 
-async function tasks(view: AccountView, wanted: Wanted, stretch: Stretch, { after, limit }: Behind): Promise<Piece> {
+async function tasks(view: AccountView, wanted: Wanted, range: DayRange, { after, limit }: Batch): Promise<Piece> {
   const { scope, projectId } = wanted;
   let query = view
     .selectFrom('tasks')
@@ -193,7 +193,7 @@ async function tasks(view: AccountView, wanted: Wanted, stretch: Stretch, { afte
     .select('projects.project_name')
     .where(sql<SqlBool>`tasks.completed = 0 and tasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(within('tasks.due_date', 'tasks.task_id', stretch, after));
+    .where(within('tasks.due_date', 'tasks.task_id', range, after));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
   if (scope === 'own') query = query.where(concerns('task', 'tasks', 'task_id', wanted.userId));
   const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
@@ -209,7 +209,7 @@ async function tasks(view: AccountView, wanted: Wanted, stretch: Stretch, { afte
   return pieceOf(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
 }
 
-async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { after, limit }: Behind): Promise<Piece> {
+async function subtasks(view: AccountView, wanted: Wanted, range: DayRange, { after, limit }: Batch): Promise<Piece> {
   const { scope, projectId } = wanted;
   let query = view
     .selectFrom('subtasks')
@@ -219,7 +219,7 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { a
     .select(['tasks.task_name', 'projects.project_name'])
     .where(sql<SqlBool>`subtasks.completed = 0 and subtasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(within('subtasks.due_date', 'subtasks.subtask_id', stretch, after));
+    .where(within('subtasks.due_date', 'subtasks.subtask_id', range, after));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
   if (scope === 'own') query = query.where(concerns('subtask', 'subtasks', 'subtask_id', wanted.userId));
   const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
@@ -239,7 +239,7 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { a
   return pieceOf(entries, last && { day: last.due_date ?? '', id: last.subtask_id }, wanted);
 }
 
-/** Assigned to somebody, or theirs because they created it and it is assigned to nobody who is still there. */
+/** Condition: assigned to the user, or created by the user and assigned to no user who still exists. */
 function concerns(resourceType: string, table: string, key: string, userId: number): Expression<SqlBool> {
   const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
     where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
@@ -260,7 +260,7 @@ type Due = {
   readonly date_modified: number | null;
 };
 
-/** What is due stands where it is due: for how long it was worked at is no appointment. */
+/** A task or subtask as an entry at its due date; its duration is not an appointment. */
 function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: Wanted): Entry {
   const due = row.due_date ?? '';
   return {
@@ -268,7 +268,7 @@ function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: W
     name: row.name,
     start_date: due,
     due_date: due,
-    about: said(
+    about: labelledLines(
       ['Project', row.project_name],
       ['Task', row.resourceType === 'subtask' ? row.task_name : ''],
       ['Assigned to', assigned ?? ''],

@@ -15,19 +15,19 @@ import type { Scope } from './calendars.ts';
 import { entriesOf, MAX_ENTRIES, type Wanted } from './collect-entries.ts';
 import { reachOf } from './permissions.ts';
 
-/** How far a calendar reaches, in days: a year back, three years on. */
+/** Range of a calendar in days: one year back, three years ahead. */
 const BACK_DAYS = 366;
-const ON_DAYS = 3 * 366;
+const AHEAD_DAYS = 3 * 366;
 
-/** How exact `last_fetched` is: programs ask all the time, and that must not be a write each time. */
-const FETCHED_MS = 3_600_000;
+/** Resolution of `last_fetched`: calendar programs poll often, and not every poll may be a write. */
+const FETCHED_RESOLUTION_MS = 3_600_000;
 
 const DAY_MS = 86_400_000;
 const TOKEN = /^([\w-]{43})\.ics$/;
 
 export type OpenCalendarPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
-/** X9: the address that a calendar program asks, with nothing but its token. */
+/** X9: the capability URL that a calendar program polls; the token in it is the only credential. */
 export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
   return {
     folder: '/calendar',
@@ -37,9 +37,9 @@ export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
   };
 }
 
-type Found = NonNullable<Awaited<ReturnType<typeof look>>>;
+type Found = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
 
-/** What an address leads to; undefined for whatever is wrong with it. */
+/** The document of a calendar's address; undefined for an address that is unknown, expired or revoked. */
 async function find(
   read: Queries,
   file: string,
@@ -48,16 +48,16 @@ async function find(
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = TOKEN.exec(file) ?? [];
   if (token === undefined) return undefined;
-  const found = await look(read, hashToken(token), now);
+  const found = await findCalendar(read, hashToken(token), now);
   if (found === undefined) return undefined;
   const role = found.role as Role;
   const reach = reachOf(found.permissions, role);
   if (!reach.has('events:read') && !reach.has('tasks:read')) return undefined;
   await noteFetched(found, now, ports);
-  return subscribed(found, reach, now, ports.baseUrl());
+  return documentOf(found, reach, now, ports.baseUrl());
 }
 
-async function look(read: Queries, tokenHash: string, now: number) {
+async function findCalendar(read: Queries, tokenHash: string, now: number) {
   const row = await read
     .selectFrom('calendars')
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
@@ -80,9 +80,9 @@ async function look(read: Queries, tokenHash: string, now: number) {
   return row;
 }
 
-/** Worth knowing, and not worth failing for. */
+/** Stores the time of the fetch. A failure is only logged: it must not fail the request. */
 async function noteFetched(found: Found, now: number, { store, log }: OpenCalendarPorts): Promise<void> {
-  if (now - (found.last_fetched ?? 0) < FETCHED_MS) return;
+  if (now - (found.last_fetched ?? 0) < FETCHED_RESOLUTION_MS) return;
   try {
     await store.write(({ queries }) =>
       queries
@@ -96,7 +96,7 @@ async function noteFetched(found: Found, now: number, { store, log }: OpenCalend
   }
 }
 
-function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): CapabilityDocument {
+function documentOf(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): CapabilityDocument {
   const today = showMoment(now).slice(0, 10);
   const zone = zoneOf(found);
   const name = nameOf(found);
@@ -113,13 +113,13 @@ function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, b
   ];
   return {
     accountId: found.account_id,
-    // Whatever it shows changes the account's position: nothing has to be read to know that nothing has changed.
+    // Every change of the contents moves the account's position, so the ETag needs no query for the entries.
     tag: etagOf(JSON.stringify(facts)),
     body: (view) => textOf(view, wantedOf(found, reach, today, baseUrl), { today, name, zone }),
   };
 }
 
-/** Where nobody has named a zone, times have none: they read as they were written, wherever they are read. */
+/** The zone of the written times. Without a configured zone they are floating times, the same wherever they are read. */
 function zoneOf({ time_zone, account_zone }: Found): string | undefined {
   if (time_zone !== '') return time_zone;
   return account_zone === 'UTC' ? undefined : account_zone;
@@ -142,23 +142,23 @@ function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, b
     projectId: found.project_id,
     reach,
     from: plusDays(today, -BACK_DAYS),
-    to: plusDays(today, ON_DAYS),
+    to: plusDays(today, AHEAD_DAYS),
     domain: found.domain,
     baseUrl,
   };
 }
 
-type Told = { readonly today: string; readonly name: string; readonly zone: string | undefined };
+type Header = { readonly today: string; readonly name: string; readonly zone: string | undefined };
 
 async function* textOf(
   view: AccountView,
   wanted: Unzoned,
-  { today, name, zone: named }: Told,
+  { today, name, zone: zoneName }: Header,
 ): AsyncGenerator<string | Buffer> {
-  const says = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
+  const description = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
-  const zone = named === undefined ? undefined : zoneAround(named, fromMs, untilMs);
-  yield beginning({ name, says, zone });
+  const zone = zoneName === undefined ? undefined : zoneAround(zoneName, fromMs, untilMs);
+  yield beginning({ name, says: description, zone });
   yield* entriesOf(view, { ...wanted, zone }, today);
   yield ENDING;
 }

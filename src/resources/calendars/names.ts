@@ -2,13 +2,13 @@ import { nextSlice } from '../../http/routes/page-slices.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, usersOf } from '../core/assignments.ts';
 
-/** Names that an entry shows of those who are assigned. */
+/** Maximum number of assigned users that an entry names. */
 const MAX_NAMES = 20;
 
-/** Records that are looked up between two turns of the event loop. */
+/** Records looked up before yielding to the event loop. */
 const RECORDS_PER_TICK = 50;
 
-/** The names of those who are assigned to each of these records, in one text. */
+/** For each record, the names of its assigned users, joined by commas. */
 export async function assignedNames(
   view: AccountView,
   resourceType: AssignableResourceType,

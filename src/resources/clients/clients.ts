@@ -5,7 +5,7 @@ import { resourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
 
-/** A client (C29). */
+/** Fields of a client (C29). */
 export const clientFields = {
   client_id: key('Identifier of the client.'),
   client_name: name('Name of the client.'),

@@ -21,7 +21,7 @@ import { inPieces, sizeOf } from '../core/sized-pages.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
 
-/** A comment on a project, or on a task or subtask of it (C39). */
+/** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {
   comment_id: key('Identifier of the comment.'),
   comment: text({ says: 'What is said.', least: 1, most: 20_000 }),
@@ -35,12 +35,10 @@ export const commentFields = {
   ...stamps,
 };
 
-/**
- * Replies that a comment has in a list. With so many of the longest, a comment is smaller than the largest page.
- */
+/** Maximum number of replies with each comment of a list. With replies of maximum length it still fits on one page. */
 export const REPLIES_IN_LISTS = 50;
 
-/** What a list shows of each comment. */
+/** Fields of a comment in a list. */
 export const threadFields = {
   ...commentFields,
   reply_count: readOnlyNumber('How many replies it has.'),
@@ -63,23 +61,23 @@ export const comments = {
     filters: commentFilters,
     async stored(given, _before, view) {
       const { parent_id = 0 } = given;
-      const must = parent_id === 0 ? undefined : await mustOfParent(view, parent_id);
-      if (must === undefined) return given;
-      throw invalidInput([{ field: 'parent_id', message: must }]);
+      const error = parent_id === 0 ? undefined : await parentError(view, parent_id);
+      if (error === undefined) return given;
+      throw invalidInput([{ field: 'parent_id', message: error }]);
     },
   }),
   listed: threadFields,
   list: listThreads,
 };
 
-/** Replies that one comment can have. */
+/** Maximum number of replies to one comment. */
 const MAX_REPLIES = 1_000;
 
-/** Replies that are looked for at once. */
+/** Maximum number of reply keys loaded for one batch of comments. */
 const MAX_REPLIES_PER_QUERY = 2_000;
 
-/** What a comment that is to be replied to is not; undefined when it can be. */
-async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
+/** Why a comment cannot be replied to, as an error message; undefined if it can. */
+async function parentError(view: AccountView, parentId: number): Promise<string | undefined> {
   const replies = view.selectFrom('comments').select('comment_id').where('comments.parent_id', '=', parentId);
   const [{ parent_id }, last] = await Promise.all([
     comments.get(view, parentId),
@@ -102,7 +100,7 @@ const byId = ascending('id', number('comments.comment_id'));
 type CommentRow = Shown<typeof commentFields>;
 type ThreadRow = Shown<typeof threadFields>;
 
-/** Comments that are no replies, each with its first ones; or the replies to one comment. */
+/** Lists top-level comments, each with its first replies; or the replies to one comment. */
 async function listThreads(
   view: AccountView,
   given: Given<typeof commentFilters>,
@@ -113,7 +111,7 @@ async function listThreads(
   return expandRows(threads, (some) => withReplies(view, some));
 }
 
-/** The id of a reply, and the bytes of its text. */
+/** Id and parent of a reply, and the size of its text in bytes. */
 type ReplyKey = { readonly comment_id: number; readonly parent_id: number; readonly size: number };
 
 const repliesByIds = AccountView.preparedByIds((view, ids) =>
@@ -123,7 +121,7 @@ const repliesByIds = AccountView.preparedByIds((view, ids) =>
     .where('comments.comment_id', 'in', ids as number[]),
 );
 
-/** A comment with the keys of its first replies, and their bytes. */
+/** A comment with its number of replies, the keys of the first ones, and their total size in bytes. */
 type Thread = {
   readonly row: CommentRow;
   readonly count: number;
@@ -131,7 +129,7 @@ type Thread = {
   readonly size: number;
 };
 
-/** Each comment with its first replies, in as many parts as the texts of the replies take. */
+/** Adds the first replies to each comment, in slices limited by the size of their texts. */
 async function* withReplies(view: AccountView, threads: readonly Thread[]): AsyncGenerator<readonly ThreadRow[], void> {
   for (const some of inPieces(threads)) {
     const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
@@ -144,7 +142,7 @@ async function* withReplies(view: AccountView, threads: readonly Thread[]): Asyn
   }
 }
 
-/** Undefined where these comments have too many replies to be looked at together. */
+/** Comments with the keys of their replies; undefined if there are too many replies for one batch. */
 async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promise<readonly Thread[] | undefined> {
   const keys = await replyKeys(view, rows);
   if (rows.length > 1 && keys.length > MAX_REPLIES_PER_QUERY) return undefined;
@@ -156,7 +154,7 @@ async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promis
   });
 }
 
-/** The replies to these comments by their ids; of several comments, no more than one too many. */
+/** Keys of the replies to these comments, by id. For several comments, at most one more than the batch limit. */
 async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
   if (rows.length === 0) return [];
   const ids = rows.map(({ comment_id }) => comment_id);

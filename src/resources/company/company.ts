@@ -3,7 +3,7 @@ import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-ty
 import { get, type Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
-/** The account (C35). */
+/** Fields of the account (C35). */
 export const companyFields = {
   company_id: key('Identifier of the company.'),
   company_name: readOnlyText('Name of the company.'),

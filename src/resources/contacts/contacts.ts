@@ -4,7 +4,7 @@ import { idFilter } from '../core/filters.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { stamps } from '../core/timestamps.ts';
 
-/** A contact: somebody to speak to, mostly at a client (C36). */
+/** Fields of a contact, usually a person at a client (C36). */
 export const contactFields = {
   contact_id: key('Identifier of the contact.'),
   contact_name: name('Name of the contact.'),

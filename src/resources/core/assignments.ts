@@ -6,7 +6,7 @@ import { notFound } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { requireUsers, userName } from '../users/lookup.ts';
 
-/** The nouns that users are assigned to, and whether teams are, too. Who is in a team is what is assigned to that team. */
+/** Resource types that users can be assigned to; true where teams can be assigned as well. A team's users are its members. */
 const assignable = { project: true, subtask: true, task: true, team: false };
 
 export type AssignableResourceType = keyof typeof assignable;
@@ -15,16 +15,16 @@ export function isAssignable(resourceType: string): resourceType is AssignableRe
   return Object.hasOwn(assignable, resourceType);
 }
 
-/** Who is assigned to a record, as far as it is given. */
+/** Users and teams assigned to a record; undefined where a request does not set them. */
 export type Assignment = {
   readonly users?: readonly Assigned[] | undefined;
   readonly teams?: readonly AssignedTeam[] | undefined;
 };
 
-/** Assignments of users, and of teams, that are loaded at once. A single record may have more. */
+/** Most assignments loaded for one batch of records, users and teams counted separately. A single record is never cut. */
 export const ASSIGNMENT_BATCH_SIZE = 2_000;
 
-/** A page with those who are assigned to its records. */
+/** Adds the assigned users and teams to a page; a batch with too many assignments is halved and loaded again. */
 export function withAssigned<R extends object>(
   view: AccountView,
   resourceType: AssignableResourceType,
@@ -45,7 +45,7 @@ export function withAssigned<R extends object>(
   });
 }
 
-/** Who is assigned to one record. */
+/** Users and teams assigned to one record. */
 export async function assignedTo(
   view: AccountView,
   resourceType: AssignableResourceType,
@@ -58,10 +58,10 @@ export async function assignedTo(
   return { users, teams };
 }
 
-/** One more than are loaded at once, so that it shows that there are more; a single record is loaded whole. */
+/** One more than the batch size, to detect a batch that is too large; no limit for a single record. */
 const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
 
-/** The users who are assigned to these records, by their ids; no more than the limit. */
+/** Users assigned to these records, sorted by user id; deleted users are left out. */
 export async function usersOf(
   view: AccountView,
   resourceType: AssignableResourceType,
@@ -95,16 +95,16 @@ async function teamsOf(view: AccountView, resourceType: AssignableResourceType, 
   return rows.sort((one, other) => one.team_id - other.team_id);
 }
 
-/** Assigns exactly these to a record; who is unknown is 404. What is not given is left as it is. */
+/** Replaces the assignments of a record. An undefined list stays as it is; an unknown user or team is 404. */
 export async function setAssigned(
   write: AccountWrite,
   resourceType: AssignableResourceType,
   recordId: number,
   { users, teams }: Assignment,
 ): Promise<void> {
-  const of = { resource_type: resourceType, record_id: recordId };
+  const target = { resource_type: resourceType, record_id: recordId };
   if (users !== undefined) {
-    const rows = users.map(({ user_id }) => ({ ...of, user_id }));
+    const rows = users.map(({ user_id }) => ({ ...target, user_id }));
     await requireUsers(
       write,
       rows.map(({ user_id }) => user_id),
@@ -113,8 +113,8 @@ export async function setAssigned(
     if (rows.length > 0) await write.insertInto('assignments', rows).execute();
   }
   if (teams !== undefined && assignable[resourceType]) {
-    const rows = teams.map(({ team_id }) => ({ ...of, team_id }));
-    await mustBeTeams(
+    const rows = teams.map(({ team_id }) => ({ ...target, team_id }));
+    await requireTeams(
       write,
       rows.map(({ team_id }) => team_id),
     );
@@ -123,9 +123,9 @@ export async function setAssigned(
   }
 }
 
-const BATCH_SIZE = 1_000;
+const INSERT_BATCH_SIZE = 1_000;
 
-/** Assigns to each copy of a record who is assigned to the record itself, by the ids of both. */
+/** Copies the assignments of records to their copies. `copies` maps the id of a record to the id of its copy. */
 export async function copyAssigned(
   write: AccountWrite,
   resourceType: AssignableResourceType,
@@ -148,27 +148,27 @@ export async function copyAssigned(
       .select(['team_assignments.record_id', 'team_assignments.team_id'])
       .execute(),
   ]);
-  const ofCopy = <R extends { readonly record_id: number }>(row: R) => ({
+  const toCopy = <R extends { readonly record_id: number }>(row: R) => ({
     ...row,
     resource_type: resourceType,
     record_id: copies.get(row.record_id) ?? 0,
   });
-  for (let first = 0; first < users.length; first += BATCH_SIZE)
-    await write.insertInto('assignments', users.slice(first, first + BATCH_SIZE).map(ofCopy)).execute();
-  for (let first = 0; first < teams.length; first += BATCH_SIZE)
-    await write.insertInto('team_assignments', teams.slice(first, first + BATCH_SIZE).map(ofCopy)).execute();
+  for (let first = 0; first < users.length; first += INSERT_BATCH_SIZE)
+    await write.insertInto('assignments', users.slice(first, first + INSERT_BATCH_SIZE).map(toCopy)).execute();
+  for (let first = 0; first < teams.length; first += INSERT_BATCH_SIZE)
+    await write.insertInto('team_assignments', teams.slice(first, first + INSERT_BATCH_SIZE).map(toCopy)).execute();
 }
 
-async function mustBeTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {
+async function requireTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {
   if (teamIds.length === 0) return;
   const rows = await view.selectFrom('teams').select('teams.team_id').where('teams.team_id', 'in', teamIds).execute();
   if (rows.length < teamIds.length) throw notFound();
 }
 
-/** Records by their ids, or by a query for these. */
+/** Record ids, or a subquery that selects them. */
 type Ids = readonly number[] | Expression<{ id: number }>;
 
-/** Nobody is assigned to these records any more. */
+/** Removes all assignments of these records. */
 export async function unassign(
   write: AccountWrite,
   resourceType: AssignableResourceType,

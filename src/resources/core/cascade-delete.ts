@@ -9,9 +9,9 @@ import { relationsTo } from './relations.ts';
 import { type ListedTable, type ResourceName, tables } from './resource-tables.ts';
 
 /**
- * Deletes a record with everything that belongs to it; what only names it stays, and names none (C34).
+ * Deletes a record and the records that belong to it; references from other records are cleared (C34).
  *
- * @returns what happened, in its order: what belonged to it goes first; nothing where there is no such record
+ * @returns the occurrences in order, dependent records first; empty if the record does not exist
  */
 export async function cascadeDelete(
   write: AccountWrite,
@@ -22,64 +22,66 @@ export async function cascadeDelete(
   return remove(write, caller, { resourceType, column: resourceTypes[resourceType].key, value: id });
 }
 
-/** The kinds that such a deletion may record, in that order. */
-export function kindsOfRemoval(resourceType: ResourceName, gone: ReadonlySet<Kind> = new Set()): readonly Kind[] {
-  const kinds = new Set(gone);
+/** Kinds that `cascadeDelete` may record for a resource type, in that order. */
+export function kindsOfRemoval(resourceType: ResourceName, earlier: ReadonlySet<Kind> = new Set()): readonly Kind[] {
+  const kinds = new Set(earlier);
   for (const { of, becomes } of relationsTo(resourceType)) {
     if (becomes === 'deleted' && of !== resourceType) for (const kind of kindsOfRemoval(of, kinds)) kinds.add(kind);
-    // What has gone already is not changed any more.
+    // Records of this type were deleted earlier in the cascade, so none is left to be changed.
     if (becomes === 'cleared' && !kinds.has(`deleted_${of}`)) kinds.add(`changed_${of}`);
   }
   return [...kinds.add(`deleted_${resourceType}`)];
 }
 
-/** Records of a noun: those that have an id in a column, or the id of one of other such records. */
-type Some = { readonly resourceType: ResourceName; readonly column: string; readonly value: number | Some };
+/** Records selected by a column: its value is an id, or the id of any record of another selection. */
+type Selection = { readonly resourceType: ResourceName; readonly column: string; readonly value: number | Selection };
 
 type Ids = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
 
-/** What a column is compared with. A deletion asks by it too, and not by ids that it would have to look for once more. */
-function valuesOf(view: AccountView, { value }: Some): never {
+/** Right-hand side of `column in …`. Deletions use it as well, so they need no separate list of ids. */
+function valuesOf(view: AccountView, { value }: Selection): never {
   if (typeof value === 'number') return [value] as never;
   const isOne = typeof value.value === 'number' && value.column === resourceTypes[value.resourceType].key;
   return [isOne ? value.value : idsOf(view, value)] as never;
 }
 
-function idsOf(view: AccountView, some: Some): Ids {
-  const [table, { key }] = [tables[some.resourceType], resourceTypes[some.resourceType]];
-  const all = view.selectFrom(table).where(`${table}.${some.column}` as never, 'in', valuesOf(view, some));
+function idsOf(view: AccountView, selection: Selection): Ids {
+  const [table, { key }] = [tables[selection.resourceType], resourceTypes[selection.resourceType]];
+  const all = view.selectFrom(table).where(`${table}.${selection.column}` as never, 'in', valuesOf(view, selection));
   return all.select(`${table}.${key} as id` as never) as unknown as Ids;
 }
 
-async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<NewOccurrence[]> {
-  const { resourceType, column } = gone;
-  const found = await idsOf(write, gone).orderBy('id').execute();
+async function remove(write: AccountWrite, caller: Caller, selection: Selection): Promise<NewOccurrence[]> {
+  const { resourceType, column } = selection;
+  const found = await idsOf(write, selection).orderBy('id').execute();
   if (found.length === 0) return [];
-  const facts: NewOccurrence[] = [];
+  const occurrences: NewOccurrence[] = [];
   for (const { of, field, becomes } of relationsTo(resourceType)) {
-    const naming: Some = { resourceType: of, column: field, value: gone };
-    facts.push(...(becomes === 'deleted' ? await remove(write, caller, naming) : await clear(write, caller, naming)));
+    const referring: Selection = { resourceType: of, column: field, value: selection };
+    const followUps =
+      becomes === 'deleted' ? await remove(write, caller, referring) : await clear(write, caller, referring);
+    occurrences.push(...followUps);
   }
-  if (isAssignable(resourceType)) await unassign(write, resourceType, idsOf(write, gone));
+  if (isAssignable(resourceType)) await unassign(write, resourceType, idsOf(write, selection));
   await write
     .deleteFrom(tables[resourceType])
-    .where(column as never, 'in', valuesOf(write, gone))
+    .where(column as never, 'in', valuesOf(write, selection))
     .execute();
-  // What belongs to another of its own noun has gone with that one.
+  // A record that belongs to another of the same type (a reply) was deleted and recorded with that one.
   const kind = `deleted_${resourceType}` as const;
-  const before = new Set(facts.flatMap((fact) => (fact.kind === kind ? [fact.recordId] : [])));
-  const rest = found.filter(({ id }) => !before.has(id));
-  return [...facts, ...factsOf(kind, rest, caller)];
+  const recorded = new Set(occurrences.flatMap((one) => (one.kind === kind ? [one.recordId] : [])));
+  const rest = found.filter(({ id }) => !recorded.has(id));
+  return [...occurrences, ...occurrencesOf(kind, rest, caller)];
 }
 
-/** Records stay, and name none any more. */
-async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise<NewOccurrence[]> {
-  const { resourceType, column } = naming;
-  const found = await idsOf(write, naming).orderBy('id').execute();
+/** Sets the reference of the selected records to 0 and keeps the records. */
+async function clear(write: AccountWrite, caller: Caller, selection: Selection): Promise<NewOccurrence[]> {
+  const { resourceType, column } = selection;
+  const found = await idsOf(write, selection).orderBy('id').execute();
   const changing = write.updateTable(tables[resourceType]).set({ [column]: 0, date_modified: write.now } as never);
-  if (found.length > 0) await changing.where(column as never, 'in', valuesOf(write, naming)).execute();
-  return factsOf(`changed_${resourceType}`, found, caller);
+  if (found.length > 0) await changing.where(column as never, 'in', valuesOf(write, selection)).execute();
+  return occurrencesOf(`changed_${resourceType}`, found, caller);
 }
 
-const factsOf = (kind: Kind, found: readonly { readonly id: number }[], { userId }: Caller): NewOccurrence[] =>
+const occurrencesOf = (kind: Kind, found: readonly { readonly id: number }[], { userId }: Caller): NewOccurrence[] =>
   found.map(({ id }) => ({ kind, recordId: id, userId }));

@@ -1,16 +1,15 @@
 import { invalidInput } from '../../problems.ts';
 
-/** What is given of completion: to complete, to reopen, or neither (C33). */
+/** Completion as a request gives it: complete, reopen, or neither (C33). */
 type Given = { readonly completed?: number; readonly resume?: number };
 
-/** What is stored of it. */
+/** Completion as it is stored; `date_completed` in milliseconds since the epoch. */
 type Completion = { readonly completed: number; readonly date_completed: number | null };
 
-/** A record that is not complete. */
 export const open: Completion = { completed: 0, date_completed: null };
 
 /**
- * What is stored of what was given of a task or subtask (C33): completing what is complete keeps its date.
+ * Converts a request for a task or subtask to stored columns (C33). Completing a completed record keeps its date.
  *
  * @param before undefined for a record that is being created
  */
@@ -29,7 +28,7 @@ export function withCompletion<G extends Given>(
   return { ...columns, completed: before.completed, date_completed: before.date_completed };
 }
 
-/** Whether a change completes what was not complete: only that is told (C33). */
+/** Whether a change completes an open record; only that change is recorded as a completion (C33). */
 export function isCompleted(before: Completion, stored: { readonly completed?: unknown }): boolean {
   return before.completed === 0 && stored.completed === 1;
 }

@@ -1,21 +1,21 @@
 import { isDueBeforeStart } from '../../http/fields/dates.ts';
 import { invalidInput } from '../../problems.ts';
 
-type Times<K extends string> = { readonly [key in K]?: string | null | undefined };
+type Dates<K extends string> = { readonly [key in K]?: string | null | undefined };
 
 /**
- * A check that what ends does not end before it begins (C26). A change is judged by what would come of it (C27), and
- * the field that is named is one that was given.
+ * Makes a check that the end of a record is not before its beginning (C26). A change is checked with the stored values
+ * of the fields it leaves out (C27); the error names a field of the request.
  *
- * @param isWrong whether an end, given second, is before a begin; left out, as calendar times are in order
+ * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
  */
 export function inOrder<B extends string, E extends string>(
   begin: B,
   end: E,
   isWrong: (begin: string, end: string) => boolean = (one, other) => other < one,
 ) {
-  return (given: Times<B | E>, before: Times<B | E> = {}): void => {
-    const all: Times<B | E> = { ...before, ...given };
+  return (given: Dates<B | E>, before: Dates<B | E> = {}): void => {
+    const all: Dates<B | E> = { ...before, ...given };
     if (!all[begin] || !all[end] || !isWrong(all[begin], all[end])) return;
     throw invalidInput([
       given[end] === undefined
@@ -25,5 +25,4 @@ export function inOrder<B extends string, E extends string>(
   };
 }
 
-/** The days of an event, project, task or subtask. */
 export const mustBeInOrder = inOrder('start_date', 'due_date', isDueBeforeStart);

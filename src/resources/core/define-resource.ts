@@ -18,59 +18,58 @@ import { parentOf } from './relations.ts';
 import { idColumnOf, type ListedTable, type ResourceName, tables } from './resource-tables.ts';
 import { ascending, number, type Orders, totalOrders } from './sorting.ts';
 
-/** What a query finds of a record: all that is shown of it, but for who is assigned. */
+/** A record as its query returns it: all response fields except the assignments. */
 type Found<F extends Fields> = Omit<Shown<F>, 'users' | 'teams'>;
 
-/** What is said of a noun whose records are rows of its table; all else is the same for each. */
+/** Options of a table-backed resource. Everything not listed here is the same for all resources. */
 export type ResourceOptions<F extends Fields, C extends Fields, P extends Filters, O extends Orders, Row> = {
   readonly fields: F;
-  /** What a change takes, where that is not what is shown. */
+  /** Input fields of a change; defaults to `fields`. */
   readonly changes?: C;
   readonly filters: P;
-  /** The orders that a list can be asked for in, and what is said of them; in no order, it is by id. */
+  /** Sort orders of the list with their description; without one the list is sorted by id. */
   readonly orders?: { readonly descriptions: string; readonly by: O };
-  /** Its records with everything that is shown of them, where that is more than their table has. */
+  /** Query for the records where the response has more than the columns of the table. */
   readonly shown?: (view: AccountView) => Row;
-  /** Refuses what does not go together; a change is judged by what would come of it. */
+  /** Rejects fields that contradict each other. `before` is the stored record on a change, undefined on creation. */
   readonly check?: (given: Changed<C>, before?: Found<F>) => void;
-  /** What is stored of what was given and shared with what it names, where that is not the same. */
+  /** Converts the input to stored columns; defaults to the input itself. */
   readonly stored?: (given: Changed<C>, before: Found<F> | undefined, view: AccountView) => Columns | Promise<Columns>;
-  /** What a change is and brings about, where that is not just that the record was changed. */
+  /** Occurrences of a change where it records more than `changed_…`. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
     facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<NewOccurrence[]>;
   };
-  /** What a deletion takes along that is no record. */
+  /** Deletes rows that depend on the record and are not records themselves. */
   readonly removing?: (write: AccountWrite, id: number) => Promise<unknown>;
 };
 
-/** The parameters of a list: its filters, and an order where it can be asked for in several. */
+/** Query parameters of a list: its filters, and `order` if the resource has sort orders. */
 type ListParameters<P extends Filters, O extends Orders> = P & { order: Parameter<keyof O & string> };
 
-/** What can happen to the records of a noun, each inside the caller's transaction. What is named and unknown is 404. */
+/** Operations on the records of a resource, each in the caller's transaction. An unknown id is 404. */
 export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields = F> = {
   readonly resourceType: ResourceName;
   readonly fields: F;
-  /** What a list shows of each. */
+  /** Response fields of a list entry. */
   readonly listed: L;
   readonly changes: C;
   readonly parameters: ListParameters<P, O>;
-  /** What a change and a deletion record, always or at times. */
+  /** Kinds that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly Kind[]; readonly remove: readonly Kind[] };
   list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<Shown<L>>>;
   get(view: AccountView, id: number): Promise<Shown<F>>;
-  /** @param parentId what it is to belong to */
+  /** @param parentId id of the parent record, for a resource that has a parent */
   create(write: AccountWrite, caller: Caller, input: Created<F>, parentId?: number): Promise<Shown<F>>;
   change(write: AccountWrite, caller: Caller, id: number, input: Changed<C>): Promise<Shown<F>>;
   remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
 };
 
-// All nouns, alike.
 type AnyQuery = SelectQueryBuilder<Tables, ListedTable, Columns>;
 type AnyOptions = ResourceOptions<Fields, Fields, Filters, Orders, AnyQuery>;
 type AnyRecords = Records<Fields, Fields, Filters, Orders>;
 
-/** A list, a record and its creation, change and deletion, from what is said of the noun. */
+/** Derives list, get, create, change and remove of a resource from its options. */
 export function defineResource<
   F extends Fields,
   P extends Filters,
@@ -87,7 +86,7 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
   const orders = totalOrders(options.orders?.by ?? {}, number(id));
   const order = options.orders && wordParameter(options.orders.descriptions, Object.keys(options.orders.by));
   const shown = options.shown ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
-  const isWhole = options.shown === undefined && !isAssignable(resourceType);
+  const hasAllFields = options.shown === undefined && !isAssignable(resourceType);
 
   const page = pagedQuery(resourceType, filters, shown, longTextsOf(fields, table));
   const find = AccountView.prepared(
@@ -120,33 +119,34 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
       const found = await page(view, given, paging, orders.get(name) ?? byId);
       return isAssignable(resourceType) ? withAssigned(view, resourceType, found, idOf) : found;
     },
-    async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
+    async create(write, caller, { users, teams, user_id: requestedOwner, ...input }, parentId) {
       check?.(input);
-      const place = resolveReferences(
+      const withReferences = resolveReferences(
         write,
         resourceType,
         parent ? { ...input, [resourceTypes[parent].key]: parentId } : input,
       );
-      const user_id = await resolveOwner(write, caller, Number(named ?? 0), caller.userId);
+      const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), caller.userId);
       const row: Columns = await write.insertRow(table, {
-        ...(await stored(await place(), undefined, write)),
+        ...(await stored(await withReferences(), undefined, write)),
         user_id,
         date_created: write.now,
         date_modified: null,
       } as never);
       const recordId = Number(row[key]);
-      // Nobody is assigned to it yet.
-      if (isAssignable(resourceType))
-        await setAssigned(write, resourceType, recordId, { users: someOf(users), teams: someOf(teams) });
+      // A new record has no assignments, so an empty list needs no query.
+      if (isAssignable(resourceType)) {
+        await setAssigned(write, resourceType, recordId, { users: nonEmpty(users), teams: nonEmpty(teams) });
+      }
       record(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
-      return isWhole ? row : get(write, recordId);
+      return hasAllFields ? row : get(write, recordId);
     },
-    async change(write, caller, recordId, { users, teams, user_id: named, ...input }) {
-      const place = resolveReferences(write, resourceType, input);
+    async change(write, caller, recordId, { users, teams, user_id: requestedOwner, ...input }) {
+      const withReferences = resolveReferences(write, resourceType, input);
       const before = await get(write, recordId);
       check?.(input, before);
-      const user_id = await resolveOwner(write, caller, Number(named ?? 0), Number(before.user_id));
-      const columns = await stored(await place(before), before, write);
+      const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), Number(before.user_id));
+      const columns = await stored(await withReferences(before), before, write);
       const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
       const changed = changing.where(key as never, '=', recordId as never).returningAll();
       const row: Columns = await changed.executeTakeFirstOrThrow();
@@ -157,7 +157,7 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
         ...moved,
         ...(facts ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
       ]);
-      return isWhole ? row : get(write, recordId);
+      return hasAllFields ? row : get(write, recordId);
     },
     async remove(write, caller, recordId) {
       await removing?.(write, recordId);
@@ -168,14 +168,14 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
   };
 }
 
-/** From this length on, a text counts for how many records are loaded at once. */
-const LONG_TEXT = 1_000;
+/** Minimum `maxLength`, in characters, of a text that is counted when a page is split into slices. */
+const MIN_LONG_TEXT_LENGTH = 1_000;
 
-/** The columns of the long texts among these fields. */
+/** Columns of the fields that may hold long texts. */
 function longTextsOf(fields: Fields, table: ListedTable): string[] {
   const names = Object.keys(fields).filter((name) => Object.hasOwn(columns[table], name));
-  return names.filter((name) => maxLengthOf(fields[name]) >= LONG_TEXT).map((name) => `${table}.${name}`);
+  return names.filter((name) => maxLengthOf(fields[name]) >= MIN_LONG_TEXT_LENGTH).map((name) => `${table}.${name}`);
 }
 
-/** A list that was given; undefined for an empty one. */
-const someOf = (list: unknown) => (Array.isArray(list) && list.length > 0 ? list : undefined);
+/** The list itself, or undefined if it is empty or missing. */
+const nonEmpty = (list: unknown) => (Array.isArray(list) && list.length > 0 ? list : undefined);

@@ -11,15 +11,15 @@ import {
 } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
 
-/** A filter of a list: a query parameter, and the condition it stands for. One row serves validation, query and docs. */
+/** A filter of a list: a query parameter and its SQL condition. Validation, query and docs are derived from it. */
 export type Filter<T = unknown> = Parameter<T> & {
-  /** What the condition compares with, for a value; left out: the value itself. */
+  /** Converts the parameter's value to the bound value; defaults to the value itself. */
   bind?(value: T): unknown;
-  /** The condition. It hands on what is bound, and looks at it only where it `chooses`. */
+  /** The SQL condition. It must not inspect `bound`, which is a placeholder in a prepared query, unless `chooses` is set. */
   where(bound: unknown): Expression<SqlBool>;
-  /** Another value is another condition: there are few of them. */
+  /** Each of its few values has a condition, and so a prepared query, of its own. */
   readonly chooses?: true;
-  /** Another spelling of the same filter; both with different values are refused (C25). */
+  /** Name of the parameter that this one is an alias of; different values of the two are rejected (C25). */
   readonly alias?: string;
 };
 
@@ -27,15 +27,15 @@ export type Filters = { readonly [name: string]: Filter };
 
 const column = (name: string): RawBuilder<unknown> => sql.ref(name);
 
-/** The id in a column. */
+/** Compares a column with an id. */
 export const idFilter = (description: string, name: string): Filter<number> => ({
   ...idParameter(description),
   where: (id) => sql<SqlBool>`${column(name)} = ${id}`,
 });
 
-/** The id that is found through other records: each column but the last names a record of the table of the next. */
-export const throughFilter = (says: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
-  ...idParameter(says),
+/** Compares an id through a chain of references: each column but the last holds an id of the next column's table. */
+export const throughFilter = (description: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
+  ...idParameter(description),
   where: (id) => through(first, path, id),
 });
 
@@ -46,43 +46,48 @@ function through(name: string, [next, ...path]: readonly string[], id: unknown):
     where ${column(`${to}.account_id`)} = ${column(`${from}.account_id`)} and ${through(next, path, id)})`;
 }
 
-/** A calendar time on this day or later. */
-export const dateFrom = (says: string, name: string): Filter<string> => ({
-  ...dayParameter(says),
+/** Calendar times on this day or later. */
+export const dateFrom = (description: string, name: string): Filter<string> => ({
+  ...dayParameter(description),
   bind: (day) => `${day} 00:00:00`,
   where: (time) => sql<SqlBool>`${column(name)} >= ${time}`,
 });
 
-/** A calendar time on this day or earlier: the whole day belongs to it. */
-export const dateTo = (says: string, name: string): Filter<string> => ({
-  ...dayParameter(says),
+/** Calendar times on this day or earlier; the whole day is included. */
+export const dateTo = (description: string, name: string): Filter<string> => ({
+  ...dayParameter(description),
   bind: (day) => `${day} 23:59:59`,
   where: (time) => sql<SqlBool>`${column(name)} <= ${time}`,
 });
 
-/** A moment on this day (UTC) or later. */
-export const timestampFrom = (says: string, name: string): Filter<string> => ({
-  ...dayParameter(says),
+/** Timestamps on this day (UTC) or later. */
+export const timestampFrom = (description: string, name: string): Filter<string> => ({
+  ...dayParameter(description),
   bind: dayBeginsAt,
-  where: (moment) => sql<SqlBool>`${column(name)} >= ${moment}`,
+  where: (timestamp) => sql<SqlBool>`${column(name)} >= ${timestamp}`,
 });
 
-/** A moment on this day (UTC) or earlier: the whole day belongs to it. */
-export const timestampTo = (says: string, name: string): Filter<string> => ({
-  ...dayParameter(says),
+/** Timestamps on this day (UTC) or earlier; the whole day is included. */
+export const timestampTo = (description: string, name: string): Filter<string> => ({
+  ...dayParameter(description),
   bind: dayEndsAt,
-  where: (moment) => sql<SqlBool>`${column(name)} <= ${moment}`,
+  where: (timestamp) => sql<SqlBool>`${column(name)} <= ${timestamp}`,
 });
 
-/** A part of a text, in any case. */
-export const partOf = (says: string, name: string): Filter<string> => ({
-  ...textParameter(says),
+/** Texts that contain this text, compared without case. */
+export const partOf = (description: string, name: string): Filter<string> => ({
+  ...textParameter(description),
   where: (part) => sql<SqlBool>`instr(fold(${column(name)}), fold(${part})) > 0`,
 });
 
-/** Records of a noun that a user is assigned to; whoever was deleted is assigned to none, as they are shown. */
-export const assignedFilter = (says: string, resourceType: string, table: string, key: string): Filter<number> => ({
-  ...idParameter(says),
+/** Records that a user is assigned to. A deleted user matches none, as responses leave deleted users out. */
+export const assignedFilter = (
+  description: string,
+  resourceType: string,
+  table: string,
+  key: string,
+): Filter<number> => ({
+  ...idParameter(description),
   where: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
       where assignments.account_id = ${column(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
@@ -90,31 +95,39 @@ export const assignedFilter = (says: string, resourceType: string, table: string
       and users.date_deleted is null)`,
 });
 
-/** Records of a noun that a team is assigned to. */
-export const assignedTeamFilter = (says: string, resourceType: string, table: string, key: string): Filter<number> => ({
-  ...idParameter(says),
+/** Records that a team is assigned to. */
+export const assignedTeamFilter = (
+  description: string,
+  resourceType: string,
+  table: string,
+  key: string,
+): Filter<number> => ({
+  ...idParameter(description),
   where: (teamId) =>
     sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${column(`${table}.account_id`)}
       and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${column(`${table}.${key}`)}
       and team_assignments.team_id = ${teamId})`,
 });
 
-/** One of the tags of a comma list. */
-export const tagIn = (says: string, name: string): Filter<string> => ({
-  ...textParameter(says),
+/** Records whose comma-separated tags include this tag. */
+export const tagIn = (description: string, name: string): Filter<string> => ({
+  ...textParameter(description),
   bind: (tag) => `,${tag},`,
   where: (listed) => sql<SqlBool>`instr(',' || ${column(name)} || ',', ${listed}) > 0`,
 });
 
-/** One of a few words, each with its condition. */
-export function wordFilter<W extends string>(says: string, words: Readonly<Record<W, Expression<SqlBool>>>): Filter<W> {
-  return { ...wordParameter(says, Object.keys(words) as W[]), chooses: true, where: (word) => words[word as W] };
+/** A filter with a fixed set of values, each with its own condition. */
+export function wordFilter<W extends string>(
+  description: string,
+  words: Readonly<Record<W, Expression<SqlBool>>>,
+): Filter<W> {
+  return { ...wordParameter(description, Object.keys(words) as W[]), chooses: true, where: (word) => words[word as W] };
 }
 
-/** A condition in plain SQL, for the words of a status filter. */
+/** A condition in plain SQL, for the values of `wordFilter`. Never pass user input. */
 export const condition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
 
-/** The two spellings of one filter: the sample call of the specification uses the longer one. */
+/** One filter under two names: the specification's example call uses the longer one. */
 export function aliasFilter<N extends string, A extends string, T>(
   name: N,
   alias: A,
@@ -123,7 +136,7 @@ export function aliasFilter<N extends string, A extends string, T>(
   return { [name]: filter, [alias]: { ...filter, alias: name } } as Record<N | A, Filter<T>>;
 }
 
-/** Refuses two spellings of one filter that are not the same. */
+/** Rejects a filter that is given under both of its names with different values. */
 export function mustAgree<F extends Filters>(filters: F, given: Given<F & Parameters>): void {
   const values: Readonly<Record<string, unknown>> = given;
   for (const name of Object.keys(values)) {
@@ -135,10 +148,10 @@ export function mustAgree<F extends Filters>(filters: F, given: Given<F & Parame
   }
 }
 
-/** A filter that was given, and what its condition compares with. */
+/** A filter of the request with its bound value. */
 export type Bound = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
 
-/** The filters that were given; all of them hold together (AND). */
+/** The filters of the request with their bound values; they are combined with AND. */
 export function boundIn<F extends Filters>(filters: F, given: Given<F & Parameters>): Bound[] {
   mustAgree(filters, given);
   return Object.entries(given).flatMap(([name, value]) => {
@@ -149,7 +162,7 @@ export function boundIn<F extends Filters>(filters: F, given: Given<F & Paramete
   });
 }
 
-/** The conditions of the filters that were given. */
+/** The conditions of the request's filters. */
 export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Parameters>): Expression<SqlBool>[] {
   return boundIn(filters, given).map(({ filter, bound }) => filter.where(bound));
 }

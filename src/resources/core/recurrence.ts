@@ -9,40 +9,40 @@ import { tables } from './resource-tables.ts';
 
 type RecurringResourceType = 'task' | 'subtask';
 
-/** Each may have a thousand users, whose assignments are copied together. */
+/** Subtasks copied per batch. Each may have a thousand assigned users, which are copied with it. */
 const BATCH_SIZE = 100;
 
-/** The period of a record after a change; undefined where it does not recur. */
+/** Period of a record after a change; undefined if it does not recur. */
 export function periodOf(before: Columns, stored: Columns): Period | undefined {
   const letter = stored.recurring ?? before.recurring;
   return isPeriod(letter) ? letter : undefined;
 }
 
 /**
- * Creates the next one of a task that was just completed, with all of its subtasks (C41). It takes the letters over, so
- * that the completed ones do not recur a second time.
+ * Creates the next task of a recurring task that was just completed, with copies of all its subtasks (C41). The copies
+ * take the recurrence over and the originals lose it, so that the originals do not recur again.
  *
- * @returns what was created, in order
+ * @returns an occurrence for each created record, in order
  */
 export async function repeatTask(write: AccountWrite, period: Period, taskId: number): Promise<NewOccurrence[]> {
-  const facts = await repeat(write, 'task', period, taskId);
-  const [task] = facts;
+  const created = await repeat(write, 'task', period, taskId);
+  const [task] = created;
   if (task === undefined) return [];
   const subtasks = write.selectFrom('subtasks').selectAll('subtasks').where('subtasks.task_id', '=', taskId);
   const inOrder = subtasks.orderBy('subtasks.subtask_id').limit(BATCH_SIZE);
   for (let last = 0; ; ) {
     const rows = await inOrder.where('subtasks.subtask_id', '>', last).execute();
     const copies = rows.map((row) => ({ ...row, task_id: task.recordId }));
-    facts.push(...(await copyOpen(write, 'subtask', period, copies)));
+    created.push(...(await copyOpen(write, 'subtask', period, copies)));
     if (rows.length < BATCH_SIZE) break;
     last = rows.at(-1)?.subtask_id ?? last;
   }
   const ending = write.updateTable('subtasks').set({ recurring: '' });
   await ending.where('task_id', '=', taskId).where('recurring', '<>', '').execute();
-  return facts;
+  return created;
 }
 
-/** The same for a subtask, within its task. */
+/** Creates the next subtask of a recurring subtask that was just completed, in the same task (C41). */
 export function repeatSubtask(write: AccountWrite, period: Period, subtaskId: number): Promise<NewOccurrence[]> {
   return repeat(write, 'subtask', period, subtaskId);
 }
@@ -56,13 +56,13 @@ async function repeat(
   const [table, { key }] = [tables[resourceType], resourceTypes[resourceType]];
   const found = write.selectFrom(table).selectAll(table);
   const rows: readonly Columns[] = await found.where(`${table}.${key}` as never, '=', id as never).execute();
-  const facts = await copyOpen(write, resourceType, period, rows);
+  const created = await copyOpen(write, resourceType, period, rows);
   const ending = write.updateTable(table).set({ recurring: '' } as never);
   await ending.where(key as never, '=', id as never).execute();
-  return facts;
+  return created;
 }
 
-/** Creates an open record like each of these, one period later, with the same creator and the same assigned. */
+/** Creates an open copy of each record, one period later, with the same creator and assignments. */
 async function copyOpen(
   write: AccountWrite,
   resourceType: RecurringResourceType,
@@ -77,7 +77,7 @@ async function copyOpen(
   }));
   const inserting = write.insertInto(tables[resourceType], copies as never).returning(key as never);
   const created: readonly Columns[] = await inserting.execute();
-  // Both databases number rows in the order in which they are inserted.
+  // Both databases assign ids in insertion order, but may return the rows in any order.
   const ids = created.map((row) => Number(row[key])).sort((one, other) => one - other);
   await copyAssigned(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), ids[index] ?? 0])));
   return rows.map((row, index) => ({

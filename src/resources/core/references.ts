@@ -6,10 +6,10 @@ import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
 import { type Relation, relationsOf, relationsTo } from './relations.ts';
 import { idColumnOf, ofEach, type ResourceName, tables } from './resource-tables.ts';
 
-/** Columns of a row, and what stands in them. */
+/** Values of a row by column name. */
 export type Columns = Readonly<Record<string, unknown>>;
 
-/** What those that name a record of this noun share with it. */
+/** Columns that records referring to this resource type copy from it. */
 const sharedOf = (resourceType: ResourceName) => [
   ...new Set(relationsTo(resourceType).flatMap(({ shares = [] }) => shares)),
 ];
@@ -24,7 +24,7 @@ const finders = ofEach((resourceType) =>
   }, 'together'),
 );
 
-/** The record must be one of the account; else it is 404. */
+/** Returns the shared columns of a record; throws 404 if the account has no such record. */
 export async function requireExists(view: AccountView, resourceType: ResourceName, id: number): Promise<Columns> {
   const [row] = await finders[resourceType](view, { id });
   if (row === undefined) throw notFound();
@@ -32,11 +32,12 @@ export async function requireExists(view: AccountView, resourceType: ResourceNam
 }
 
 /**
- * Looks for the records that a record names. It asks at once, together with whatever else is asked, for those that were
- * given; what is wrong is said when the answer is wanted.
+ * Looks up the records that a record refers to. The queries for the given ids start immediately, so that they can be
+ * batched with others; errors are thrown by the returned function.
  *
- * @param given what was given of a record of this noun, with what it belongs to
- * @returns what was given with what it shares with them, taken over where nothing was given of it; refuses what differs
+ * @param given input columns, including the id of the parent
+ * @returns a function that returns the input with the shared columns filled in from the referenced records; it rejects
+ *   a shared column that differs from theirs
  */
 export function resolveReferences(
   view: AccountView,
@@ -58,25 +59,25 @@ export function resolveReferences(
   return async (before = {}) => {
     await Promise.all(found.values());
     const all: Record<string, unknown> = { ...before, ...given };
-    const taken: Record<string, unknown> = {};
-    /** By which relation a column is known to be right. */
+    const filledIn: Record<string, unknown> = {};
+    /** The relation by which each shared column was checked. */
     const sources = new Map<string, Relation>();
     for (const relation of relations) {
       const { field, shares = [] } = relation;
       const id = Number(all[field] ?? 0);
       const isNew = [field, ...shares].some((column) => given[column] !== undefined || sources.has(column));
-      const isKnown = [field, ...shares].every((column) => sources.has(column));
-      if (id === 0 || shares.length === 0 || !isNew || isKnown) continue;
+      const isChecked = [field, ...shares].every((column) => sources.has(column));
+      if (id === 0 || shares.length === 0 || !isNew || isChecked) continue;
       const row = await find(relation, id);
       const source = sources.get(field) ?? relation;
       for (const column of shares) {
         sources.set(column, source);
         if (all[column] === row[column]) continue;
         if (all[column]) throw differs(source, resourceType, column);
-        taken[column] = all[column] = row[column];
+        filledIn[column] = all[column] = row[column];
       }
     }
-    return { ...given, ...taken };
+    return { ...given, ...filledIn };
   };
 }
 
@@ -85,21 +86,21 @@ function differs({ field, to }: Relation, resourceType: ResourceName, column: st
   return invalidInput([{ field, message: `must be a ${to} of the same ${shared}` }]);
 }
 
-/** Which records move along with one of this noun, and what they are told by. */
-const followers = (resourceType: ResourceName, changes: Columns) =>
+/** Relations whose records copy one of the changed columns, and so change with the record. */
+const affectedRelations = (resourceType: ResourceName, changes: Columns) =>
   relationsTo(resourceType).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
 
-/** The kinds that a change of such a record may record of others. */
+/** Kinds that a change of these columns may record for dependent records. */
 export function kindsOfMove(resourceType: ResourceName, changes: Columns): readonly Kind[] {
-  return followers(resourceType, changes).map(({ of }) => `changed_${of}` as const);
+  return affectedRelations(resourceType, changes).map(({ of }) => `changed_${of}` as const);
 }
 
 /**
- * What shares with a record where that stands goes along when it moves.
+ * Updates the shared columns of dependent records when a record moves to another parent.
  *
  * @param moved the record before the change
- * @param to what was changed of it
- * @returns what was changed by it
+ * @param to its new columns
+ * @returns a `changed_…` occurrence for each dependent record
  */
 export async function cascadeReferenceChanges(
   write: AccountWrite,
@@ -108,11 +109,11 @@ export async function cascadeReferenceChanges(
   moved: Columns,
   to: Columns,
 ): Promise<NewOccurrence[]> {
-  const facts: NewOccurrence[] = [];
+  const occurrences: NewOccurrence[] = [];
   const changes = Object.fromEntries(
     Object.entries(to).filter(([column, value]) => value !== undefined && value !== moved[column]),
   );
-  for (const { of, field, shares = [] } of followers(resourceType, changes)) {
+  for (const { of, field, shares = [] } of affectedRelations(resourceType, changes)) {
     const shared = shares.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
     const columns = await resolveReferences(write, of, Object.fromEntries(shared))();
     const { key } = resourceTypes[of];
@@ -123,7 +124,7 @@ export async function cascadeReferenceChanges(
       .returning(key as never)
       .execute();
     const ids = rows.map((row) => Number(row[key])).sort((a, b) => a - b);
-    facts.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${of}`, recordId: id, userId })));
+    occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${of}`, recordId: id, userId })));
   }
-  return facts;
+  return occurrences;
 }

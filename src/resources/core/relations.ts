@@ -1,20 +1,20 @@
 import type { ResourceName } from './resource-tables.ts';
 
-/** Records of one noun name one of another. */
+/** A reference: records of type `of` hold the id of a record of type `to`. */
 export type Relation = {
   readonly of: ResourceName;
-  /** The field that names it, and the column that holds its id. */
+  /** The field and column that hold the id. */
   readonly field: string;
   readonly to: ResourceName;
-  /** What becomes of a record when the one that it names is deleted: it goes, too; or it stays, and names none (C34). */
+  /** On deletion of the referenced record: delete the referring record, or set its reference to 0 (C34). */
   readonly becomes: 'deleted' | 'cleared';
-  /** It belongs to that one from its creation on, whose path names it. */
+  /** The reference is required: creation takes the id from the path. */
   readonly parent?: true;
-  /** What is the same of both, in columns of this name: such a record is found where the one that it names is. */
+  /** Columns that the referring record copies from the referenced one, such as its project. */
   readonly shares?: readonly string[];
 };
 
-/** Which records name which others, in the order in which a deletion follows them; what shares more comes first. */
+/** All references, in the order in which a deletion follows them. A relation that shares more columns comes first. */
 const relations: readonly Relation[] = [
   {
     of: 'comment',
@@ -41,7 +41,7 @@ export const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
 export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
   relations.filter(({ to }) => to === resourceType);
 
-/** What a record of this noun belongs to; undefined where it stands by itself. */
+/** Type of the parent record; undefined for a resource without one. */
 export function parentOf(resourceType: ResourceName): ResourceName | undefined {
   return relationsOf(resourceType).find(({ parent }) => parent)?.to;
 }

@@ -7,8 +7,8 @@ import type { Filters } from './filters.ts';
 import { parentOf } from './relations.ts';
 import type { Orders } from './sorting.ts';
 
-/** What is said of each route of a noun; one whose records stay as they were created has no change. */
-type Words = {
+/** Descriptions of a resource's routes. Without `change`, its records cannot be changed. */
+type RouteDescriptions = {
   readonly list: string;
   readonly create: string;
   readonly one: string;
@@ -16,20 +16,20 @@ type Words = {
   readonly remove: string;
 };
 
-/** The routes of a noun: its list; a record, read, created, changed and deleted. */
+/** The routes of a resource: list, create, get, change and remove. */
 export function resourceRoutes<
   F extends Fields,
   C extends Fields,
   P extends Filters,
   O extends Orders,
   L extends Fields,
->(records: Records<F, C, P, O, L>, descriptions: Words): readonly Route[] {
+>(records: Records<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
   const { resourceType, fields, changes, parameters, kinds } = records;
   const { collection, key, permission } = resourceTypes[resourceType];
   const parent = parentOf(resourceType);
   const parentKey = parent && resourceTypes[parent].key;
   const idIn = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
-  const head = (path: string, words: string) => ({ path, description: words });
+  const head = (path: string, description: string) => ({ path, description });
   const reading = { permission, fields };
   const writing = { permission: permission.replace(':read', ':write') as Permission, fields };
   const single = `${collection}/{${key}}`;
@@ -74,14 +74,14 @@ export function resourceRoutes<
   ];
 }
 
-/** The single rows of a method once more, at another path that clients of the field use for it. */
-export function aliasRoute(rows: readonly Route[], method: Route['method'], path: string): readonly Route[] {
-  return rows
-    .filter((row) => row.method === method)
-    .map((row) => ({
-      ...row,
-      path: row.path.replace(/^\/[^/]+/, path),
-      description: `${row.description} The other spelling of \`${method} /v2${row.path}\`.`,
-      aliasOf: row.path,
+/** Routes of one method under another collection path, which existing clients use. */
+export function aliasRoute(routes: readonly Route[], method: Route['method'], path: string): readonly Route[] {
+  return routes
+    .filter((route) => route.method === method)
+    .map((route) => ({
+      ...route,
+      path: route.path.replace(/^\/[^/]+/, path),
+      description: `${route.description} The other spelling of \`${method} /v2${route.path}\`.`,
+      aliasOf: route.path,
     }));
 }

@@ -5,19 +5,18 @@ import {
   tableOf,
 } from '../../delivery/outbox/event-kinds.ts';
 
-/** The nouns whose records are rows of a table of their own, which has the name of their collection. */
+/** Resource types whose records are the rows of a table; the table has the name of the collection. */
 export type ResourceName = Exclude<RecordResourceType, 'user'>;
 
 type TableOfEach = {
   [N in ResourceName]: (typeof resourceTypes)[N]['collection'] extends `/${infer Table}` ? Table : never;
 };
 
-/** The tables of these nouns. */
 export type ListedTable = TableOfEach[ResourceName];
 
 const resourceNames = recordResourceTypes.filter((resourceType) => resourceType !== 'user');
 
-/** Something for each of these nouns. */
+/** Makes a record with one value for each of these resource types. */
 export function ofEach<T>(make: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
   return Object.fromEntries(resourceNames.map((resourceType) => [resourceType, make(resourceType)])) as Record<
     ResourceName,
@@ -27,6 +26,6 @@ export function ofEach<T>(make: (resourceType: ResourceName) => T): Readonly<Rec
 
 export const tables = ofEach(tableOf) as TableOfEach;
 
-/** Where the id of a record stands, with its table. */
+/** The id column, qualified with its table. */
 export const idColumnOf = (resourceType: ResourceName) =>
   `${tables[resourceType]}.${resourceTypes[resourceType].key}` as const;

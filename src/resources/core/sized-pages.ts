@@ -3,10 +3,10 @@ import { MAX_SLICE_BYTES, MAX_SLICE_ROWS } from '../../http/routes/page-slices.t
 import type { Page, Slice } from '../../http/routes/pagination.ts';
 import { cursorOf, type Order } from './sorting.ts';
 
-/** The keys of a record in the order of its list, its id among them, and the bytes of its long texts. */
+/** Sort key of a record, including its id, and the size of its long texts in bytes. */
 export type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
 
-/** The bytes of columns, which the database knows without reading them. */
+/** Total size of text columns in bytes. The database knows it without reading the texts. */
 export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
   sql<number>`${sql.join(
     columns.map((column) => sql`octet_length(${sql.ref(column)})`),
@@ -14,19 +14,19 @@ export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
   )}`;
 
 /**
- * A page whose keys are known and whose records are loaded in pieces. Which records are on the page, and in which order,
- * is of one moment: a record that moves meanwhile is neither missed nor shown twice, and one that is deleted is left out.
+ * Loads the records of a page in slices, by keys that one query has found. The keys fix the page's contents and order: a
+ * record that moves meanwhile is neither missed nor returned twice, and a deleted one is left out.
  *
- * @param keys of the records of the page, and of the one behind it where there is one
- * @param load the records with these ids, in any order
+ * @param keys the keys of the page's records, plus one more if there is a next page
+ * @param load loads records by id, in any order
  */
 export function pageOfKeys<Row extends object>(
   keys: readonly SizedKey[],
   { order, limit, id }: { readonly order: Order; readonly limit: number; readonly id: string },
   load: (ids: readonly number[]) => Promise<readonly Row[]>,
 ): Omit<Page<Row>, 'total'> {
-  const shown = keys.slice(0, limit);
-  const last = shown.at(-1);
+  const pageKeys = keys.slice(0, limit);
+  const last = pageKeys.at(-1);
   const idOf = (row: object) => Number(Reflect.get(row, id));
   async function sliceOf(piece: readonly SizedKey[]): Promise<Slice<Row>> {
     const rows = new Map((await load(piece.map(idOf))).map((row) => [idOf(row), row]));
@@ -40,9 +40,9 @@ export function pageOfKeys<Row extends object>(
     };
   }
   async function* slices() {
-    for (const piece of inPieces(shown)) yield await sliceOf(piece);
+    for (const piece of inPieces(pageKeys)) yield await sliceOf(piece);
   }
-  const bytes = shown.reduce((sum, { size }) => sum + size, 0);
+  const bytes = pageKeys.reduce((sum, { size }) => sum + size, 0);
   return {
     slices: slices(),
     isLarge: bytes > MAX_SLICE_BYTES,
@@ -50,7 +50,7 @@ export function pageOfKeys<Row extends object>(
   };
 }
 
-/** The same in pieces of as many as are loaded at once; at least one in each. */
+/** Splits records into slices of at most MAX_SLICE_ROWS rows and MAX_SLICE_BYTES bytes, at least one row in each. */
 export function inPieces<Sized extends { readonly size: number }>(
   all: readonly Sized[],
 ): readonly (readonly Sized[])[] {

@@ -2,15 +2,15 @@ import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kys
 import { isStorable } from '../../control-characters.ts';
 import { invalidInput } from '../../problems.ts';
 
-/** What records are sorted by: a column or an expression in SQL, never null; and what it comes to. */
+/** A column or SQL expression that records are sorted by, never null, and the type of its values. */
 type Key = { readonly by: string; readonly is: 'number' | 'string' };
 
-/** A total order of the records of a list (C7): by each key in turn, all of them in one direction. */
+/** A total order of a list (C7): by each key in turn, all in the same direction. */
 export type Order = {
   readonly name: string;
   readonly direction: 'asc' | 'desc';
   readonly keys: readonly Key[];
-  /** Whether an index has a whole list in this order; where none does, the database sorts all that it finds. */
+  /** Whether an index has the unfiltered list in this order; otherwise the database sorts the result. */
   readonly isIndexed: boolean;
 };
 
@@ -30,16 +30,16 @@ export const descending = (name: string, ...keys: readonly Key[]): Order => ({
   isIndexed: true,
 });
 
-/** An order that a list can be asked for in, by one key. */
+/** A sort order that a request can name. */
 type RequestedOrder = { readonly direction: Order['direction']; readonly by: Key };
 
 export const asc = (by: Key): RequestedOrder => ({ direction: 'asc', by });
 export const desc = (by: Key): RequestedOrder => ({ direction: 'desc', by });
 
-/** The orders that a list can be asked for in, by name. */
+/** Sort orders that a request can name, by name. */
 export type Orders = Readonly<Record<string, RequestedOrder>>;
 
-/** The same, each made total by the id (C7). */
+/** Makes each order total by adding the id as the last key (C7). */
 export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order> {
   return new Map(
     Object.entries(orders).map(([name, { direction, by }]) => [
@@ -49,13 +49,12 @@ export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order>
   );
 }
 
-/** The same from its end on. */
 export const reversed = (order: Order): Order => ({ ...order, direction: order.direction === 'asc' ? 'desc' : 'asc' });
 
-/** The values that a record has for the keys of an order. */
+/** A record's values for the keys of an order. */
 export type SortKey = readonly unknown[];
 
-/** A query in an order, with whatever is needed to say where one of its rows stands in it. */
+/** Sorts a query, and selects the computed keys that `sortKeyOf` needs. */
 export function ordered<DB, T extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, T, Row>,
   { keys, direction }: Order,
@@ -68,10 +67,10 @@ export function ordered<DB, T extends keyof DB, Row>(
 
 const keyName = (index: number) => `key_${index}`;
 
-/** The column that a row has, where a key is no more than that. */
+/** The column name of a key; undefined if the key is an expression. */
 const columnOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
 
-/** Nothing but the keys of what a query finds, in an order: all that `standOf` reads. */
+/** Selects only the keys of an order, for `sortKeyOf`. */
 export function keysOf<DB, T extends keyof DB>(
   query: SelectQueryBuilder<DB, T, object>,
   order: Order,
@@ -80,28 +79,28 @@ export function keysOf<DB, T extends keyof DB>(
   return ordered(query.select(columns.map((one) => sql.ref(one).as(one))), order);
 }
 
-/** What stands behind a place. */
-export function after({ keys, direction }: Order, place: SortKey): Expression<SqlBool> {
-  const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(place)];
+/** Keyset condition: records after a sort key. */
+export function after({ keys, direction }: Order, sortKey: SortKey): Expression<SqlBool> {
+  const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(sortKey)];
   return direction === 'asc' ? sql`(${names}) > (${values})` : sql`(${names}) < (${values})`;
 }
 
-/** Where a row that was read by `ordered` stands, in letters, digits, `-` and `_`: what `placeOf` reads. */
+/** The cursor of a row that was read by `ordered`: base64url, decoded by `decodeCursor`. */
 export function cursorOf(order: Order, row: object): string {
   return Buffer.from(JSON.stringify([order.name, ...sortKeyOf(order, row)])).toString('base64url');
 }
 
-/** Where a row stands that was read by `ordered` or by `keysOf`. */
+/** The sort key of a row that was read by `ordered` or `keysOf`. */
 export function sortKeyOf({ keys }: Order, row: object): SortKey {
   return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? keyName(index)]);
 }
 
-/** The place that a cursor stands for. */
+/** The sort key in a cursor; throws 400 if the cursor is malformed or belongs to another order. */
 export function decodeCursor({ name, keys }: Order, cursor: string): SortKey {
-  const [of, ...place] = parsed(cursor);
+  const [orderName, ...sortKey] = parsed(cursor);
   const fits = (value: unknown, index: number) =>
     keys[index]?.is === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && isStorable(value);
-  if (of === name && place.length === keys.length && place.every(fits)) return place;
+  if (orderName === name && sortKey.length === keys.length && sortKey.every(fits)) return sortKey;
   throw invalidInput([{ field: 'after', message: 'must be as the Link of a page in the same order has it' }]);
 }
 

@@ -1,6 +1,6 @@
 import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-types.ts';
 
-/** When a record was created and changed, and whose it is: the last fields of most nouns. */
+/** Creation, last change and owner: the last fields of most resources. */
 export const stamps = {
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_modified: readOnlyTimestamp('When it was last modified, UTC.'),

@@ -2,15 +2,15 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { DELIVERED, localErrorWords } from '../../delivery/dispatcher/retry-policy.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
-/** From a moment on, up to before another, milliseconds since the epoch. */
+/** A time interval, milliseconds since the epoch; `until` is exclusive. */
 export type TimeBucket = { readonly from: number; readonly until: number };
 
-/** Whether an attempt delivered: 1, or else 0. */
+/** SQL: 1 if an attempt was delivered, else 0. */
 export const isDelivered = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED)} then 1 else 0 end`;
 
 export const count = sql<number>`count(*)`;
 
-/** The attempts of a stretch that delivered or failed, to be counted along the index that has all of this. */
+/** Attempts in an interval that were delivered or failed, without local errors. An index covers the query. */
 export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
   const query = view
     .selectFrom('attempts')
@@ -21,14 +21,14 @@ export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHoo
 }
 
 /**
- * The last stretches of a length up to a moment, the newest first: each is counted by itself, so that no look is a long
- * one.
+ * The last intervals of a length, newest first, ending with the one that contains `now`. Each is counted in a query of its
+ * own, to keep the queries short.
  *
- * @param lengthMs every stretch begins at a multiple of it
+ * @param lengthMs length in milliseconds; every interval begins at a multiple of it
  */
-export function lastBuckets(now: number, lengthMs: number, howMany: number): readonly TimeBucket[] {
+export function lastBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
   const newest = Math.floor(now / lengthMs) * lengthMs;
-  return Array.from({ length: howMany }, (_, back) => {
+  return Array.from({ length: bucketCount }, (_, back) => {
     const from = newest - back * lengthMs;
     return { from, until: from + lengthMs };
   });

@@ -26,7 +26,7 @@ import { settledOfHook } from './id-buckets.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
-/** One occurrence pending for one hook (X3). */
+/** Fields of a delivery: one occurrence for one hook (X3). */
 export const deliveryFields = {
   id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
   hook_id: readOnlyId('The hook it is pending for.'),
@@ -49,7 +49,7 @@ const attemptFields = {
   reason: readOnlyText('Why, in a sentence.'),
 };
 
-/** Attempts that one delivery shows: who asks for more of them sees the last. */
+/** Maximum number of attempts in the response for one delivery; of more, the last ones are returned. */
 export const MAX_ATTEMPTS = 1_000;
 
 const attempts = readOnlyRecords(
@@ -58,7 +58,6 @@ const attempts = readOnlyRecords(
   'DeliveryAttempt',
 );
 
-/** One delivery with its attempts. */
 export const deliveryDetailFields = { ...deliveryFields, attempts };
 
 export const deliveryParameters = {
@@ -70,7 +69,7 @@ export const deliveryParameters = {
 type DeliveryRow = Shown<typeof deliveryFields>;
 type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
 
-/** What is pending, in the shape that it has with what is settled. */
+/** Pending deliveries, with the same columns as `settled`. */
 export function pending(view: AccountView) {
   return view
     .selectFrom('pending_deliveries')
@@ -87,7 +86,7 @@ export function pending(view: AccountView) {
     ]);
 }
 
-/** What is settled, in the same shape. */
+/** Finalized deliveries, with the same columns as `pending`. */
 export function settled(view: AccountView) {
   return view
     .selectFrom('finalized_deliveries')
@@ -114,7 +113,7 @@ type Found = {
   state: string;
 };
 
-function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
+function toRow(row: Found, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
   const { kind, record_id, user_id: _, ...rest } = row;
   return {
     ...rest,
@@ -126,9 +125,9 @@ function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): De
 
 const byId = ascending('id', number('id'));
 const pendingById = ascending('id', number('pending_deliveries.delivery_id'));
-const settledById = ascending('id', number('finalized_deliveries.delivery_id'));
+const finalizedById = ascending('id', number('finalized_deliveries.delivery_id'));
 
-/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order in which they became pending. */
+/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order of their creation. */
 export async function listDeliveries(
   view: AccountView,
   caller: Caller,
@@ -137,30 +136,30 @@ export async function listDeliveries(
   baseUrl: string,
 ): Promise<Page<DeliveryRow>> {
   const userId = resolveHookOwner(caller, given.user_id);
-  let waiting = pending(view).where('pending_deliveries.user_id', '=', userId);
-  let past = settled(view);
-  if (given.hook_id === undefined) past = past.where('finalized_deliveries.user_id', '=', userId);
+  let open = pending(view).where('pending_deliveries.user_id', '=', userId);
+  let finalized = settled(view);
+  if (given.hook_id === undefined) finalized = finalized.where('finalized_deliveries.user_id', '=', userId);
   else {
-    waiting = waiting.where('pending_deliveries.hook_id', '=', given.hook_id);
-    past = past.where(settledOfHook(view, userId, given.hook_id));
+    open = open.where('pending_deliveries.hook_id', '=', given.hook_id);
+    finalized = finalized.where(settledOfHook(view, userId, given.hook_id));
   }
   if (given.state !== undefined) {
-    const ended = given.state === 'undelivered' ? 'is not' : 'is';
-    waiting = waiting.where('hooks.date_ended', ended, null);
-    past = past.where('finalized_deliveries.state', '=', given.state);
-    if (given.state !== 'pending' && given.state !== 'undelivered') waiting = waiting.where(sql<boolean>`1 = 0`);
+    const operator = given.state === 'undelivered' ? 'is not' : 'is';
+    open = open.where('hooks.date_ended', operator, null);
+    finalized = finalized.where('finalized_deliveries.state', '=', given.state);
+    if (given.state !== 'pending' && given.state !== 'undelivered') open = open.where(sql<boolean>`1 = 0`);
   }
   const { offset, place } = beginOf(paging, byId);
   const count = sql<number>`count(*)`.as('total');
-  const [waitingCount, pastCount] = [
-    await waiting.clearSelect().select(count).executeTakeFirstOrThrow(),
-    await past.clearSelect().select(count).executeTakeFirstOrThrow(),
+  const [openCount, finalizedCount] = [
+    await open.clearSelect().select(count).executeTakeFirstOrThrow(),
+    await finalized.clearSelect().select(count).executeTakeFirstOrThrow(),
   ];
   if (place !== undefined) {
-    waiting = waiting.where(after(pendingById, place));
-    past = past.where(after(settledById, place));
+    open = open.where(after(pendingById, place));
+    finalized = finalized.where(after(finalizedById, place));
   }
-  const rows: Found[] = await ordered(waiting.unionAll(past), byId)
+  const rows: Found[] = await ordered(open.unionAll(finalized), byId)
     .limit(paging.limit + 1)
     .offset(offset)
     .execute();
@@ -168,35 +167,35 @@ export async function listDeliveries(
     view,
     rows.map(({ id }) => id),
   );
-  const page = { ...pageIn(rows, byId, paging.limit), total: waitingCount.total + pastCount.total };
-  return mapRows(page, (row) => shown(row, last.get(row.id)?.outcome, baseUrl));
+  const page = { ...pageIn(rows, byId, paging.limit), total: openCount.total + finalizedCount.total };
+  return mapRows(page, (row) => toRow(row, last.get(row.id)?.outcome, baseUrl));
 }
 
-/** The last attempt of a delivery, and how many there were. */
+/** The last attempt of a delivery, and its number of attempts. */
 export type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
 
-/** The last attempt of each delivery that was attempted, found along an index however many there were. */
+/** The last attempt of each delivery that has one. Uses an index, so the cost does not grow with the attempts. */
 export async function lastAttempts(
   view: AccountView,
   deliveryIds: readonly number[],
 ): Promise<ReadonlyMap<number, LastAttempt>> {
   if (deliveryIds.length === 0) return new Map();
-  const asked = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as asked`;
-  const of = (id: string) => sql`from attempts as all_of_it
-    where all_of_it.account_id = ${view.accountId} and all_of_it.delivery_id = ${sql.ref(id)}`;
+  const wanted = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as wanted`;
+  const attemptsOf = (id: string) => sql`from attempts as other
+    where other.account_id = ${view.accountId} and other.delivery_id = ${sql.ref(id)}`;
   const rows = await view
     .selectFrom('attempts')
     .where(
       sql<SqlBool>`(attempts.delivery_id, attempts.attempt_id) in (
-        select asked.column1, (select max(all_of_it.attempt_id) ${of('asked.column1')}) from ${asked})`,
+        select wanted.column1, (select max(other.attempt_id) ${attemptsOf('wanted.column1')}) from ${wanted})`,
     )
     .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
-    .select(sql<number>`(select count(*) ${of('attempts.delivery_id')})`.as('attempts'))
+    .select(sql<number>`(select count(*) ${attemptsOf('attempts.delivery_id')})`.as('attempts'))
     .execute();
   return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
-async function findReachable(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
+async function findVisible(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
   const row =
     (await pending(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
     (await settled(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
@@ -214,7 +213,7 @@ export async function getDelivery(
   deliveryId: number,
   baseUrl: string,
 ): Promise<DeliveryDetailRow> {
-  const row = await findReachable(view, caller, deliveryId);
+  const row = await findVisible(view, caller, deliveryId);
   const attempts = await view
     .selectFrom('attempts')
     .select([
@@ -228,17 +227,17 @@ export async function getDelivery(
     .orderBy('attempts.attempt_id', 'desc')
     .limit(MAX_ATTEMPTS)
     .execute();
-  return { ...shown(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
+  return { ...toRow(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
 }
 
-/** X3: one more attempt under the same id, not counted; 409 on an ended hook. */
+/** X3: requests one more attempt under the same id, which never counts as a failure; 409 if the hook has ended. */
 export async function redeliver(
   write: AccountWrite,
   caller: Caller,
   deliveryId: number,
   baseUrl: string,
 ): Promise<DeliveryRow> {
-  const row = await findReachable(write, caller, deliveryId);
+  const row = await findVisible(write, caller, deliveryId);
   const hook = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
@@ -250,7 +249,6 @@ export async function redeliver(
   return getDelivery(write, caller, deliveryId, baseUrl);
 }
 
-/** X3. */
 export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
     list({

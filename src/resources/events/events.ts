@@ -12,7 +12,7 @@ import { ascending, number, text } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
 import { overlapping } from './overlapping.ts';
 
-/** A calendar event (the specification, section 2). */
+/** Fields of a calendar event (the specification, section 2). */
 export const eventFields = {
   event_id: key('Identifier of the event.'),
   event_name: name('Name of the event.'),
@@ -22,7 +22,7 @@ export const eventFields = {
   ...stamps,
 };
 
-/** C25: all inclusive of the whole day, all combined with AND. */
+/** C25: all filters include the whole day and are combined with AND. */
 export const eventFilters = {
   project_id: idFilter('Of this project; 0 for those of none.', 'events.project_id'),
   from: dateFrom('Starting on this day or later.', 'events.start_date'),
@@ -40,7 +40,7 @@ export const events = {
   list: listEvents,
 };
 
-/** C25. */
+/** Lists events (C25). A query for events that overlap a period uses an index of its own. */
 async function listEvents(
   view: AccountView,
   given: Given<typeof eventFilters>,
@@ -58,12 +58,13 @@ async function listEvents(
   return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging, byStart);
 }
 
-/** An event that begins earlier comes earlier; the id makes it total (C7). */
+/** By start date, then by id to make the order total (C7). */
 const byStart = ascending('start', text('events.start_date'), number('events.event_id'));
 
 const list = pagedQuery(
   'event',
-  // What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin.
+  // An event that is due by a day has also begun by then. With a first day as well, this limits the scan of the index on
+  // start_date at both ends.
   { ...eventFilters, begun_by: eventFilters.start_to },
   (view) => view.selectFrom('events').selectAll('events'),
   [],

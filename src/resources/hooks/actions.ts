@@ -22,7 +22,7 @@ import { getDelivery } from '../deliveries/deliveries.ts';
 import { resolveHookOwner } from '../users/owner.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
-/** How long a subscriber waits for the name of the target: less than a stop waits for requests. */
+/** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
 export const TARGET_CHECK_TIMEOUT_MS = 3_000;
 
 type HookRow = Shown<typeof hookFields>;
@@ -41,12 +41,12 @@ type Stored = {
   secrets: string | null;
 };
 
-function shown(row: Stored, now: number): HookRow {
-  const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, secrets: kept, ...rest } = row;
-  const alive = row.failures > 0 ? 'failing' : 'live';
-  const secrets = readSecrets(kept);
+function toRow(row: Stored, now: number): HookRow {
+  const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, secrets: stored, ...rest } = row;
+  const liveState = row.failures > 0 ? 'failing' : 'live';
+  const secrets = readSecrets(stored);
   return {
-    ...{ ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? alive : 'ended' },
+    ...{ ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? liveState : 'ended' },
     signed: secrets.length > 0,
     secret_created: secrets[0]?.since ?? null,
     secret_previous_until: overlapsUntil(secrets, now),
@@ -55,7 +55,7 @@ function shown(row: Stored, now: number): HookRow {
 
 const byId = ascending('id', number('hooks.hook_id'));
 
-/** X1. */
+/** Lists the caller's hooks, or for admins another user's (X1). */
 export async function listHooks(
   view: AccountView,
   caller: Caller,
@@ -65,10 +65,10 @@ export async function listHooks(
   const { user_id, ...filters } = given;
   const owned = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, user_id));
   const page = await pageOf(owned, owned.selectAll('hooks'), byId, conditionsOf(hookFilters, filters), paging);
-  return mapRows(page, (row) => shown(row, view.now));
+  return mapRows(page, (row) => toRow(row, view.now));
 }
 
-/** A hook of the account that is the caller's, or any for an admin; another user's is 401 (C13). */
+/** A hook of the caller, or any of the account for an admin; undefined if unknown, 401 if it is another user's (C13). */
 export async function findReachable(view: AccountView, caller: Caller, hookId: number) {
   const row = await view.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row !== undefined && row.user_id !== caller.userId && !isAdmin(caller)) {
@@ -80,14 +80,14 @@ export async function findReachable(view: AccountView, caller: Caller, hookId: n
 export async function getHook(view: AccountView, caller: Caller, hookId: number): Promise<HookRow> {
   const row = await findReachable(view, caller, hookId);
   if (row === undefined) throw notFound();
-  return shown(row, view.now);
+  return toRow(row, view.now);
 }
 
 /**
- * C11, before the transaction: a key that may not read the kind is 401; an address that the guard forbids is 400, in
- * one word. A name that does not resolve yet is accepted and judged at delivery.
+ * C11: checks permission and target before the transaction. A key that may not read the kind is 401; a target that the
+ * guard forbids is 400. A name that does not resolve yet is accepted: the target is checked again at each delivery.
  *
- * @param onForbidden hears the guard's explanation, for the operator's log
+ * @param onForbidden receives the guard's explanation, for the operator's log
  */
 export async function requireAllowedTarget(
   guard: SsrfGuard,
@@ -96,18 +96,18 @@ export async function requireAllowedTarget(
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
   requirePermission(caller, permissionFor(input.event));
-  const verdict = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
-  if (!('allowed' in verdict) || verdict.allowed) return;
-  onForbidden(explain(verdict));
-  throw invalidInput([{ field: 'target_url', message: verdict.word }]);
+  const check = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
+  if (!('allowed' in check) || check.allowed) return;
+  onForbidden(explain(check));
+  throw invalidInput([{ field: 'target_url', message: check.word }]);
 }
 
-/** C11, C12: the target must be nobody else's, anywhere on the service; of two at once, exactly one succeeds. */
+/** C11, C12: creates a hook. Its target must be unique on the whole service; of two concurrent calls exactly one succeeds. */
 export async function subscribe(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof hookInputFields>,
-  most?: number,
+  maxHooks?: number,
 ): Promise<number> {
   const { hook_id } = await write.insertRow('hooks', {
     user_id: caller.userId,
@@ -119,25 +119,25 @@ export async function subscribe(
     date_ended: null,
     ended_position: null,
   });
-  await takeTarget(write, input.target_url, hook_id);
-  await requireQuota(write, most);
+  await claimTarget(write, input.target_url, hook_id);
+  await requireQuota(write, maxHooks);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
   note(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
   return hook_id;
 }
 
-/** Refuses a hook that has just come to life beyond the most that the account may have. */
-async function requireQuota(write: AccountWrite, most: number | undefined): Promise<void> {
-  if (most === undefined) return;
+/** Throws `too_many_hooks` if the account, including the hook just inserted, has more live hooks than its quota. */
+async function requireQuota(write: AccountWrite, maxHooks: number | undefined): Promise<void> {
+  if (maxHooks === undefined) return;
   const { live } = await write
     .selectFrom('hooks')
     .where('hooks.date_ended', 'is', null)
     .select(({ fn }) => fn.countAll<number>().as('live'))
     .executeTakeFirstOrThrow();
-  if (live > most) throw new Problem('too_many_hooks');
+  if (live > maxHooks) throw new Problem('too_many_hooks');
 }
 
-async function takeTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
+async function claimTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
   const taken = await write
     .insertInto('targets', { target_hash: hashTarget(normaliseTarget(new URL(target))), hook_id: hookId })
     .onConflict((conflict) => conflict.column('target_hash').doNothing())
@@ -146,32 +146,37 @@ async function takeTarget(write: AccountWrite, target: string, hookId: number): 
   if (taken === undefined) throw new Problem('target_taken');
 }
 
-/** C13. Whose hook an admin has ended is told so (X10). */
+/** C13: ends a hook. The owner of a hook that an admin ends gets a hook alert (X10). */
 export async function unsubscribe(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  notices: HookAlerts,
+  alerts: HookAlerts,
 ): Promise<void> {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
-  // It may have ended by itself since it was read.
-  if ((await endHooks(write, [hookId], 'deleted', notices)).length === 0) throw notFound();
+  // The dispatcher may have ended the hook since it was read.
+  if ((await endHooks(write, [hookId], 'deleted', alerts)).length === 0) throw notFound();
 }
 
-/** X1: live again under its id, and told what it missed. */
-export async function restore(write: AccountWrite, caller: Caller, hookId: number, most?: number): Promise<HookRow> {
+/** X1: makes an ended hook live again under its id and enqueues the deliveries that it missed. */
+export async function restore(
+  write: AccountWrite,
+  caller: Caller,
+  hookId: number,
+  maxHooks?: number,
+): Promise<HookRow> {
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
   requirePermission(caller, permissionFor(row.kind as Kind));
-  await takeTarget(write, row.target, hookId);
+  await claimTarget(write, row.target, hookId);
   await restoreHook(write, hookId, row.ended_position ?? 0);
-  await requireQuota(write, most);
+  await requireQuota(write, maxHooks);
   note(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
 }
 
-/** X1: one notification whose resource_url is the hook itself, at once. */
+/** X1: requests a test, a notification whose resource_url is the hook itself. It is sent immediately. */
 export async function test(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined) throw notFound();

@@ -8,7 +8,7 @@ import { deliveryFields } from '../deliveries/deliveries.ts';
 import { getHook, listHooks, requireAllowedTarget, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 
-/** What an account may have at the most: live hooks, and what is pending for them; undefined where there is no limit. */
+/** Quotas of an account: live hooks and pending deliveries; undefined for no limit. */
 export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
 
 export type HookPorts = {
@@ -22,10 +22,10 @@ export type HookPorts = {
 const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
 
 export function hookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, notices = noAlerts, quotas = NO_QUOTAS } = ports;
+  const { guard, log, baseUrl, notices: alerts = noAlerts, quotas = NO_QUOTAS } = ports;
   const input = creation(hookInputFields);
-  const full: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
-  const pending: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
+  const hookQuota: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
+  const pendingQuota: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
   return [
     list({
       path: '/hooks',
@@ -46,9 +46,9 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       answer: subscribedSchema,
       records: [],
       conditional: false,
-      problems: ['target_taken', ...full],
+      problems: ['target_taken', ...hookQuota],
       mode: 'write',
-      // Where hooks are counted, two at once must not both be the last.
+      // With a hook quota the lock is exclusive: otherwise two concurrent requests could both pass the check.
       lockMode: quotas.hooks === undefined ? 'beside' : 'alone',
       prepare: (caller, { body }) =>
         requireAllowedTarget(guard, caller, input.read(body), (explanation) =>
@@ -71,7 +71,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       description: 'Unsubscribes. After the answer no new attempt begins.',
       permission: 'hooks:write',
       records: [],
-      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, notices),
+      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, alerts),
     }),
     action({
       path: '/hooks/{hook_id}/restore',
@@ -79,7 +79,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       permission: 'hooks:write',
       status: 200,
       fields: hookFields,
-      problems: ['target_taken', ...full, ...pending],
+      problems: ['target_taken', ...hookQuota, ...pendingQuota],
       call: (write, caller, ids) => restore(write, caller, ids.hook_id, quotas.hooks),
     }),
     action({
@@ -88,7 +88,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended', ...pending],
+      problems: ['hook_ended', ...pendingQuota],
       call: (write, caller, ids) => test(write, caller, ids.hook_id, baseUrl()),
     }),
   ];

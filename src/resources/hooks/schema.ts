@@ -14,7 +14,7 @@ import {
 import { idParameter } from '../../http/routes/query-parameters.ts';
 import { condition, wordFilter } from '../core/filters.ts';
 
-/** A hook, as its owner sees it (X1). */
+/** Response fields of a hook (X1). */
 export const hookFields = {
   id: key('Identifier of the hook.'),
   event: readOnlyWord('The kind it is told of.', hookKinds, 'HookKind'),
@@ -63,10 +63,10 @@ const event: Field<Kind, 'written'> = {
   serialize: (stored) => stored,
 };
 
-/** What subscribing takes (the specification, section 4). */
+/** Input fields of a subscription (the specification, section 4). */
 export const hookInputFields = { target_url: targetUrl, event };
 
-/** What subscribing answers: the id, at top level. */
+/** Response to a subscription: the id at top level, not in `data` (C11). */
 export const subscribedSchema = {
   type: 'object',
   required: ['id'],
@@ -83,5 +83,4 @@ export const hookFilters = {
   }),
 };
 
-/** Whose; for admins. */
 export const ownerParameter = { user_id: idParameter('Of this user instead of yourself; for admins.') };

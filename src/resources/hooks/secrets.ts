@@ -11,12 +11,12 @@ import { newSigningSecret, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { findReachable } from './actions.ts';
 
-const DAY = 24 * 3_600;
+const DAY_S = 24 * 3_600;
 
-/** The longest that the secrets from before may go on signing, seconds. */
-const MAX_OVERLAP_S = 7 * DAY;
+/** Longest time, in seconds, that previous secrets may still sign next to a new one. */
+const MAX_OVERLAP_S = 7 * DAY_S;
 
-/** A secret at the one moment when it can be seen (X8). */
+/** Response fields of a new secret, the only response that contains it (X8). */
 export const secretFields = {
   hook_id: key('Identifier of the hook.'),
   secret: secretOnce('The secret itself, whsec_ and base64. It is shown this once.'),
@@ -24,15 +24,15 @@ export const secretFields = {
   previous_until: readOnlyTimestamp('Until when the secret before it signs, too, UTC.'),
 };
 
-/** What making a secret takes. */
+/** Input fields of a new secret. */
 export const secretInputFields = {
   overlap: {
     ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', MAX_OVERLAP_S),
-    default: DAY,
+    default: DAY_S,
   },
 };
 
-/** X8: from now on notifications of the hook are signed by a new secret; those before it overlap for so long. */
+/** X8: signs the hook's notifications with a new secret; the previous ones also sign for `overlap` more seconds. */
 export async function createSecret(
   write: AccountWrite,
   caller: Caller,
@@ -51,7 +51,7 @@ export async function createSecret(
   return { hook_id: hookId, secret, date_created: now, previous_until };
 }
 
-/** X8: from now on notifications of the hook are not signed. */
+/** X8: stops signing the hook's notifications. */
 export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const hook = await getLive(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
@@ -59,7 +59,7 @@ export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId:
   note(write, { action: 'hook.unsigned', subject: `hook ${hookId}`, detail: { user_id: String(hook.user_id) } });
 }
 
-/** A live hook of the caller, or any of the account for an admin. */
+/** A live hook of the caller, or any of the account for an admin; 404 if unknown, 409 if it has ended. */
 async function getLive(view: AccountView, caller: Caller, hookId: number) {
   const row = await findReachable(view, caller, hookId);
   if (row === undefined) throw notFound();
@@ -67,7 +67,6 @@ async function getLive(view: AccountView, caller: Caller, hookId: number) {
   return row;
 }
 
-/** X8. */
 export function secretRoutes({ random }: { random: Random }): readonly Route[] {
   return [
     create({

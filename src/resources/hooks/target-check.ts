@@ -7,7 +7,7 @@ import type { Route } from '../../http/routes/route.ts';
 import { hashTarget } from '../../secrets.ts';
 import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
 
-/** Whether an address would be taken as a target. */
+/** Fields of a target check: whether an address would be accepted as a target. */
 export const verdictFields = {
   verdict: readOnlyWord('Whether it would, or why not.', ['allowed', 'unresolved', 'forbidden', 'malformed', 'taken']),
   says: readOnlyText('Why, in words that follow "target_url"; never an address.'),
@@ -32,18 +32,18 @@ export type TargetCheckRow = {
   readonly says: string;
 };
 
-/** What subscribing a target would come to (C11, C12), in the words of the same guard; nothing is kept of it. */
+/** Checks a target as a subscription would (C11, C12), with the same guard. Stores nothing. */
 export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: string): Promise<TargetCheckRow> {
   const parsed = parseTarget(text);
   if ('fault' in parsed) return { verdict: 'malformed', says: parsed.fault };
-  const judged = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
-  if ('allowed' in judged && !judged.allowed) {
-    return { verdict: judged.word, says: 'leads to an address that nothing may be sent to' };
+  const check = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
+  if ('allowed' in check && !check.allowed) {
+    return { verdict: check.word, says: 'leads to an address that nothing may be sent to' };
   }
   if (await isTaken(hashTarget(normaliseTarget(parsed.url)))) {
     return { verdict: 'taken', says: 'is the target of another live hook' };
   }
-  if ('failure' in judged) return { verdict: 'unresolved', says: unresolved[judged.failure] };
+  if ('failure' in check) return { verdict: 'unresolved', says: unresolved[check.failure] };
   return { verdict: 'allowed', says: 'may be notified' };
 }
 
@@ -54,7 +54,7 @@ const unresolved = {
 
 export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTaken };
 
-/** Of the console alone. */
+/** Routes of the console group only. */
 export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
   return [
     {

@@ -26,10 +26,10 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { zone } from '../calendars/calendars.ts';
 import { requireExists } from '../core/references.ts';
 
-/** As much of a file as is taken, in UTF-16 units; in JSON every one of them may be written with six. */
+/** Maximum length of a file in UTF-16 code units. In JSON each of them may be escaped with six characters. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 
-/** What is none need not be read. */
+/** Start of every calendar file; anything else is rejected before parsing. */
 const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_MUST = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
@@ -45,7 +45,7 @@ const ics: Field<string, 'written'> = {
   serialize: (stored) => stored,
 };
 
-/** What bringing a file in takes. */
+/** Input fields of an import. */
 export const importInputFields = {
   ics,
   project_id: resourceIdOrNone('The project of what is created.'),
@@ -77,7 +77,7 @@ const dropped = readOnly<readonly Skipped[]>(
   },
 );
 
-/** What came of it. */
+/** Response fields of an import. */
 export const importFields = {
   created: readOnlyNumber('Events that were created.'),
   changed: readOnlyNumber('Events that the file says something else of than before, and were changed.'),
@@ -91,16 +91,16 @@ export const importFields = {
   dropped,
 };
 
-/** What repeats is brought in from a year ago until two years from now. */
+/** Range in days in which recurring events are imported: one year back, two years ahead. */
 const BACK_DAYS = 366;
-const ON_DAYS = 2 * 366;
+const AHEAD_DAYS = 2 * 366;
 
-/** So many in a transaction: others of the account wait for one, and not for all of them. */
-const EVENTS_PER_STEP = 200;
+/** Events per transaction. Bounds how long other writes of the account wait. */
+const EVENTS_PER_TRANSACTION = 200;
 
 type Counts = { created: number; changed: number; unchanged: number; deleted: number };
 
-/** X9: brings a file in. What was brought in before is known again, so that a second time makes nothing twice. */
+/** X9: imports a file. Entries of an earlier import are recognized by their hash, so importing twice creates no duplicates. */
 export async function importCalendar(
   { view, write }: Steps,
   caller: Caller,
@@ -111,9 +111,9 @@ export async function importCalendar(
   const options = await optionsFor(view, input);
   const { events, dropped, zone } = await read(caller.accountId, file, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
-  for (let first = 0; first < events.length; first += EVENTS_PER_STEP) {
-    const some = events.slice(first, first + EVENTS_PER_STEP);
-    const counts = await write((one) => bringIn(one, caller, some, input));
+  for (let first = 0; first < events.length; first += EVENTS_PER_TRANSACTION) {
+    const batch = events.slice(first, first + EVENTS_PER_TRANSACTION);
+    const counts = await write((one) => importBatch(one, caller, batch, input));
     for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
   }
   return { ...total, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
@@ -128,10 +128,10 @@ async function optionsFor(
     .select(['accounts.domain', 'accounts.time_zone'])
     .executeTakeFirstOrThrow();
   const today = showMoment(view.now).slice(0, 10);
-  // UTC is what an account begins with: nobody has named a zone.
+  // UTC is the default of an account and means that no zone was set.
   const own = time_zone === 'UTC' ? '' : time_zone;
   const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');
-  return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, ON_DAYS) };
+  return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, AHEAD_DAYS) };
 }
 
 async function read(accountId: number, file: TextFile | undefined, options: ReadOptions): Promise<ReadCalendar> {
@@ -144,25 +144,26 @@ async function read(accountId: number, file: TextFile | undefined, options: Read
   }
 }
 
-/** What is known of an entry: its event, what the file said of it, and whether the event is still there. */
-type Known = { readonly eventId: number; readonly contentHash: string; readonly isThere: boolean };
+/** An entry of an earlier import: its event, the hash of its contents, and whether the event still exists. */
+type ImportedEntry = { readonly eventId: number; readonly contentHash: string; readonly exists: boolean };
 
-async function bringIn(
+async function importBatch(
   write: AccountWrite,
   caller: Caller,
   events: readonly ReadEvent[],
   { project_id, silent, again }: Created<typeof importInputFields>,
 ): Promise<Counts> {
   if (project_id !== 0) await requireExists(write, 'project', project_id);
-  const known = await knownAmong(write, events);
-  const isGone = (event: ReadEvent) => known.get(event.entryHash)?.isThere === false;
-  const isNew = (event: ReadEvent) => !known.has(event.entryHash) || (again === 1 && isGone(event));
+  const imported = await findImported(write, events);
+  const isDeleted = (event: ReadEvent) => imported.get(event.entryHash)?.exists === false;
+  const isNew = (event: ReadEvent) => !imported.has(event.entryHash) || (again === 1 && isDeleted(event));
   const created = await create(write, caller, events.filter(isNew), project_id);
-  const there = events.filter((event) => !isNew(event) && !isGone(event));
-  const differing = there.filter((event) => known.get(event.entryHash)?.contentHash !== event.contentHash);
-  const changed = await change(write, differing, known);
+  const existing = events.filter((event) => !isNew(event) && !isDeleted(event));
+  const differing = existing.filter((event) => imported.get(event.entryHash)?.contentHash !== event.contentHash);
+  const changed = await change(write, differing, imported);
   const userId = caller.userId;
-  // No hook can name a change, neither now nor when it is restored: that is what keeps a silent one silent.
+  // A silent import records creations as changed_event: no hook can subscribe to that kind, so none is ever notified,
+  // not even one that is restored later.
   const kind = silent === 1 ? 'changed_event' : 'new_event';
   record(write, [
     ...created.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
@@ -171,12 +172,15 @@ async function bringIn(
   return {
     created: created.length,
     changed: changed.length,
-    unchanged: there.length - changed.length,
-    deleted: events.length - created.length - there.length,
+    unchanged: existing.length - changed.length,
+    deleted: events.length - created.length - existing.length,
   };
 }
 
-async function knownAmong(view: AccountView, events: readonly ReadEvent[]): Promise<ReadonlyMap<string, Known>> {
+async function findImported(
+  view: AccountView,
+  events: readonly ReadEvent[],
+): Promise<ReadonlyMap<string, ImportedEntry>> {
   const hashes = events.map(({ entryHash }) => entryHash);
   const rows = await view
     .selectFrom('imported_events')
@@ -186,18 +190,18 @@ async function knownAmong(view: AccountView, events: readonly ReadEvent[]): Prom
         .onRef('events.account_id', '=', 'imported_events.account_id'),
     )
     .select(['imported_events.entry_hash', 'imported_events.event_id', 'imported_events.content_hash'])
-    .select('events.event_id as there')
+    .select('events.event_id as existing_id')
     .where('imported_events.entry_hash', 'in', hashes)
     .execute();
   return new Map(
-    rows.map(({ entry_hash, event_id, content_hash, there }) => [
+    rows.map(({ entry_hash, event_id, content_hash, existing_id }) => [
       entry_hash,
-      { eventId: event_id, contentHash: content_hash, isThere: there !== null },
+      { eventId: event_id, contentHash: content_hash, exists: existing_id !== null },
     ]),
   );
 }
 
-/** Creates events, and remembers what they came from; answers their ids in the order of the file. */
+/** Creates events and stores which entries they came from. Returns their ids in the order of `events`. */
 async function create(
   write: AccountWrite,
   caller: Caller,
@@ -213,14 +217,17 @@ async function create(
     )
     .returning(['event_id', 'event_name', 'start_date', 'due_date'])
     .execute();
-  // No database promises in which order it answers: what says the same is the same.
-  const ids = Map.groupBy(stored, saying);
-  const placed = events.map((event) => ({ event, event_id: ids.get(saying(event))?.shift()?.event_id ?? 0 }));
-  await remember(write, placed);
-  return placed.map(({ event_id }) => event_id);
+  // The order of returned rows is undefined, so events and rows are matched by contents; equal ones are interchangeable.
+  const rowsByContents = Map.groupBy(stored, contentsOf);
+  const created = events.map((event) => ({
+    event,
+    event_id: rowsByContents.get(contentsOf(event))?.shift()?.event_id ?? 0,
+  }));
+  await storeEntries(write, created);
+  return created.map(({ event_id }) => event_id);
 }
 
-function saying({
+function contentsOf({
   event_name,
   start_date,
   due_date,
@@ -231,10 +238,10 @@ function saying({
 async function change(
   write: AccountWrite,
   events: readonly ReadEvent[],
-  known: ReadonlyMap<string, Known>,
+  imported: ReadonlyMap<string, ImportedEntry>,
 ): Promise<readonly number[]> {
-  const placed = events.map((event) => ({ event, event_id: known.get(event.entryHash)?.eventId ?? 0 }));
-  for (const { event, event_id } of placed) {
+  const changed = events.map((event) => ({ event, event_id: imported.get(event.entryHash)?.eventId ?? 0 }));
+  for (const { event, event_id } of changed) {
     const { event_name, start_date, due_date } = event;
     await write
       .updateTable('events')
@@ -242,16 +249,16 @@ async function change(
       .where('event_id', '=', event_id)
       .execute();
   }
-  await remember(write, placed);
-  return placed.map(({ event_id }) => event_id);
+  await storeEntries(write, changed);
+  return changed.map(({ event_id }) => event_id);
 }
 
-async function remember(
+async function storeEntries(
   write: AccountWrite,
-  placed: readonly { readonly event: ReadEvent; readonly event_id: number }[],
+  entries: readonly { readonly event: ReadEvent; readonly event_id: number }[],
 ): Promise<void> {
-  if (placed.length === 0) return;
-  const rows = placed.map(({ event, event_id }) => ({
+  if (entries.length === 0) return;
+  const rows = entries.map(({ event, event_id }) => ({
     entry_hash: event.entryHash,
     event_id,
     content_hash: event.contentHash,
@@ -267,10 +274,9 @@ async function remember(
     .execute();
 }
 
-/** A file and what goes around it. */
+/** Maximum size of the request body: the file, JSON-escaped, and the other fields. */
 const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
 
-/** X9. */
 export function importRoutes(): readonly Route[] {
   const input = creation(importInputFields);
   return [

@@ -26,7 +26,7 @@ import { ascending, number } from '../core/sorting.ts';
 import { newPassphrase } from '../passphrases/passphrases.ts';
 import { getUser } from '../users/users.ts';
 
-/** A link by which a user sets a passphrase, once. */
+/** Fields of an invitation: a link with which a user can set a passphrase once. */
 export const invitationFields = {
   id: key('Identifier of the link.'),
   user_id: readOnlyId('Whom it is for.'),
@@ -35,7 +35,7 @@ export const invitationFields = {
   expires: readOnlyTimestamp('When it ends by itself, UTC.'),
 };
 
-/** What making one answers: the link, this once. */
+/** Response fields of a new invitation, including its link, which is returned only once. */
 export const issuedInvitationFields = {
   ...invitationFields,
   link: secretOnce('The link itself. It is shown this once and stored as a hash.'),
@@ -47,7 +47,7 @@ export const invitationInputFields = {
 
 export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
 
-/** What whoever has a link is told of it. */
+/** Response fields for the holder of a link. */
 export const openedFields = {
   email: readOnlyText('The e-mail address of the user.'),
   user_name: readOnlyText('Both names.'),
@@ -66,8 +66,7 @@ export const welcomeFields = {
   passphrase: newPassphrase('The passphrase; neither the e-mail address nor the domain.'),
 };
 
-/** How long a link can be used. */
-const LINK_MS = 7 * 24 * 3_600_000;
+const INVITATION_TTL_MS = 7 * 24 * 3_600_000;
 
 type Stored = {
   invitation_id: number;
@@ -77,7 +76,7 @@ type Stored = {
   expires_at: number;
 };
 
-function shown(row: Stored): Shown<typeof invitationFields> {
+function toRow(row: Stored): Shown<typeof invitationFields> {
   const { invitation_id: id, expires_at: expires, user_id, made_by, date_created } = row;
   return { id, user_id, made_by, date_created, expires };
 }
@@ -91,7 +90,7 @@ function open(view: AccountView) {
 
 const byId = ascending('id', number('invitations.invitation_id'));
 
-/** The links that can still be used. */
+/** Lists the invitations that can still be used. */
 export async function listInvitations(
   view: AccountView,
   given: Given<typeof invitationFilters>,
@@ -99,10 +98,10 @@ export async function listInvitations(
 ): Promise<Page<Shown<typeof invitationFields>>> {
   const all = open(view).selectAll('invitations');
   const page = await pageOf(open(view), all, byId, conditionsOf(invitationFilters, given), paging);
-  return mapRows(page, shown);
+  return mapRows(page, toRow);
 }
 
-/** Only admins reach this; a link is for nobody above the caller. */
+/** Creates an invitation; for admins, and only for users whose role is not above the caller's. */
 export async function makeInvitation(
   write: AccountWrite,
   caller: Caller,
@@ -110,14 +109,14 @@ export async function makeInvitation(
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<Shown<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
-  mustNotOutrank(user.role, caller);
+  requireNotAbove(user.role, caller);
   const { token, ...row } = await insertInvitation(write, user.user_id, random);
-  return { ...shown(row), link: linkTo(baseUrl(), token) };
+  return { ...toRow(row), link: linkTo(baseUrl(), token) };
 }
 
 /**
- * Makes a link without asking who makes it: at the first start, for an operator at the command line, and within
- * `makeInvitation`. It takes the place of the user's earlier ones.
+ * Creates an invitation without a permission check: at the first start, at the command line, and within
+ * `makeInvitation`. It replaces the user's earlier invitations.
  */
 export async function insertInvitation(
   write: AccountWrite,
@@ -131,7 +130,7 @@ export async function insertInvitation(
     made_by: write.by.userId,
     token_hash: hashToken(token),
     date_created: write.now,
-    expires_at: write.now + LINK_MS,
+    expires_at: write.now + INVITATION_TTL_MS,
     used_at: null,
   });
   const { invitation_id } = row;
@@ -143,12 +142,12 @@ export async function insertInvitation(
   return { ...row, token };
 }
 
-/** Where a link leads: to the page of the console that takes it. What follows # reaches no server, and no log. */
+/** The link of an invitation: a page of the console. The token is in the fragment, which reaches no server and no log. */
 export function linkTo(baseUrl: string, token: string): string {
   return `${baseUrl}/#/welcome/${token}`;
 }
 
-/** Takes a link back; one that was used, or has ended, is 404. */
+/** Revokes an open invitation; one that was used or has expired is 404. */
 export async function withdrawInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
   const row = await open(write)
     .innerJoin('users', 'users.user_id', 'invitations.user_id')
@@ -156,16 +155,16 @@ export async function withdrawInvitation(write: AccountWrite, caller: Caller, in
     .where('invitations.invitation_id', '=', invitationId)
     .executeTakeFirst();
   if (row === undefined) throw notFound();
-  mustNotOutrank(row.role as Role, caller);
+  requireNotAbove(row.role as Role, caller);
   await revokeInvitations(write, { only: invitationId }, 'ended by hand');
 }
 
-function mustNotOutrank(role: Role, caller: Caller): void {
+function requireNotAbove(role: Role, caller: Caller): void {
   if (!outranks(role, caller.role)) return;
   throw new Problem('not_permitted', { detail: 'A link for a user whose role is above your own is not yours.' });
 }
 
-/** Uses a link up; false when it was used, has ended or was taken back meanwhile. */
+/** Marks an invitation as used; false if it was used, has expired or was revoked meanwhile. */
 export async function useInvitation(write: AccountWrite, invitationId: number): Promise<boolean> {
   const { numUpdatedRows } = await write
     .updateTable('invitations')
@@ -178,7 +177,7 @@ export async function useInvitation(write: AccountWrite, invitationId: number): 
   return numUpdatedRows > 0n;
 }
 
-/** Drops links whose time is over, used or not; answers how many. */
+/** Deletes expired invitations, used or not; returns how many. */
 export async function dropInvitations(store: Store, now: number): Promise<number> {
   return store.write(async ({ queries }) => {
     const { numDeletedRows } = await queries

@@ -14,60 +14,60 @@ import { openedFields, openInvitationFields, useInvitation, welcomeFields } from
 
 export type WelcomePorts = { readonly random: Random; readonly passphrases: Passphrases };
 
-/** What somebody can do who has a link. */
+/** Public routes for the holder of an invitation link. */
 export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[] {
-  const question = creation(openInvitationFields);
-  const welcome = creation(welcomeFields);
+  const tokenInput = creation(openInvitationFields);
+  const welcomeInput = creation(welcomeFields);
   return [
     {
       method: 'POST',
       path: '/invitation',
       says: 'Whom a link is for. It is not used up by asking.',
-      body: question.schema,
+      body: tokenInput.schema,
       async run({ read, now, body }) {
-        const found = await findOpen(read, question.read(body).token, now);
-        const shown = {
+        const found = await findOpen(read, tokenInput.read(body).token, now);
+        const invitation = {
           ...found,
           user_name: userName(found),
           has_passphrase: found.passphrase_hash !== null,
           expires: found.expires_at,
         };
-        return { body: { data: serializeRecord(openedFields, shown) } };
+        return { body: { data: serializeRecord(openedFields, invitation) } };
       },
     },
     {
       method: 'POST',
       path: '/welcome',
       says: 'Sets the passphrase of whom a link is for, once, and signs them in.',
-      body: welcome.schema,
-      run: (visit) => letIn(visit, welcome.read(visit.body), ports),
+      body: welcomeInput.schema,
+      run: (request) => acceptInvitation(request, welcomeInput.read(request.body), ports),
     },
   ];
 }
 
-/** Sets the passphrase and signs in; whoever was signed in as this user before is not any more. */
-async function letIn(
-  visit: PublicRequest,
+/** Sets the passphrase, ends the user's other sessions and signs in. */
+async function acceptInvitation(
+  request: PublicRequest,
   { token, passphrase }: Created<typeof welcomeFields>,
   { random, passphrases }: WelcomePorts,
 ): Promise<PublicResult> {
-  const invitation = await findOpen(visit.read, token, visit.now);
+  const invitation = await findOpen(request.read, token, request.now);
   mustBeUnlike(passphrase, invitation);
-  const hash = await passphrases.hash(passphrase, networkOf(visit.source));
+  const hash = await passphrases.hash(passphrase, networkOf(request.source));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
-  const opened = await visit.within({ accountId, userId, holding: 'alone' }, async (write) => {
-    // Twice at the same moment is once.
-    if (!(await useInvitation(write, invitation_id))) throw leadsNowhere();
+  const opened = await request.within({ accountId, userId, holding: 'alone' }, async (write) => {
+    // Of two concurrent requests with the same link only one succeeds.
+    if (!(await useInvitation(write, invitation_id))) throw invalidLink();
     await storePassphrase(write, userId, hash);
     await endSessions(write, { userId }, 'a passphrase was set');
     await revokeInvitations(write, { userId }, 'a passphrase was set');
-    return openSession(write, { userId, agent: visit.agent }, random);
+    return openSession(write, { userId, agent: request.agent }, random);
   });
-  await signOut(visit, 'signed in anew');
+  await signOut(request, 'signed in anew');
   return signedIn(opened);
 }
 
-/** Whom a link is for. One that is unknown, was used, has ended or was taken back: 404, one like the other. */
+/** Finds an open invitation. One that is unknown, used, expired or revoked is 404, always with the same response. */
 async function findOpen(read: Queries, token: string, now: number) {
   const found = await read
     .selectFrom('invitations')
@@ -91,11 +91,11 @@ async function findOpen(read: Queries, token: string, now: number) {
     .where('invitations.expires_at', '>', now)
     .where('users.date_deleted', 'is', null)
     .executeTakeFirst();
-  if (found === undefined) throw leadsNowhere();
+  if (found === undefined) throw invalidLink();
   return found;
 }
 
-function leadsNowhere(): Problem {
+function invalidLink(): Problem {
   return new Problem('not_found', {
     detail: 'This link leads nowhere any more: it was used, has expired, or a newer one was made.',
   });

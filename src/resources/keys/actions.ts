@@ -44,7 +44,7 @@ type Stored = {
   revoked_at: number | null;
 };
 
-function shown(row: Stored): KeyRow {
+function toRow(row: Stored): KeyRow {
   const { key_id: id, expires_at: expires, revoked_at, permissions, ...rest } = row;
   return {
     ...rest,
@@ -57,7 +57,7 @@ function shown(row: Stored): KeyRow {
 
 const byId = ascending('id', number('api_keys.key_id'));
 
-/** Keys of the caller; admins see those of every user of the account (X7). */
+/** Lists the keys of the caller, or for admins those of every user of the account (X7). */
 export async function listKeys(
   view: AccountView,
   caller: Caller,
@@ -68,10 +68,10 @@ export async function listKeys(
     ? view.selectFrom('api_keys')
     : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
   const page = await pageOf(visible, visible.selectAll('api_keys'), byId, conditionsOf(keyFilters, given), paging);
-  return mapRows(page, shown);
+  return mapRows(page, toRow);
 }
 
-/** One key that the caller may see. */
+/** A key that the caller may see; else 404. */
 export async function getKey(view: AccountView, caller: Caller, keyId: number): Promise<KeyRow> {
   const row = await view
     .selectFrom('api_keys')
@@ -79,10 +79,10 @@ export async function getKey(view: AccountView, caller: Caller, keyId: number): 
     .where('api_keys.key_id', '=', keyId)
     .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  return shown(row);
+  return toRow(row);
 }
 
-/** X7: what is issued is never wider than the caller's own key, in what it may do and in how long. */
+/** X7: issues a key. It never has more permissions or a later expiry than the caller's own key. */
 export async function issueKey(
   write: AccountWrite,
   caller: Caller,
@@ -113,22 +113,22 @@ export async function issueKey(
   return insertKey(write, { userId, label: input.label, permissions: wanted, expiresAt }, random);
 }
 
-/** Issues a key without asking who issues it: for an operator at the command line, and within `issueKey`. */
+/** Issues a key without a permission check: at the command line, and within `issueKey`. */
 export async function insertKey(
   write: AccountWrite,
-  wanted: { userId: number; label: string; permissions: readonly Permission[]; expiresAt: number | null },
+  input: { userId: number; label: string; permissions: readonly Permission[]; expiresAt: number | null },
   random: Random,
 ): Promise<IssuedKeyRow> {
   const key = newApiKey(random);
   const row = await write.insertRow('api_keys', {
-    user_id: wanted.userId,
+    user_id: input.userId,
     key_hash: hashApiKey(key),
-    label: wanted.label,
-    // In the order of the table, so that the same permissions are the same text.
-    permissions: permissions.filter((one) => wanted.permissions.includes(one)).join(','),
+    label: input.label,
+    // In table order, so that equal sets of permissions are stored as equal text.
+    permissions: permissions.filter((one) => input.permissions.includes(one)).join(','),
     date_created: write.now,
     last_used: null,
-    expires_at: wanted.expiresAt,
+    expires_at: input.expiresAt,
     revoked_at: null,
   });
   note(write, {
@@ -136,26 +136,26 @@ export async function insertKey(
     subject: `key ${row.key_id}`,
     detail: { user_id: String(row.user_id), permissions: row.permissions, expires: showMoment(row.expires_at) },
   });
-  return { ...shown(row), key };
+  return { ...toRow(row), key };
 }
 
-/** Revokes a key; one that is revoked already is 404. C23: this ends no hook. */
+/** Revokes a key; one that is already revoked is 404. Hooks are not affected (C23). */
 export async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
-  await findGovernable(write, caller, keyId);
+  await findManageable(write, caller, keyId);
   await revoke(write, keyId);
 }
 
-/** X7: names a key anew, or takes permissions from it, in force at once. What it may do never grows. */
+/** X7: renames a key or removes permissions from it, effective immediately. Permissions are never added. */
 export async function narrowKey(
   write: AccountWrite,
   caller: Caller,
   keyId: number,
   changes: Changed<typeof keyChangeFields>,
 ): Promise<KeyRow> {
-  const row = await findGovernable(write, caller, keyId);
-  const present = row.permissions.split(',').filter(isPermission);
-  const wanted = changes.permissions ?? present;
-  const wider = wanted.find((permission) => !present.includes(permission));
+  const row = await findManageable(write, caller, keyId);
+  const current = row.permissions.split(',').filter(isPermission);
+  const wanted = changes.permissions ?? current;
+  const wider = wanted.find((permission) => !current.includes(permission));
   if (wider !== undefined)
     throw new Problem('not_permitted', { detail: `A key is only ever narrowed, and this one is without ${wider}.` });
   const narrowed = permissions.filter((one) => wanted.includes(one)).join(',');
@@ -164,15 +164,15 @@ export async function narrowKey(
     .set({ label: changes.label ?? row.label, permissions: narrowed })
     .where('key_id', '=', keyId)
     .execute();
-  if (wanted.length < present.length) {
+  if (wanted.length < current.length) {
     write.accessChanges();
     note(write, { action: 'key.narrowed', subject: `key ${keyId}`, detail: { permissions: narrowed } });
   }
   return getKey(write, caller, keyId);
 }
 
-/** A live key that the caller may revoke: their own, or for admins that of any user who does not stand above them. */
-async function findGovernable(write: AccountWrite, caller: Caller, keyId: number) {
+/** A live key that the caller may manage: their own, or for admins that of any user whose role is not above theirs. */
+async function findManageable(write: AccountWrite, caller: Caller, keyId: number) {
   const row = await write
     .selectFrom('api_keys')
     .innerJoin('users', 'users.user_id', 'api_keys.user_id')
@@ -189,7 +189,7 @@ async function findGovernable(write: AccountWrite, caller: Caller, keyId: number
   return row;
 }
 
-/** Revokes a live key without asking who revokes it; answers whether there was one. */
+/** Revokes a live key without a permission check; returns whether there was one. */
 export async function revoke(write: AccountWrite, keyId: number): Promise<boolean> {
   const { numUpdatedRows } = await write
     .updateTable('api_keys')

@@ -8,7 +8,7 @@ import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
 
-/** Finds callers by key and domain, and remembers when each key was last used, without a write per request. */
+/** Authenticates callers by key and domain, and tracks the last use of each key in batches. */
 export type Authenticator = {
   readonly authenticate: Authenticate;
   readonly confirm: Reauthorize;
@@ -47,12 +47,15 @@ const findLive = prepared(
   'together',
 );
 
-const granted = new Map<string, ReadonlySet<Permission>>();
+const permissionSets = new Map<string, ReadonlySet<Permission>>();
 
-/** What a key may do: never more than its user, also when the user's role has shrunk since. Worked out once for each. */
+/**
+ * Permissions of a key: those stored with it that the role of its user still has. Sets are memoized, so equal permissions
+ * are the same object.
+ */
 function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
   const name = `${role}:${text}`;
-  let set = granted.get(name);
+  let set = permissionSets.get(name);
   if (set === undefined) {
     const widest = permissionsOf(role);
     set = new Set(
@@ -61,15 +64,15 @@ function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
         .filter(isPermission)
         .filter((permission) => widest.includes(permission)),
     );
-    granted.set(name, set);
+    permissionSets.set(name, set);
   }
   return set;
 }
 
-/** C1: a key that is unknown, revoked, expired or of another account's domain finds nobody. */
+/** C1: a key that is unknown, revoked, expired or for another domain finds no caller. */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
-  const known = new CallerCache(store);
-  const uses = new LastUsedTracker({
+  const cache = new CallerCache(store);
+  const lastUsed = new LastUsedTracker({
     store,
     clock,
     write: (queries, keyIds, at) => {
@@ -89,21 +92,21 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   function authenticate(key: string, domain: string): CallerLookup {
     const hash = hashApiKey(key);
-    const found = known.find(`${hash} ${domain}`, () => lookUp(hash, domain));
-    return found instanceof Promise ? found.then(enter) : enter(found);
+    const found = cache.find(`${hash} ${domain}`, () => lookUp(hash, domain));
+    return found instanceof Promise ? found.then(accept) : accept(found);
   }
 
-  function enter(visitor: CachedCaller | undefined): Caller | undefined {
-    if (visitor === undefined || hasEnded(visitor.caller.expiresAt)) return undefined;
-    uses.note(visitor, visitor.caller.keyId);
-    return visitor.caller;
+  function accept(entry: CachedCaller | undefined): Caller | undefined {
+    if (entry === undefined || hasExpired(entry.caller.expiresAt)) return undefined;
+    lastUsed.note(entry, entry.caller.keyId);
+    return entry.caller;
   }
 
-  const hasEnded = (expiresAt: number | null) => expiresAt !== null && expiresAt <= clock.now();
+  const hasExpired = (expiresAt: number | null) => expiresAt !== null && expiresAt <= clock.now();
 
   async function lookUp(hash: string, domain: string): Promise<CachedCaller | undefined> {
     let [row] = await findKey(store.read, { hash, domain });
-    // Another process may have made it since this turn of the event loop began to read.
+    // The key may have been created by another process after this event-loop iteration took its snapshot.
     if (row === undefined && store.refreshSnapshot()) [row] = await findKey(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
@@ -121,12 +124,12 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
-    if (!tx.mayHaveStaleAccess && known.of(caller) !== undefined) return !hasEnded(expiresAt);
+    if (!tx.mayHaveStaleAccess && cache.of(caller) !== undefined) return !hasExpired(expiresAt);
     const [row] = await tx.dedupe(caller, () => findLive(tx.queries, { keyId }));
-    if (row === undefined || row.role !== role || hasEnded(row.expires_at)) return false;
-    // The same permissions are the same set.
+    if (row === undefined || row.role !== role || hasExpired(row.expires_at)) return false;
+    // Sets are memoized, so equal permissions are the same object.
     return grantedTo(role, row.permissions) === caller.permissions;
   }
 
-  return { authenticate, confirm, flush: () => uses.flush() };
+  return { authenticate, confirm, flush: () => lastUsed.flush() };
 }

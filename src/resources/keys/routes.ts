@@ -3,7 +3,6 @@ import type { Random } from '../../secrets.ts';
 import { getKey, issueKey, listKeys, narrowKey, revokeKey } from './actions.ts';
 import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
 
-/** X7. */
 export function keyRoutes({ random }: { random: Random }): readonly Route[] {
   return [
     list({

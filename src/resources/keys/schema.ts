@@ -14,7 +14,7 @@ import {
 import { isPermission, type Permission, permissions } from '../../permissions.ts';
 import { idFilter } from '../core/filters.ts';
 
-/** An API key as it is listed; never its secret (X7). */
+/** Response fields of a key; they never include its secret (X7). */
 export const keyFields = {
   id: key('Identifier of the key.'),
   user_id: readOnlyId('Whose key it is.'),
@@ -56,7 +56,7 @@ const expires: Field<Expiry, 'written'> = {
   serialize: (stored) => stored,
 };
 
-/** What issuing a key takes. */
+/** Input fields of a new key. */
 export const keyInputFields = {
   label: label('What it is for.'),
   permissions: permissionList,
@@ -64,13 +64,13 @@ export const keyInputFields = {
   expires,
 };
 
-/** What can be changed of a key that was issued. */
+/** Input fields of a change. */
 export const keyChangeFields = {
   label: keyInputFields.label,
   permissions: { ...permissionList, description: 'What it may do from now on; only ever fewer than before.' },
 };
 
-/** What issuing a key answers: the secret, this once. */
+/** Response fields of a new key, including its secret, which is returned only once. */
 export const issuedKeyFields = {
   ...keyFields,
   key: secretOnce('The key itself. It is shown this once and stored as a hash.'),

@@ -10,7 +10,7 @@ import type { AccountView } from '../../store/account-scope.ts';
 import { type Occurrence, occurrencesOf } from './queries.ts';
 import { isWithin, reachOf } from './visibility.ts';
 
-/** An occurrence, as the feed shows it (X2). */
+/** Fields of a feed entry (X2). */
 export const notificationFields = {
   cursor: key('Its place in the account; the next entry has a higher one.'),
   kind: readOnlyWord('What happened.', Object.keys(kinds), 'NotificationKind'),
@@ -27,32 +27,32 @@ export const notificationParameters = {
   ]),
 };
 
-/** Occurrences that are read in one query, at the least and at the most, and in one call. */
+/** Minimum and maximum number of occurrences read per query, and the maximum scanned per call. */
 const MIN_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1_000;
 export const MAX_PER_CALL = 10_000;
 
 type NotificationRow = Shown<typeof notificationFields>;
-type Wanted = Given<typeof notificationParameters>;
+type Query = Given<typeof notificationParameters>;
 
 /**
- * X2: what happened behind a cursor, in the order of the commits, without a gap. What is not for this caller is left
- * out, and `next` lies behind that, too, so that nobody reads it twice.
+ * X2: reads the feed after a cursor, in commit order and without gaps. Entries that the caller may not see are left out,
+ * and `next` is after them as well, so they are scanned only once.
  */
 export async function followNotifications(
   view: AccountView,
   caller: Caller,
-  wanted: Wanted,
+  query: Query,
   { after, limit }: FeedRequest,
   baseUrl: string,
 ): Promise<FeedPage<NotificationRow>> {
-  const reach = reachOf(caller, wanted);
+  const reach = reachOf(caller, query);
   const { position, epoch_start: epochStart } = await view
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
     .executeTakeFirstOrThrow();
   if (after === 'latest' || after === position) return { rows: [], next: position, isEnd: true };
-  // Ahead of everything, or from before a restore: it was never given out in this life of the database.
+  // A cursor above the position, or from before a restore, was never issued in this epoch.
   if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 
   const rows: NotificationRow[] = [];
@@ -60,14 +60,14 @@ export async function followNotifications(
   for (let scanned = 0; scanned < MAX_PER_CALL; ) {
     const size = Math.min(MAX_PAGE_SIZE, Math.max(MIN_PAGE_SIZE, limit - rows.length));
     const found = await occurrencesAfter(view, reached ?? epochStart, size);
-    // Positions have no gap: where the next one is missing, it is not kept any more.
+    // Positions have no gaps: if the next one is missing, retention has deleted it.
     const [first] = found;
     if (reached !== undefined && reached < position && first?.position !== reached + 1)
       throw new Problem('cursor_gone');
     for (const row of found) {
       if (rows.length === limit) return { rows, next: reached ?? position, isEnd: false };
       reached = row.position;
-      if (isWithin(reach, row)) rows.push(shown(row, baseUrl));
+      if (isWithin(reach, row)) rows.push(toRow(row, baseUrl));
     }
     if (found.length < size) return { rows, next: reached ?? position, isEnd: true };
     scanned += found.length;
@@ -75,19 +75,18 @@ export async function followNotifications(
   return { rows, next: reached ?? position, isEnd: false };
 }
 
-function occurrencesAfter(view: AccountView, position: number, most: number): Promise<Occurrence[]> {
+function occurrencesAfter(view: AccountView, position: number, limit: number): Promise<Occurrence[]> {
   return occurrencesOf(view)
     .where('occurrences.position', '>', position)
     .orderBy('occurrences.position')
-    .limit(most)
+    .limit(limit)
     .execute();
 }
 
-function shown({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {
+function toRow({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {
   return { ...rest, cursor: position, kind, resource_url: resourceUrl(baseUrl, kind as Kind, record_id) };
 }
 
-/** X2. */
 export function notificationRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
     follow({

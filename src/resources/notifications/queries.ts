@@ -1,6 +1,6 @@
 import type { AccountView } from '../../store/account-scope.ts';
 
-/** Something that happened, as it is stored. */
+/** A stored occurrence; `occurred_at` in milliseconds since the epoch. */
 export type Occurrence = {
   readonly position: number;
   readonly kind: string;
@@ -9,7 +9,7 @@ export type Occurrence = {
   readonly occurred_at: number;
 };
 
-/** The occurrences of an account; whoever asks says where, in which order and how many. */
+/** Selects the occurrences of an account; the caller adds conditions, order and limit. */
 export function occurrencesOf(view: AccountView) {
   return view
     .selectFrom('occurrences')

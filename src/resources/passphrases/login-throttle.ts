@@ -2,85 +2,86 @@ import type { Clock } from '../../clock.ts';
 import { networkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
 
-/** So many wrong tries cost nothing but their time, if they come within so long. */
-const FREE_TRIES = 5;
+/** Failed attempts without a delay, counted over a window. */
+const FREE_ATTEMPTS = 5;
 const WINDOW_MS = 15 * 60_000;
 
-/** How long whoever has used them up waits, twice as long after each further one. */
-const FIRST_WAIT_MS = 30_000;
-const MAX_WAIT_MS = 15 * 60_000;
+/** Delay after the last free attempt; it doubles with each further failure, up to a maximum. */
+const INITIAL_DELAY_MS = 30_000;
+const MAX_DELAY_MS = 15 * 60_000;
 
-/** Those that are remembered at the most; then the longest untouched are forgotten. */
+/** Maximum number of tracked user and network pairs; the least recently used one is evicted. */
 const MAX_TRACKED = 10_000;
 
-type Kept = { wrong: number; begunAt: number; closedUntil: number; forgottenAt: number };
+/** Failures of a user and network pair; times in milliseconds of the monotonic clock. */
+type Entry = { failures: number; startedAt: number; blockedUntil: number; expiresAt: number };
 
-/** One try: it counts as wrong until it is known not to be. */
+/** One login attempt. It counts as failed until it succeeds. */
 export type LoginAttempt = {
-  /** Does what tells; a try that could not be judged does not count. */
+  /** Runs the check. An attempt whose check throws is not counted. */
   check(work: () => Promise<boolean>): Promise<boolean>;
 };
 
 /**
- * Slows down whoever tries passphrases: by whom they try to be and where they come from, together, so that nobody can
- * lock another out who comes from elsewhere. In the memory of this process alone.
+ * Rate-limits failed logins per user and network together, so that an attacker cannot lock a user out of another network.
+ * The state is in the memory of this process only.
  */
 export class LoginThrottle {
   readonly #clock: Clock;
-  readonly #kept = new Map<string, Kept>();
+  readonly #entries = new Map<string, Entry>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /**
-   * @param who whom they try to be
-   * @param source where from; of IPv6 a whole network counts, which one machine has to itself
-   * @throws Problem `too_many_tries`, saying how long to wait
+   * @param who the user name tried
+   * @param source the client's address; an IPv6 address counts as its network, since one machine has the whole of it
+   * @throws Problem `too_many_tries` with `retryAfterS`
    */
   begin(who: string, source: string): LoginAttempt {
     const name = JSON.stringify([who, networkOf(source)]);
     const now = this.#clock.monotonic();
-    const kept = this.#find(name, now);
-    if (now < kept.closedUntil) {
-      throw new Problem('too_many_tries', { retryAfterS: Math.ceil((kept.closedUntil - now) / 1_000) });
+    const entry = this.#find(name, now);
+    if (now < entry.blockedUntil) {
+      throw new Problem('too_many_tries', { retryAfterS: Math.ceil((entry.blockedUntil - now) / 1_000) });
     }
-    // Counted at once: tries that are made together are as many.
-    kept.wrong += 1;
-    const over = kept.wrong - FREE_TRIES;
-    if (over >= 0) kept.closedUntil = now + Math.min(FIRST_WAIT_MS * 2 ** over, MAX_WAIT_MS);
-    kept.forgottenAt = Math.max(now, kept.closedUntil) + WINDOW_MS;
-    this.#keep(name, kept);
+    // Counted before the check, so that concurrent attempts count as well.
+    entry.failures += 1;
+    const excess = entry.failures - FREE_ATTEMPTS;
+    if (excess >= 0) entry.blockedUntil = now + Math.min(INITIAL_DELAY_MS * 2 ** excess, MAX_DELAY_MS);
+    entry.expiresAt = Math.max(now, entry.blockedUntil) + WINDOW_MS;
+    this.#store(name, entry);
     return {
       check: async (work) => {
         const isRight = await work().catch((error: unknown) => {
-          kept.wrong -= 1;
-          if (kept.wrong < FREE_TRIES) kept.closedUntil = 0;
-          // Of whom nothing is known any more, nothing is kept: those would push others out, and cost nothing.
-          if (kept.wrong === 0 && this.#kept.get(name) === kept) this.#kept.delete(name);
+          entry.failures -= 1;
+          if (entry.failures < FREE_ATTEMPTS) entry.blockedUntil = 0;
+          // An entry without failures must not stay: it could evict entries that matter.
+          if (entry.failures === 0 && this.#entries.get(name) === entry) this.#entries.delete(name);
           throw error;
         });
-        if (isRight) this.#kept.delete(name);
+        if (isRight) this.#entries.delete(name);
         return isRight;
       },
     };
   }
 
-  #find(name: string, now: number): Kept {
-    const kept = this.#kept.get(name);
-    const isStale = kept !== undefined && (now >= kept.forgottenAt || isSlow(kept, now));
-    return kept === undefined || isStale ? { wrong: 0, begunAt: now, closedUntil: 0, forgottenAt: 0 } : kept;
+  #find(name: string, now: number): Entry {
+    const entry = this.#entries.get(name);
+    const isStale = entry !== undefined && (now >= entry.expiresAt || isWindowOver(entry, now));
+    return entry === undefined || isStale ? { failures: 0, startedAt: now, blockedUntil: 0, expiresAt: 0 } : entry;
   }
 
-  #keep(name: string, kept: Kept): void {
-    this.#kept.delete(name);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size >= MAX_TRACKED && oldest !== undefined) this.#kept.delete(oldest);
-    this.#kept.set(name, kept);
+  #store(name: string, entry: Entry): void {
+    this.#entries.delete(name);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size >= MAX_TRACKED && oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.set(name, entry);
   }
 }
 
-/** Whether somebody who has tries left has taken their time for those they had. */
-function isSlow({ wrong, begunAt }: Kept, now: number): boolean {
-  return wrong < FREE_TRIES && now - begunAt >= WINDOW_MS;
+/** Whether the window has passed without using up the free attempts; the count then starts again. */
+function isWindowOver({ failures, startedAt }: Entry, now: number): boolean {
+  return failures < FREE_ATTEMPTS && now - startedAt >= WINDOW_MS;
 }

@@ -12,17 +12,17 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 
-/** As long as a passphrase is, in characters. */
-const SHORTEST = 12;
-const LONGEST = 256;
+/** Length of a passphrase in characters. */
+const MIN_LENGTH = 12;
+const MAX_LENGTH = 256;
 
-function asked(description: string, least: number, must: string): Field<string, 'asked'> {
+function passphraseField(description: string, minLength: number, errorMessage: string): Field<string, 'asked'> {
   return {
     mode: 'asked',
     description,
-    inputSchema: { type: 'string', minLength: least, maxLength: LONGEST, 'x-must': must },
-    // Blanks at its ends belong to it; what no keyboard makes does not.
-    validate: (value) => (isText(`|${value}|`, 2, LONGEST + 2) ? undefined : must),
+    inputSchema: { type: 'string', minLength, maxLength: MAX_LENGTH, 'x-must': errorMessage },
+    // The bars keep leading and trailing blanks, which are part of a passphrase; control characters are rejected.
+    validate: (value) => (isText(`|${value}|`, 2, MAX_LENGTH + 2) ? undefined : errorMessage),
     parse: String,
     default: undefined,
     outputSchema: {},
@@ -30,28 +30,28 @@ function asked(description: string, least: number, must: string): Field<string, 
   };
 }
 
-/** A passphrase as it is set. */
-export const newPassphrase = (says: string) =>
-  asked(says, SHORTEST, `must be a text of ${SHORTEST} to ${LONGEST} characters`);
+/** Field of a new passphrase. */
+export const newPassphrase = (description: string) =>
+  passphraseField(description, MIN_LENGTH, `must be a text of ${MIN_LENGTH} to ${MAX_LENGTH} characters`);
 
-/** A passphrase as somebody tries it: how long a good one is, is said where it is set. */
-export const triedPassphrase = (says: string) => asked(says, 0, `must be a text of at most ${LONGEST} characters`);
+/** Field of a passphrase to be verified. It has no minimum length. */
+export const triedPassphrase = (description: string) =>
+  passphraseField(description, 0, `must be a text of at most ${MAX_LENGTH} characters`);
 
-/** What setting another passphrase takes. */
+/** Input fields of a passphrase change. */
 export const passphraseFields = {
   current: triedPassphrase('The passphrase as it is.'),
   passphrase: newPassphrase('The passphrase as it is to be; neither your e-mail address nor the domain.'),
 };
 
-/** What setting one answers. */
 export const passphraseSetFields = { user_id: readOnlyId('Whose passphrase it is.') };
 
-/** A passphrase on its way: the hash that was there, and the one that is to be. */
+/** The hashes of the current passphrase and of the new one. */
 export type NewPassphrase = { readonly stored: string; readonly made: string };
 
 /**
- * Before the transaction, since hashing takes long: is the present passphrase right, and what will be stored of the new
- * one? Wrong tries are slowed down as at signing in.
+ * Verifies the current passphrase and hashes the new one, before the transaction because hashing is slow. Failures are
+ * rate-limited as at sign-in.
  */
 export async function preparePassphrase(
   view: AccountView,
@@ -60,30 +60,30 @@ export async function preparePassphrase(
   source: string,
   { passphrases, tries }: { passphrases: Passphrases; tries: LoginThrottle },
 ): Promise<NewPassphrase> {
-  mustBeUnlike(input.passphrase, await namesOf(view, caller.userId));
+  mustBeUnlike(input.passphrase, await emailAndDomainOf(view, caller.userId));
   const stored = await storedOf(view, caller.userId);
   const attempt = tries.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = networkOf(source);
   const isRight = await attempt.check(() => passphrases.matches(input.current, stored, network));
-  if (!isRight || stored === undefined) throw notTheCurrentOne();
+  if (!isRight || stored === undefined) throw wrongPassphrase();
   return { stored, made: await passphrases.hash(input.passphrase, network) };
 }
 
-/** Sets the passphrase and ends the user's other sessions, and links that could set another one. */
+/** Sets the passphrase, ends the user's other sessions and revokes open invitations. */
 export async function changePassphrase(
   write: AccountWrite,
   caller: Caller,
   { stored, made }: NewPassphrase,
 ): Promise<{ user_id: number }> {
   const { userId: user_id, sessionId: except } = caller;
-  if ((await storedOf(write, user_id)) !== stored) throw notTheCurrentOne();
+  if ((await storedOf(write, user_id)) !== stored) throw wrongPassphrase();
   await storePassphrase(write, user_id, made);
   await endSessions(write, { userId: user_id, except }, 'a passphrase was set');
   await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
   return { user_id };
 }
 
-/** Sets a passphrase without asking who sets it: within `changePassphrase`, and for whoever comes by a link. */
+/** Stores a passphrase hash without a permission check: for `changePassphrase` and for accepted invitations. */
 export async function storePassphrase(write: AccountWrite, userId: number, hash: string): Promise<void> {
   await write
     .insertInto('passphrases', { user_id: userId, passphrase_hash: hash, date_modified: write.now })
@@ -94,7 +94,7 @@ export async function storePassphrase(write: AccountWrite, userId: number, hash:
   note(write, { action: 'passphrase.set', subject: `user ${userId}` });
 }
 
-/** What is stored of a user's passphrase; undefined before one was set. */
+/** The stored hash of a user's passphrase; undefined if none was set. */
 export async function storedOf(view: AccountView, userId: number): Promise<string | undefined> {
   const row = await view
     .selectFrom('passphrases')
@@ -104,14 +104,14 @@ export async function storedOf(view: AccountView, userId: number): Promise<strin
   return row?.passphrase_hash;
 }
 
-/** What everybody would try first. */
+/** Rejects a passphrase that equals the e-mail address or the domain: an attacker tries these first. */
 export function mustBeUnlike(passphrase: string, names: { readonly email: string; readonly domain: string }): void {
-  const plain = (text: string) => text.normalize('NFKC').trim().toLowerCase();
-  if (![names.email, names.domain].map(plain).includes(plain(passphrase))) return;
+  const normalized = (text: string) => text.normalize('NFKC').trim().toLowerCase();
+  if (![names.email, names.domain].map(normalized).includes(normalized(passphrase))) return;
   throw invalidInput([{ field: 'passphrase', message: 'must be neither your e-mail address nor the domain' }]);
 }
 
-async function namesOf(view: AccountView, userId: number): Promise<{ email: string; domain: string }> {
+async function emailAndDomainOf(view: AccountView, userId: number): Promise<{ email: string; domain: string }> {
   return view
     .selectFrom('users')
     .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
@@ -120,7 +120,7 @@ async function namesOf(view: AccountView, userId: number): Promise<{ email: stri
     .executeTakeFirstOrThrow();
 }
 
-function notTheCurrentOne() {
+function wrongPassphrase() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 

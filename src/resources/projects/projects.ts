@@ -40,7 +40,7 @@ import { asc, desc, number, text } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
 import { PROJECT_SECONDS } from '../core/tracked-seconds.ts';
 
-/** A project (C30). */
+/** Fields of a project (C30). */
 export const projectFields = {
   project_id: key('Identifier of the project.'),
   project_name: name('Name of the project.'),
@@ -98,7 +98,7 @@ export const projects = defineResource('project', {
     descriptions: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     by: {
       projectname: asc(text('fold(projects.project_name)')),
-      // A project without a due date is shown with zeros, and sorts so.
+      // A project without a due date has zeros in the response, and sorts accordingly.
       duedate: asc(text("coalesce(projects.due_date, '')")),
       progress: desc(number('projects.progress')),
       billablehours: desc(number(PROJECT_SECONDS)),

@@ -26,7 +26,7 @@ function live(view: AccountView) {
 
 const byId = ascending('id', number('sessions.session_id'));
 
-/** Where the caller, or for admins another user, is signed in. */
+/** Lists the sessions of the caller, or for admins those of another user. */
 export async function listSessions(
   view: AccountView,
   caller: Caller,
@@ -34,8 +34,8 @@ export async function listSessions(
   paging: Paging,
 ): Promise<Page<Shown<typeof sessionFields>>> {
   const owner = sql<SqlBool>`sessions.user_id = ${resolveHookOwner(caller, given.user_id)}`;
-  const shown = live(view).selectAll('sessions');
-  const page = await pageOf(live(view), shown, byId, [owner], paging);
+  const rows = live(view).selectAll('sessions');
+  const page = await pageOf(live(view), rows, byId, [owner], paging);
   return mapRows(page, (row) => ({
     ...row,
     id: row.session_id,
@@ -44,7 +44,7 @@ export async function listSessions(
   }));
 }
 
-/** Ends a session: one's own, or for admins that of a user whose role is not above theirs. */
+/** Ends a session: the caller's own, or for admins that of a user whose role is not above theirs. */
 export async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
   const row = await live(write)
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -60,10 +60,10 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
   await endSessions(write, { userId: row.user_id, only: sessionId }, 'ended by hand');
 }
 
-/** A session that was just opened: its secret, for the cookie alone. */
+/** A new session. The token is for the cookie only; `lifeMs` is its maximum age in milliseconds. */
 export type Opened = { readonly userId: number; readonly token: string; readonly lifeMs: number };
 
-/** Opens a session for whoever has shown who they are. */
+/** Opens a session for an authenticated user. */
 export async function openSession(
   write: AccountWrite,
   { userId, agent }: { userId: number; agent: string },
@@ -84,10 +84,10 @@ export async function openSession(
   return { userId, token, lifeMs: SESSION_MS };
 }
 
-/** Sessions of one user at the most: for every browser one, and far more than anybody has. */
+/** Maximum number of sessions per user; further sign-ins end the oldest ones. */
 export const MAX_SESSIONS = 50;
 
-/** Whoever signs in without end fills nothing: the sessions that were opened first make room. */
+/** Ends the oldest sessions above the limit, so that repeated sign-ins do not fill the table. */
 async function endOldest(write: AccountWrite, userId: number): Promise<void> {
   const older = await write
     .selectFrom('sessions')
@@ -102,24 +102,24 @@ async function endOldest(write: AccountWrite, userId: number): Promise<void> {
 
 const WRITE_BATCH_SIZE = 500;
 
-/** Drops sessions that have ended by themselves, a little at a time; answers how many. */
+/** Deletes expired sessions in batches; returns how many. */
 export async function dropSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
   let total = 0;
   while (!isStopped()) {
-    const dropped = await store.write(async ({ queries }) => {
-      const old = queries
+    const deleted = await store.write(async ({ queries }) => {
+      const expired = queries
         .selectFrom('sessions')
         .select('session_id')
         .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - UNUSED_MS)]))
         .limit(WRITE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('sessions')
-        .where('session_id', 'in', old)
+        .where('session_id', 'in', expired)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     });
-    total += dropped;
-    if (dropped < WRITE_BATCH_SIZE) return total;
+    total += deleted;
+    if (deleted < WRITE_BATCH_SIZE) return total;
   }
   return total;
 }

@@ -10,7 +10,7 @@ import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
 import { endOf } from './lifetime.ts';
 
-/** Finds callers by the token of a session, and remembers when each was last used, without a write per request. */
+/** Authenticates callers by session token, and tracks the last use of each session in batches. */
 export type SessionAuthenticator = {
   readonly authenticate: AuthenticateSession;
   readonly confirm: Reauthorize;
@@ -45,20 +45,20 @@ const findLive = prepared((queries, { sessionId, role }: { sessionId: number; ro
 
 type SignedIn = CachedCaller & { readonly expiresAt: number };
 
-const sets = new Map<Role, ReadonlySet<Permission>>();
+const permissionSets = new Map<Role, ReadonlySet<Permission>>();
 
-/** In the console, people may do what their role may. */
+/** Permissions of a session: those of the user's role. */
 function permissionsIn(role: Role): ReadonlySet<Permission> {
-  const set = sets.get(role) ?? new Set(permissionsOf(role));
-  sets.set(role, set);
+  const set = permissionSets.get(role) ?? new Set(permissionsOf(role));
+  permissionSets.set(role, set);
   return set;
 }
 
-/** A token that is unknown, or of a session that has ended, finds nobody. */
+/** A token that is unknown, or whose session has ended, finds no caller. */
 export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
   const { store, clock, log } = ports;
-  const known = new CallerCache<SignedIn>(store);
-  const uses = new LastUsedTracker({
+  const cache = new CallerCache<SignedIn>(store);
+  const lastUsed = new LastUsedTracker({
     store,
     clock,
     write: (queries, sessionIds, at) => {
@@ -80,14 +80,14 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
 
   function authenticate(token: string): CallerLookup {
     const hash = hashToken(token);
-    const found = known.find(hash, () => lookUp(hash));
-    return found instanceof Promise ? found.then(enter) : enter(found);
+    const found = cache.find(hash, () => lookUp(hash));
+    return found instanceof Promise ? found.then(accept) : accept(found);
   }
 
-  function enter(visitor: SignedIn | undefined): Caller | undefined {
-    if (visitor === undefined || hasEnded(visitor.expiresAt, visitor.lastUsed)) return undefined;
-    uses.note(visitor, visitor.caller.sessionId);
-    return visitor.caller;
+  function accept(entry: SignedIn | undefined): Caller | undefined {
+    if (entry === undefined || hasEnded(entry.expiresAt, entry.lastUsed)) return undefined;
+    lastUsed.note(entry, entry.caller.sessionId);
+    return entry.caller;
   }
 
   async function lookUp(hash: string): Promise<SignedIn | undefined> {
@@ -107,11 +107,11 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
   }
 
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
-    const visitor = tx.mayHaveStaleAccess ? undefined : known.of(caller);
-    if (visitor !== undefined) return !hasEnded(visitor.expiresAt, visitor.lastUsed);
+    const entry = tx.mayHaveStaleAccess ? undefined : cache.of(caller);
+    if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsed);
     const [row] = await findLive(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);
   }
 
-  return { authenticate, confirm, flush: () => uses.flush() };
+  return { authenticate, confirm, flush: () => lastUsed.flush() };
 }

@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
 import type { Queries } from '../../store/store.ts';
 
-/** A user of an account by e-mail address, compared without case, with what is stored of the passphrase, if one was set. */
+/** Finds a user by e-mail address, compared without case, with the passphrase hash (null if none was set). */
 export async function findPerson(
   read: Queries,
   accountId: number,

@@ -1,10 +1,10 @@
 const DAY_MS = 24 * 3_600_000;
 
-/** How long a session lives, and how long without being used. */
+/** Maximum lifetime of a session, and its lifetime without use. */
 export const SESSION_MS = 30 * DAY_MS;
 export const UNUSED_MS = 14 * DAY_MS;
 
-/** When a session ends by itself, milliseconds since the epoch. */
+/** When a session expires, milliseconds since the epoch. */
 export function endOf({ expires_at, last_used }: { expires_at: number; last_used: number }): number {
   return Math.min(expires_at, last_used + UNUSED_MS);
 }

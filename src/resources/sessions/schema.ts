@@ -10,7 +10,7 @@ import {
 import { idParameter } from '../../http/routes/query-parameters.ts';
 import { triedPassphrase } from '../passphrases/passphrases.ts';
 
-/** A browser that is signed in. */
+/** Fields of a session. */
 export const sessionFields = {
   id: key('Identifier of the session.'),
   user_id: readOnlyId('Who is signed in.'),
@@ -26,12 +26,11 @@ export const sessionParameters = {
   user_id: idParameter('Of this user; admins may name another one than themselves.'),
 };
 
-/** What signing in takes. */
+/** Input fields of sign-in. */
 export const signInFields = {
   domain: shortText('The account; may be left out where the service has exactly one.'),
   email: label('The e-mail address of the user.'),
   passphrase: triedPassphrase('The passphrase of the user.'),
 };
 
-/** What opening a session answers. */
 export const signedInFields = { user_id: readOnlyId('Who is signed in.') };

@@ -17,11 +17,11 @@ export type SignInPorts = {
   readonly random: Random;
   readonly passphrases: Passphrases;
   readonly tries: LoginThrottle;
-  /** Hears of every sign-in that was refused: the account and the user it named, 0 for none. */
+  /** Called for each rejected sign-in with the account and user that it named; 0 if unknown. */
   readonly onRefused: (refused: { source: string; accountId: number; userId: number }) => void;
 };
 
-/** Signing in, and out. */
+/** Public routes for sign-in and sign-out. */
 export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
   const input = creation(signInFields);
   return [
@@ -30,57 +30,57 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
       path: '/session',
       says: 'Signs in with domain, email and passphrase.',
       body: input.schema,
-      run: (visit) => signIn(visit, input.read(visit.body), ports),
+      run: (request) => signIn(request, input.read(request.body), ports),
     },
     {
       method: 'DELETE',
       path: '/session',
       says: 'Signs out; also where nobody is signed in.',
       body: undefined,
-      async run(visit) {
-        await signOut(visit, 'signed out');
+      async run(request) {
+        await signOut(request, 'signed out');
         return { body: [], session: 'forgotten' };
       },
     },
   ];
 }
 
-/** One answer for all that may be wrong, after the same work, so that nothing can be probed. */
+/** Signs in. Every failure has the same response after the same work, so that accounts and users cannot be probed. */
 async function signIn(
-  visit: PublicRequest,
+  request: PublicRequest,
   input: Created<typeof signInFields>,
   { random, passphrases, tries, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
-  const hasSeveral = await hasSeveralAccounts(visit.read);
-  const account = await findAccount(visit.read, input.domain, hasSeveral);
-  const person = account === undefined ? undefined : await findPerson(visit.read, account.account_id, input.email);
+  const hasSeveral = await hasSeveralAccounts(request.read);
+  const account = await findAccount(request.read, input.domain, hasSeveral);
+  const user = account === undefined ? undefined : await findPerson(request.read, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
-  const userId = person?.user_id ?? 0;
-  // By one form of words for somebody and for nobody: who has to wait must not tell.
-  const who = JSON.stringify([hasSeveral ? input.domain : '', person?.email ?? input.email]).toLowerCase();
-  const stored = person?.passphrase_hash ?? undefined;
-  const network = networkOf(visit.source);
+  const userId = user?.user_id ?? 0;
+  // The throttle's key has the same form for known and unknown users, so a delay does not reveal whether a user exists.
+  const who = JSON.stringify([hasSeveral ? input.domain : '', user?.email ?? input.email]).toLowerCase();
+  const stored = user?.passphrase_hash ?? undefined;
+  const network = networkOf(request.source);
   const opened = (await tries
-    .begin(who, visit.source)
+    .begin(who, request.source)
     .check(() => passphrases.matches(input.passphrase, stored, network)))
     ? await open()
     : undefined;
   if (opened === undefined) {
-    onRefused({ source: visit.source, accountId, userId });
+    onRefused({ source: request.source, accountId, userId });
     throw new Problem('sign_in_refused');
   }
-  await signOut(visit, 'signed in anew');
+  await signOut(request, 'signed in anew');
   return signedIn(opened);
 
   async function open(): Promise<Opened | undefined> {
-    // Hashed anew where a hash has become dearer since.
+    // Rehash if the stored hash uses a lower cost than the current setting.
     const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
-    const anew = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
-    return visit.within({ accountId, userId, holding: 'beside' }, async (write) => {
-      // Set anew, or gone with its user, in the meantime.
+    const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
+    return request.within({ accountId, userId, holding: 'beside' }, async (write) => {
+      // The passphrase was changed, or the user deleted, meanwhile.
       if ((await storedOf(write, userId)) !== stored) return undefined;
-      if (anew !== '') await replaceHash(write, userId, anew);
-      return openSession(write, { userId, agent: visit.agent }, random);
+      if (newHash !== '') await replaceHash(write, userId, newHash);
+      return openSession(write, { userId, agent: request.agent }, random);
     });
   }
 }
@@ -97,7 +97,7 @@ async function hasSeveralAccounts(read: Queries): Promise<boolean> {
   return (await read.selectFrom('accounts').select('account_id').limit(2).execute()).length > 1;
 }
 
-/** The account with a domain, or the only one where none is named. */
+/** The account with a domain; without a domain, the only account of the service. */
 async function findAccount(
   read: Queries,
   domain: string,
@@ -109,22 +109,22 @@ async function findAccount(
   return accounts.executeTakeFirst();
 }
 
-/** What whoever is signed in is told. */
+/** The response to a successful sign-in, with the session for the cookie. */
 export function signedIn({ userId, token, lifeMs }: Opened): PublicResult {
   return { body: { data: serializeRecord(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
 }
 
-/** Ends the session that the browser has, if it has one. */
-export async function signOut(visit: PublicRequest, because: 'signed out' | 'signed in anew'): Promise<void> {
-  if (visit.token === undefined) return;
-  const session = await visit.read
+/** Ends the session of the browser, if it has one. */
+export async function signOut(request: PublicRequest, because: 'signed out' | 'signed in anew'): Promise<void> {
+  if (request.token === undefined) return;
+  const session = await request.read
     .selectFrom('sessions')
     .select(['session_id', 'account_id', 'user_id'])
-    .where('token_hash', '=', hashToken(visit.token))
+    .where('token_hash', '=', hashToken(request.token))
     .executeTakeFirst();
   if (session === undefined) return;
   const { account_id: accountId, user_id: userId, session_id: only } = session;
-  await visit.within({ accountId, userId, holding: 'beside' }, (write) =>
+  await request.within({ accountId, userId, holding: 'beside' }, (write) =>
     endSessions(write, { userId, only }, because),
   );
 }

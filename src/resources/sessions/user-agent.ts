@@ -1,8 +1,8 @@
 /**
- * Browsers by what only they say of themselves; those that say they are another one as well come first. `also` has to be
- * in the text too.
+ * Browsers by a pattern with their version. Browsers whose User-Agent also contains the name of another one come before
+ * that one. `also` must be in the text as well.
  */
-const browsers: readonly (readonly [name: string, says: RegExp, also?: string])[] = [
+const browsers: readonly (readonly [name: string, pattern: RegExp, also?: string])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
   ['Opera', /\bOPR\/(\d+)/],
   ['Samsung Internet', /\bSamsungBrowser\/(\d+)/],
@@ -11,7 +11,7 @@ const browsers: readonly (readonly [name: string, says: RegExp, also?: string])[
   ['Safari', /\bVersion\/(\d+)/, ' Safari/'],
 ];
 
-const systems: readonly (readonly [name: string, says: RegExp])[] = [
+const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['iPhone', /\biPhone\b/],
   ['iPad', /\biPad\b/],
   ['Android', /\bAndroid\b/],
@@ -21,14 +21,14 @@ const systems: readonly (readonly [name: string, says: RegExp])[] = [
   ['Linux', /\bLinux\b|\bX11\b/],
 ];
 
-const LONGEST = 120;
+const MAX_LENGTH = 120;
 
-/** A browser in words, by its `User-Agent`: `Firefox 145 on Windows`; what nobody knows as it says it, cut short. */
+/** A readable name from a `User-Agent`, such as `Firefox 145 on Windows`; an unknown one is returned as it is, truncated. */
 export function browserOf(userAgent: string): string {
-  const browser = browsers.find(([, says, also = '']) => says.test(userAgent) && userAgent.includes(also));
-  const system = systems.find(([, says]) => says.test(userAgent))?.[0];
-  if (browser === undefined) return [...userAgent.replaceAll('\0', '')].slice(0, LONGEST).join('').trim();
-  const [name, says] = browser;
-  const [, version] = says.exec(userAgent) ?? [];
+  const browser = browsers.find(([, pattern, also = '']) => pattern.test(userAgent) && userAgent.includes(also));
+  const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0];
+  if (browser === undefined) return [...userAgent.replaceAll('\0', '')].slice(0, MAX_LENGTH).join('').trim();
+  const [name, pattern] = browser;
+  const [, version] = pattern.exec(userAgent) ?? [];
   return `${name} ${version}${system === undefined ? '' : ` on ${system}`}`;
 }

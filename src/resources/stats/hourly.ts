@@ -12,7 +12,7 @@ import { ascending, number } from '../core/sorting.ts';
 import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/attempt-stats.ts';
 import { resolveHookOwner } from '../users/owner.ts';
 
-/** What came of the attempts of one hook in one hour. */
+/** Attempts of one hook in one hour, by outcome. */
 export const hourFields = {
   hook_id: readOnlyId('The hook.'),
   hour: readOnlyTimestamp('When the hour begins, UTC.'),
@@ -34,8 +34,8 @@ const HOURS = 24;
 const byHour = ascending('hour', number('hook_id'), number('hour'));
 
 /**
- * The last 24 hours of each hook, this one the last of them, also those without an attempt: so a page of hours is one of
- * hooks, and only the attempts of these are counted.
+ * Lists the last 24 hours of each hook, including the current one and those without attempts. Every hook has the same
+ * number of rows, so a page maps to a range of hooks, and only their attempts are counted.
  */
 export async function listHours(
   view: AccountView,
@@ -55,7 +55,7 @@ export async function listHours(
     .where('hooks.hook_id', '>=', hookId)
     .orderBy('hooks.hook_id')
     .offset(first)
-    // The first of them may have been shown in part, or whole.
+    // One more hook, since rows of the first one may have been on the previous page.
     .limit(Math.ceil((skipped + paging.limit + 1) / HOURS) + 1)
     .execute();
   const hookIds = rows.map((row) => row.hook_id);
@@ -66,21 +66,21 @@ export async function listHours(
 
 async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
   if (hookIds.length === 0) return [];
-  const stretches = lastBuckets(view.now, HOUR_MS, HOURS).toReversed();
+  const buckets = lastBuckets(view.now, HOUR_MS, HOURS).toReversed();
   const found = new Map<string, HourRow>();
-  for (const stretch of stretches) {
+  for (const bucket of buckets) {
     await nextSlice();
-    const sums = await attemptsIn(view, stretch, sql`attempts.hook_id in (${sql.join(hookIds)})`)
+    const sums = await attemptsIn(view, bucket, sql`attempts.hook_id in (${sql.join(hookIds)})`)
       .select(['attempts.hook_id', isDelivered.as('delivered'), count.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))
       .groupBy(['attempts.hook_id', isDelivered])
       .execute();
-    for (const [hookId, both] of Map.groupBy(sums, (row) => row.hook_id)) {
-      found.set(`${hookId} ${stretch.from}`, hourOf(hookId, stretch.from, both));
+    for (const [hookId, sumsOfHook] of Map.groupBy(sums, (row) => row.hook_id)) {
+      found.set(`${hookId} ${bucket.from}`, hourOf(hookId, bucket.from, sumsOfHook));
     }
   }
   return hookIds.flatMap((hookId) =>
-    stretches.map(({ from }) => found.get(`${hookId} ${from}`) ?? hourOf(hookId, from, [])),
+    buckets.map(({ from }) => found.get(`${hookId} ${from}`) ?? hourOf(hookId, from, [])),
   );
 }
 
@@ -89,12 +89,12 @@ type Sums = { readonly delivered: number; readonly attempts: number; readonly mi
 function hourOf(hookId: number, hour: number, sums: readonly Sums[]): HourRow {
   const delivered = sums.find((row) => row.delivered === 1)?.attempts ?? 0;
   const failed = sums.find((row) => row.delivered === 0)?.attempts ?? 0;
-  const took = sums.reduce((sum, row) => sum + row.milliseconds, 0);
-  const milliseconds = Math.round(took / Math.max(1, delivered + failed));
+  const totalMs = sums.reduce((sum, row) => sum + row.milliseconds, 0);
+  const milliseconds = Math.round(totalMs / Math.max(1, delivered + failed));
   return { hook_id: hookId, hour, delivered, failed, milliseconds };
 }
 
-/** Of the console alone. */
+/** Routes of the console group only. */
 export const hourRoutes: readonly Route[] = [
   list({
     path: '/hours',

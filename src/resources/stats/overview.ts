@@ -15,7 +15,7 @@ const minuteFields = {
 
 export type MinuteRow = Shown<typeof minuteFields>;
 
-/** How deliveries go at this moment. */
+/** Fields of the current delivery statistics. */
 export const overviewFields = {
   pending: readOnlyNumber(
     'Deliveries that are pending for live hooks, of the 10000 lowest of those that are pending any.',
@@ -43,55 +43,59 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 const MINUTES = 60;
 
-/** Minutes that are counted in one look. */
+/** Minutes counted per query. */
 const MINUTES_PER_QUERY = 5;
 
-/** When so many attempts of the last minutes were counted, the minutes before are left out. */
+/** Counting backwards stops at this many attempts; earlier minutes are left out. */
 const MAX_ATTEMPTS = 200_000;
 
-/** Lanes that are looked at for what is pending for them, in all and at once. */
+/** Hook queues whose pending deliveries are counted, in all and per query. */
 const MAX_QUEUES = 10_000;
 const QUEUES_PER_QUERY = 1_000;
 
-/** How deliveries go at this moment: for admins of the account, for others of their own hooks. */
+/** Current delivery statistics: of the account for admins, of their own hooks for others. */
 export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
   const userId = isAdmin(caller) ? undefined : caller.userId;
-  return { ...(await queuesNow(view, userId)), ...(await hooksNow(view, userId)), ...(await lastHour(view, userId)) };
+  return {
+    ...(await countPending(view, userId)),
+    ...(await countHooks(view, userId)),
+    ...(await lastHour(view, userId)),
+  };
 }
 
-/** The hooks of a user, or of all. */
+/** Hooks of a user, or of all users if undefined. */
 function hooksOf(view: AccountView, userId: number | undefined) {
   const hooks = view.selectFrom('hooks');
   return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
 }
 
-/** What is pending for live hooks, a thousand lanes at a time. */
-async function queuesNow(view: AccountView, userId: number | undefined) {
+/** Counts the pending deliveries of live hooks, in batches of hook queues. */
+async function countPending(view: AccountView, userId: number | undefined) {
   let pending = 0;
   let oldest: number | null = null;
-  let behind = 0;
-  for (let looked = 0; looked < MAX_QUEUES; looked += QUEUES_PER_QUERY) {
-    const queues = await queuesBehind(view, userId, behind);
+  let lastHookId = 0;
+  for (let scanned = 0; scanned < MAX_QUEUES; scanned += QUEUES_PER_QUERY) {
+    const queues = await queuesAfter(view, userId, lastHookId);
     for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
       pending += queue.pending ?? 0;
       if (queue.oldest !== null) oldest = Math.min(queue.oldest, oldest ?? queue.oldest);
     }
     if (queues.length < QUEUES_PER_QUERY) break;
-    behind = queues.at(-1)?.hook_id ?? behind;
+    lastHookId = queues.at(-1)?.hook_id ?? lastHookId;
     await nextSlice();
   }
   return { pending, oldest_pending_at: oldest };
 }
 
 /**
- * The next lanes with something pending, from lane to lane along an index, however much is pending on each, or to ended ones. A
- * cross join is made in the order in which it is written: SQLite would go through every hook.
+ * The next hook queues with pending deliveries, by hook id. The recursive query skips from queue to queue along an index,
+ * however many deliveries each has. The cross join fixes SQLite's join order, which would otherwise scan every hook.
  */
-function queuesBehind(view: AccountView, userId: number | undefined, behind: number) {
+function queuesAfter(view: AccountView, userId: number | undefined, lastHookId: number) {
   const { accountId } = view;
   const queuesWithPending = sql<{ hook_id: number }>`(
     with recursive found (hook_id) as (
-      select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > ${behind}
+      select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > ${lastHookId}
       union all
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > found.hook_id)
       from found where found.hook_id is not null
@@ -101,16 +105,16 @@ function queuesBehind(view: AccountView, userId: number | undefined, behind: num
   const counted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCounted} then ${value} end`;
   return view
     .selectFrom('positions')
-    .crossJoin(queuesWithPending.as('lanes'))
+    .crossJoin(queuesWithPending.as('queues'))
     .crossJoin('hooks')
-    .whereRef('hooks.hook_id', '=', 'lanes.hook_id')
+    .whereRef('hooks.hook_id', '=', 'queues.hook_id')
     .select([
       'hooks.hook_id',
       sql<number>`case when ${isCounted} then 1 else 0 end`.as('is_counted'),
       counted(
         sql<number>`(select count(*) from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id)`,
       ).as('pending'),
-      // Along the lane; a test, which has no position, is made at once.
+      // The oldest by position. Tests have no position and are sent immediately, so they are left out.
       counted(
         sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
           and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
@@ -120,7 +124,7 @@ function queuesBehind(view: AccountView, userId: number | undefined, behind: num
     .execute();
 }
 
-async function hooksNow(view: AccountView, userId: number | undefined) {
+async function countHooks(view: AccountView, userId: number | undefined) {
   const numberOf = async (...conditions: Expression<SqlBool>[]) => {
     const query = conditions.reduce((hooks, one) => hooks.where(one), hooksOf(view, userId));
     return (await query.select(count.as('hooks')).executeTakeFirstOrThrow()).hooks;
@@ -168,26 +172,26 @@ async function lastHour(view: AccountView, userId: number | undefined) {
   };
 }
 
-function attemptsByMinute(view: AccountView, stretch: { from: number; until: number }, userId: number | undefined) {
+function attemptsByMinute(view: AccountView, bucket: { from: number; until: number }, userId: number | undefined) {
   const minute = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
   const own = sql<SqlBool>`attempts.hook_id in (${hooksOf(view, userId).select('hooks.hook_id')})`;
-  return attemptsIn(view, stretch, userId === undefined ? undefined : own)
+  return attemptsIn(view, bucket, userId === undefined ? undefined : own)
     .select([minute.as('minute'), isDelivered.as('delivered'), 'attempts.milliseconds', count.as('attempts')])
     .groupBy([minute, isDelivered, 'attempts.milliseconds'])
     .execute();
 }
 
-/** The least number of milliseconds that so large a part of all attempts did not exceed; 0 where there was none. */
-function quantile(byMs: ReadonlyMap<number, number>, total: number, part: number): number {
-  let below = 0;
+/** Duration in milliseconds that a fraction of all attempts did not exceed; 0 without attempts. */
+function quantile(byMs: ReadonlyMap<number, number>, total: number, fraction: number): number {
+  let counted = 0;
   for (const [milliseconds, attempts] of [...byMs].sort(([one], [other]) => one - other)) {
-    below += attempts;
-    if (below >= total * part) return milliseconds;
+    counted += attempts;
+    if (counted >= total * fraction) return milliseconds;
   }
   return 0;
 }
 
-/** Of the console alone. */
+/** Routes of the console group only. */
 export const overviewRoutes: readonly Route[] = [
   get({
     path: '/overview',

@@ -38,7 +38,7 @@ import { resourceRoutes } from '../core/resource-routes.ts';
 import { stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
 
-/** A subtask (C32). */
+/** Fields of a subtask (C32). */
 export const subtaskFields = {
   subtask_id: key('Identifier of the subtask.'),
   subtask_name: name('Name of the subtask.'),
@@ -71,7 +71,7 @@ export const subtaskFields = {
 const ARCHIVED = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
   and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
 
-/** What a change takes: the subtask may also move to another task, and be reopened by `resume` (C33). */
+/** Input fields of a change: the subtask can also move to another task and be reopened with `resume` (C33). */
 export const subtaskChangeFields = {
   ...subtaskFields,
   task_id: resourceId('The task it moves to.'),

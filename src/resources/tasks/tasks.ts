@@ -43,7 +43,7 @@ import { asc, desc, number, text } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
 
-/** A task (C31). */
+/** Fields of a task (C31). */
 export const taskFields = {
   task_id: key('Identifier of the task.'),
   task_name: name('Name of the task.'),
@@ -78,7 +78,7 @@ export const taskFields = {
   teams: assignedTeams('Which teams are assigned.'),
 };
 
-/** What a change takes: the task may also move to another project, and be reopened by `resume` (C33). */
+/** Input fields of a change: the task can also move to another project and be reopened with `resume` (C33). */
 export const taskChangeFields = {
   ...taskFields,
   project_id: resourceId('The project it moves to.'),
@@ -141,7 +141,7 @@ export const tasks = defineResource('task', {
   },
 });
 
-/** C33: completing a task completes its open subtasks, and each of those is an occurrence of its own. */
+/** C33: completes the open subtasks of a completed task; each is an occurrence of its own. */
 async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
   const rows = await write
     .updateTable('subtasks')

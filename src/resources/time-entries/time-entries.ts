@@ -29,7 +29,7 @@ import {
 } from '../core/filters.ts';
 import { aliasRoute, resourceRoutes } from '../core/resource-routes.ts';
 
-/** A time entry: what somebody worked on a task (C38). */
+/** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {
   entry_id: key('Identifier of the time entry.'),
   date: calendarDayOrNone('The day it was worked; left out, the day that it is for the account.'),
@@ -50,10 +50,10 @@ export const timeEntryFields = {
   user_name: readOnlyText('The name of that user.'),
 };
 
-/** What a change takes: the entry may also move to another task. */
+/** Input fields of a change: the entry can also move to another task. */
 export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
 
-/** A timer that runs: started, not stopped, and nothing entered of it yet. */
+/** Condition of a running timer: started, not stopped, 0 seconds. */
 const RUNNING =
   'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
 
@@ -107,13 +107,13 @@ export const timeEntries = defineResource('time_entry', {
   },
 });
 
-/** The day that work began; else the day that it is now, where the account is. */
+/** The day on which work started, or else today in the account's time zone. */
 async function dayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
   const { time_zone } = await view.selectFrom('accounts').select('accounts.time_zone').executeTakeFirstOrThrow();
   return `${(dateStarted ?? localAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
 }
 
-const rows = resourceRoutes(timeEntries, {
+const routes = resourceRoutes(timeEntries, {
   list: 'Time entries.',
   create: 'Adds a time entry to a task.',
   one: 'One time entry.',
@@ -121,4 +121,4 @@ const rows = resourceRoutes(timeEntries, {
   remove: 'Deletes a time entry.',
 });
 
-export const timeEntryRoutes: readonly Route[] = [...rows, ...aliasRoute(rows, 'PUT', '/time_entry')];
+export const timeEntryRoutes: readonly Route[] = [...routes, ...aliasRoute(routes, 'PUT', '/time_entry')];

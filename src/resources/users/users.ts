@@ -15,7 +15,7 @@ import { pageOf } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { userName } from './lookup.ts';
 
-/** A user of the account (C35). */
+/** Fields of a user (C35). */
 export const userFields = {
   user_id: key('Identifier of the user.'),
   email: email('E-mail address; unique in the account.', 'required'),
@@ -32,7 +32,7 @@ function live(view: AccountView) {
   return view.selectFrom('users').where('users.date_deleted', 'is', null);
 }
 
-function named<R extends { first_name: string; last_name: string; role: string }>(
+function toRow<R extends { first_name: string; last_name: string; role: string }>(
   row: R,
 ): R & { user_name: string; role: Role } {
   return { ...row, user_name: userName(row), role: row.role as Role };
@@ -42,29 +42,29 @@ const byId = ascending('id', number('users.user_id'));
 
 export async function listUsers(view: AccountView, paging: Paging): Promise<Page<UserRow>> {
   const page = await pageOf(live(view), live(view).selectAll('users'), byId, [], paging);
-  return mapRows(page, named);
+  return mapRows(page, toRow);
 }
 
 export async function getUser(view: AccountView, userId: number): Promise<UserRow> {
   const row = await live(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
   if (row === undefined) throw notFound();
-  return named(row);
+  return toRow(row);
 }
 
-/** Only admins reach this; a role given is never above the caller's (X7). */
+/** Adds a user; for admins. The new role must not be above the caller's (X7). */
 export async function createUser(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof userFields>,
 ): Promise<UserRow> {
-  mustNotOutrank(caller, input.role);
+  requireNotAbove(caller, input.role);
   await mustBeFree(write, input.email, 0);
   const { user_id } = await insertUser(write, input);
   record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
   return getUser(write, user_id);
 }
 
-/** Adds a user without asking who adds it: for an operator at the command line, and within `createUser`. */
+/** Adds a user without a permission check: at the command line, and within `createUser`. */
 export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
   const row = { ...input, date_created: write.now, date_modified: null, date_deleted: null };
   const { user_id } = await write.insertRow('users', row);
@@ -83,10 +83,10 @@ export async function changeUser(
   input: Changed<typeof userFields>,
 ): Promise<UserRow> {
   const before = await getUser(write, userId);
-  mustNotOutrank(caller, before.role);
+  requireNotAbove(caller, before.role);
   if (input.role !== undefined) {
-    mustNotOutrank(caller, input.role);
-    if (before.role === 'owner' && input.role !== 'owner') await mustNotBeLastOwner(write);
+    requireNotAbove(caller, input.role);
+    if (before.role === 'owner' && input.role !== 'owner') await requireAnotherOwner(write);
   }
   if (input.email !== undefined) await mustBeFree(write, input.email, userId);
   write.accessChanges();
@@ -107,11 +107,11 @@ export async function changeUser(
   return getUser(write, userId);
 }
 
-/** C23: revokes the keys, ends sessions and hooks, leaves the records. The last owner stays (X7). */
+/** C23: deletes a user, revokes all access and ends the user's hooks; records stay. The last owner is rejected (X7). */
 export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
   const user = await getUser(write, userId);
-  mustNotOutrank(caller, user.role);
-  if (user.role === 'owner') await mustNotBeLastOwner(write);
+  requireNotAbove(caller, user.role);
+  if (user.role === 'owner') await requireAnotherOwner(write);
   write.accessChanges();
   await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
   const revoked = await write
@@ -141,17 +141,17 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
   );
 }
 
-function mustNotOutrank(caller: Caller, role: Role): void {
+function requireNotAbove(caller: Caller, role: Role): void {
   if (!outranks(role, caller.role)) return;
   throw new Problem('not_permitted', { detail: 'A role above your own is not yours to give or to change.' });
 }
 
-async function mustNotBeLastOwner(view: AccountView): Promise<void> {
+async function requireAnotherOwner(view: AccountView): Promise<void> {
   const owners = await live(view).select('users.user_id').where('users.role', '=', 'owner').execute();
   if (owners.length < 2) throw new Problem('last_owner');
 }
 
-/** An e-mail address stands once in an account, compared without case. */
+/** Throws `email_taken` if another user of the account has this e-mail address, compared without case. */
 export async function mustBeFree(view: AccountView, email: string, exceptUserId: number): Promise<void> {
   const taken = await findByEmail(view, email);
   if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');

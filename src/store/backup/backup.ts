@@ -5,32 +5,31 @@ import { refuseSecondName } from '../sqlite/file-identity.ts';
 import { type Queries, StoreError } from '../store.ts';
 import { copyDatabase, whatIsWrong } from './copy-database.ts';
 
-/** What was written. */
 export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
 
 /**
- * Writes a backup of an SQLite database, also while a service runs on it, and makes sure that the copy is whole. The
- * database is read and not touched: it is not brought up to date either.
+ * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is only read, and
+ * not migrated.
  *
- * @param look what else is asked of the copy before it gets its name; throws where it must not have it
- * @throws StoreFault with one line for the operator
+ * @param check additional checks of the copy before it gets its final name; throws to reject the copy
+ * @throws StoreError with one line for the operator
  */
 export async function backUp<T>(
   path: string,
   to: string,
-  look: (queries: Queries) => Promise<T>,
+  check: (queries: Queries) => Promise<T>,
 ): Promise<BackedUp<T>> {
   if (!existsSync(path)) throw new StoreError(`There is no database ${path}.`);
-  let source: SqliteConnection | undefined;
+  let reader: SqliteConnection | undefined;
   try {
     refuseSecondName(path);
-    source = new SqliteConnection(path, { readOnly: true, patient: true });
-    const { database } = source;
+    reader = new SqliteConnection(path, { readOnly: true, patient: true });
+    const { database } = reader;
     const version = versionOf(database);
     if (version === 0) throw new StoreError(`${path} is no database of Carillon.`);
     let found: { value: T } | undefined;
     const verify = async (file: string) => {
-      found = { value: await lookAt(file, look) };
+      found = { value: await lookAt(file, check) };
     };
     const bytes = await copyDatabase({ database, to, verify });
     if (found === undefined) throw new Error('the copy was not looked at');
@@ -39,17 +38,17 @@ export async function backUp<T>(
     if (error instanceof StoreError) throw error;
     throw new StoreError(`The database ${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
   } finally {
-    source?.close();
+    reader?.close();
   }
 }
 
-/** Reads all of a copy: every page, every index, and whatever else is asked. */
-export async function lookAt<T>(file: string, look: (queries: Queries) => Promise<T>): Promise<T> {
+/** Checks every page and index of a copy, then runs `check` on it. */
+export async function lookAt<T>(file: string, check: (queries: Queries) => Promise<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: true, patient: true });
   try {
     const wrong = whatIsWrong(copy.database, 'integrity_check');
     if (wrong.length > 0) throw new StoreError(`${file} is not sound: ${wrong[0]}.`);
-    return await look(copy.queries);
+    return await check(copy.queries);
   } finally {
     copy.close();
   }

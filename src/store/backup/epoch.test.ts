@@ -8,7 +8,7 @@ import { beginEpoch } from './epoch.ts';
 
 const BEGUN = Date.parse('2027-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
-/** What a million a second since the beginning of 2025 comes to. */
+/** A million ids per second since the beginning of 2025. */
 const START = 2 * 365 * DAY_MS * 1_000;
 
 const add = (store: Store, domain: string) =>
@@ -21,7 +21,7 @@ async function positionsOf(store: Store): Promise<number[][]> {
 }
 
 for (const { test, database } of stores) {
-  test('C5 an epoch takes every id and every position to where a million a second would be by now', async (t) => {
+  test('C5 an epoch raises all ids and positions to a million per second since 2025', async (t) => {
     const store = await openAt(t, await database(t));
     await add(store, 'a.test');
     await add(store, 'b.test');
@@ -36,7 +36,7 @@ for (const { test, database } of stores) {
 
     assert.deepEqual(await begin(store, BEGUN), { start: START, accounts: 2 });
     for (const { table, last } of await store.sequences.all(store.read)) {
-      // A node is known by 32 bits.
+      // Node ids must fit into 32 bits.
       assert.equal(last, table === 'nodes' ? 0 : START, table);
     }
     assert.deepEqual(await positionsOf(store), [
@@ -56,7 +56,7 @@ for (const { test, database } of stores) {
     assert.equal(hook_id, START + 1, 'also where there was no row');
   });
 
-  test('C5 however soon one epoch follows another, of this copy or of one from another backup, they do not meet', async (t) => {
+  test('C5 epochs in quick succession, also of copies of another backup, do not overlap', async (t) => {
     const [old, recent] = [await openAt(t, await database(t)), await openAt(t, await database(t))];
     for (const store of [old, recent]) await add(store, 'a.test');
     await add(recent, 'b.test');
@@ -65,7 +65,7 @@ for (const { test, database } of stores) {
     assert.equal((await begin(old, BEGUN + 2)).start, second.start + 1_000);
   });
 
-  test('C5 a clock that is behind, or centuries ahead: refused in one line, and nothing has jumped', async (t) => {
+  test('C5 a clock that is behind or centuries ahead is rejected in one line, and nothing changes', async (t) => {
     const store = await openAt(t, await database(t));
     await add(store, 'a.test');
     const refused = (words: RegExp) => (error: unknown) =>

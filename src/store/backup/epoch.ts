@@ -1,29 +1,28 @@
 import type { Sequences } from '../sequences.ts';
 import { type Queries, StoreError } from '../store.ts';
 
-/** What an epoch begins with. */
 export type Epoch = {
-  /** Where every id and every position stands now: what is issued from here on lies behind it. */
+  /** All ids and feed positions issued from now on are greater than this. */
   readonly start: number;
-  /** The accounts whose cursors begin anew. */
+  /** Number of accounts whose feed cursors were invalidated. */
   readonly accounts: number;
 };
 
-/** Nobody issues a million ids a second: whatever a service has issued since this moment is less than 1,000 a millisecond. */
+/** An epoch starts at 1,000 ids per millisecond since ORIGIN: no service can have issued that many. */
 const ORIGIN = Date.UTC(2025, 0, 1);
 const IDS_PER_MS = 1_000;
 
 /**
- * After a database went back in time: every id and every account's position jumps to where nobody can have come by now,
- * neither this database since the moment it went back to nor any other copy of it, so that nothing is issued a second
- * time. Cursors from before lead nowhere. To be called inside a transaction.
+ * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database, or another
+ * copy of it, can have issued since the backup, so that nothing is issued twice. Older cursors become invalid. Call it
+ * inside a transaction.
  *
- * @param now milliseconds since the epoch of the calendar
- * @throws StoreFault with one line when this clock is behind the one that ids were issued by, or they would leave 2^53
+ * @param now milliseconds since the epoch
+ * @throws StoreError if this clock is behind the clock that ids were issued by, or ids would exceed 2^53
  */
 export async function beginEpoch(queries: Queries, sequences: Sequences, now: number): Promise<Epoch> {
   const start = IDS_PER_MS * Math.floor(now - ORIGIN);
-  // Numbers of nodes are told to nobody and outlive no process; some databases know locks by them, and by 32 bits.
+  // Node ids are not visible outside and end with their process; PostgreSQL's advisory locks need them below 2^31.
   const all = (await sequences.all(queries)).filter(({ table }) => table !== 'nodes');
   const [positions] = await queries
     .selectFrom('positions')

@@ -25,7 +25,7 @@ const versionIn = (path: string) => {
   return row?.version;
 };
 
-test('what is brought up to date is kept beside, for its owner’s eyes, and the log says so; later starts keep nothing', async (t) => {
+test('a migration backs up the database, readable by its owner only, and logs that; later starts make no backup', async (t) => {
   const path = load(t, oldest);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -48,7 +48,7 @@ test('what is brought up to date is kept beside, for its owner’s eyes, and the
   );
 });
 
-test('a new database is kept nowhere: there is nothing to go back to', async (t) => {
+test('a new database is not backed up', async (t) => {
   const path = `${temporaryFolder(t)}/carillon.db`;
   await (await openAt(t, `sqlite:${path}`)).close();
   assert.deepEqual(
@@ -57,7 +57,7 @@ test('a new database is kept nowhere: there is nothing to go back to', async (t)
   );
 });
 
-test('the last three are kept, and nothing else beside the database is touched', async (t) => {
+test('the last three backups are kept, and no other files are touched', async (t) => {
   const path = load(t, oldest);
   const others = ['carillon.db.before-0002-notes', 'other.db.before-0002-20200101T000000', 'carillon.db.backup-1'];
   for (const name of others) writeFileSync(`${dirname(path)}/${name}`, '');
@@ -83,7 +83,7 @@ test('the last three are kept, and nothing else beside the database is touched',
   for (const name of others) assert.ok(existsSync(`${dirname(path)}/${name}`), name);
 });
 
-test('without room for the copy nothing is migrated: one line, and the database is as it was', async (t) => {
+test('without space for the backup nothing is migrated: one line, and the database is unchanged', async (t) => {
   const path = load(t, oldest);
   const database = new DatabaseSync(path);
   t.after(() => database.close());
@@ -103,7 +103,7 @@ test('without room for the copy nothing is migrated: one line, and the database 
   );
 });
 
-test('two that open an old file at the same moment both find it up to date', async (t) => {
+test('two processes that open an old file concurrently both find it migrated', async (t) => {
   const path = load(t, oldest);
   const opening = (as: 'service' | 'command') => openStore({ ...openingOf(`sqlite:${path}`), as });
   const opened = await Promise.all([opening('service'), opening('command'), opening('command')]);

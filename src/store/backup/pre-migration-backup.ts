@@ -9,22 +9,22 @@ import { trueName } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
 import { type Copying, copyDatabase, stampOf, whatIsWrong } from './copy-database.ts';
 
-/** How many of them are kept beside a database. */
-const KEPT = 3;
+/** Pre-migration backups kept; older ones are deleted. */
+const MAX_BACKUPS = 3;
 
 const STAMP_LENGTH = '20270131T235959'.length;
 
 export type Keeping = Pick<Copying, 'freeBytes'> & {
   readonly path: string;
-  /** Up to which version this Carillon will bring the database. */
+  /** The version to which the database will be migrated. */
   readonly newest: number;
   readonly clock: Clock;
   readonly log: Log;
 };
 
 /**
- * Keeps a database as it is before it is brought up to date: there is no way back but this copy. A new database, and
- * one that is up to date, is left alone. Without room for the copy nothing is migrated.
+ * Backs up the database before a migration: migrations are forward only, so this copy is the only way back. Does nothing
+ * for a new or current database. Throws if there is no space for the copy; then nothing is migrated.
  */
 export async function keepOldVersion(
   database: DatabaseSync,
@@ -35,7 +35,7 @@ export async function keepOldVersion(
   const begin = `${trueName(path)}.before-${String(version + 1).padStart(4, '0')}-`;
   const to = begin + stampOf(clock.now());
   const bytes = await copyOf(database, to, version, freeBytes);
-  // Somebody else has just kept it, or even brought it up to date.
+  // Another process has just made the backup, or has migrated already.
   if (bytes === undefined) return;
   log.info({ event: 'database.kept', file: to, version, bytes });
   dropOlder(trueName(path));
@@ -47,11 +47,11 @@ async function copyOf(
   version: number,
   freeBytes: Copying['freeBytes'],
 ): Promise<number | undefined> {
-  const verify = (file: string) => mustBe(file, version);
+  const verify = (file: string) => requireSound(file, version);
   try {
     return await copyDatabase({ database, to, verify, ...(freeBytes === undefined ? {} : { freeBytes }) });
   } catch (error) {
-    // Busy: it is tried again.
+    // The caller retries while the database is busy.
     if (sqliteCode(error) === SQLITE_BUSY) throw error;
     if (existsSync(to) || versionOf(database) !== version) return undefined;
     const why = error instanceof Error ? error.message : String(error);
@@ -61,7 +61,7 @@ async function copyOf(
   }
 }
 
-function mustBe(file: string, version: number): void {
+function requireSound(file: string, version: number): void {
   const copy = new DatabaseSync(file, { readOnly: true });
   try {
     const wrong = whatIsWrong(copy, 'quick_check');
@@ -77,5 +77,5 @@ function dropOlder(path: string): void {
   const stamped = readdirSync(folder)
     .filter((file) => file.startsWith(name) && /^\.before-\d{4}-\d{8}T\d{6}$/.test(file.slice(name.length)))
     .sort((one, other) => (one.slice(-STAMP_LENGTH) < other.slice(-STAMP_LENGTH) ? 1 : -1));
-  for (const file of stamped.slice(KEPT)) rmSync(join(folder, file), { force: true });
+  for (const file of stamped.slice(MAX_BACKUPS)) rmSync(join(folder, file), { force: true });
 }

@@ -12,35 +12,33 @@ import { StoreError, type Tx } from '../store.ts';
 import { lookAt } from './backup.ts';
 import { copyDatabase } from './copy-database.ts';
 
-/** How long others, a command above all, may take to let go of the file. */
+/** How long to wait for other processes to close the file. */
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** What is put in place of what. */
 export type Replacing<T> = {
   readonly path: string;
   readonly from: string;
-  /** Ends the name under which the old file is kept beside the new one. */
+  /** Suffix of the file name under which the old database is kept. */
   readonly stamp: string;
-  /** Whether there may be an old one. */
+  /** Whether an existing database may be replaced. */
   readonly force: boolean;
-  /** What is done to the copy, in one transaction, before anybody can open it under its name. */
+  /** Changes the copy in one transaction, before it gets its final name. */
   readonly prepare: (tx: Pick<Tx, 'queries' | 'withCommit'>, sequences: Sequences) => Promise<T>;
 };
 
 export type Replaced<T> = {
-  /** The version of the backup, before it was brought up to date. */
+  /** The version of the backup before migration. */
   readonly version: number;
-  /** Where the old file is; undefined when there was none. */
+  /** Path of the old database; undefined if there was none. */
   readonly kept: string | undefined;
   readonly prepared: T;
 };
 
 /**
- * Puts a copy of a backup in the place of a database that no service runs on: copied, verified, brought up to date and
- * prepared under another name; only then it takes its place, and the old file stays beside it. The backup itself is
- * only read.
+ * Restores a backup over a database that no service uses. The backup is copied, verified, migrated and prepared under a
+ * temporary name, then renamed into place; the old file is kept. The backup itself is only read.
  *
- * @throws StoreFault with one line for the operator; then the database is as it was
+ * @throws StoreError with one line for the operator; the database is then unchanged
  */
 export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Replaced<T>> {
   const { from, force, stamp } = replacing;
@@ -49,23 +47,23 @@ export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Repla
   const path = trueName(replacing.path);
   if (path === trueName(from)) throw new StoreError(`${from} is the database itself, and no backup of it.`);
   const lock = takeLock(path);
-  const made = `${path}.restoring`;
+  const temporary = `${path}.restoring`;
   const kept = `${path}.replaced-${stamp}`;
   try {
-    const isThere = existsSync(path);
-    if (isThere && !force) {
+    const exists = existsSync(path);
+    if (exists && !force) {
       throw new StoreError(`There is a database ${path}. With --force it is kept as ${kept}, and replaced.`);
     }
     if (existsSync(kept)) throw new StoreError(`${kept} is there already, and nothing is written over.`);
-    // Left behind by a restore that was cut short.
-    removeAll(made);
-    const version = await copyBackup(from, made);
-    const prepared = await bringUp(made, replacing);
-    if (isThere) letGo(path, kept);
-    changePlaces(path, made, kept);
-    return { version, kept: isThere ? kept : undefined, prepared };
+    // Left over from an interrupted restore.
+    removeAll(temporary);
+    const version = await copyBackup(from, temporary);
+    const prepared = await migrateAndPrepare(temporary, replacing);
+    if (exists) checkpointLog(path, kept);
+    swapFiles(path, temporary, kept);
+    return { version, kept: exists ? kept : undefined, prepared };
   } finally {
-    removeAll(made);
+    removeAll(temporary);
     lock.close();
   }
 }
@@ -87,7 +85,7 @@ async function copyBackup(from: string, to: string): Promise<number> {
   }
 }
 
-async function bringUp<T>(file: string, { prepare }: Replacing<T>): Promise<T> {
+async function migrateAndPrepare<T>(file: string, { prepare }: Replacing<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: false });
   try {
     copy.exec('pragma synchronous = full');
@@ -107,10 +105,10 @@ async function bringUp<T>(file: string, { prepare }: Replacing<T>): Promise<T> {
 }
 
 /**
- * Makes the old file whole by itself: what stands in its log goes into it, and the log away. What cannot be opened
- * keeps its log beside it, of which SQLite might leave nothing in trying.
+ * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of the WAL is
+ * kept, since SQLite may delete the WAL in the attempt.
  */
-function letGo(path: string, kept: string): void {
+function checkpointLog(path: string, kept: string): void {
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
   if (existsSync(log)) copyFileSync(log, keptLog);
   try {
@@ -128,18 +126,18 @@ function letGo(path: string, kept: string): void {
   }
 }
 
-const BESIDE = ['-wal', '-shm', '-journal'];
+const SIDE_FILE_SUFFIXES = ['-wal', '-shm', '-journal'];
 
-function changePlaces(path: string, made: string, kept: string): void {
-  // Before all else: a log of the old file beside the new one would be taken for its own, also where the old file is gone.
-  for (const end of BESIDE) if (existsSync(path + end)) renameSync(path + end, kept + end);
+function swapFiles(path: string, temporary: string, kept: string): void {
+  // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is missing.
+  for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
   if (existsSync(path)) keepAs(path, kept);
-  toDisk(made, 'r+');
-  renameSync(made, path);
+  toDisk(temporary, 'r+');
+  renameSync(temporary, path);
   toDisk(dirname(path), 'r');
 }
 
-/** By a second name where the file system has those, so that at no moment there is no database. */
+/** Uses a hard link where the file system supports it, so that a database exists at every moment. */
 function keepAs(path: string, kept: string): void {
   try {
     linkSync(path, kept);
@@ -149,5 +147,5 @@ function keepAs(path: string, kept: string): void {
 }
 
 function removeAll(path: string): void {
-  for (const end of ['', ...BESIDE]) rmSync(path + end, { force: true });
+  for (const suffix of ['', ...SIDE_FILE_SUFFIXES]) rmSync(path + suffix, { force: true });
 }

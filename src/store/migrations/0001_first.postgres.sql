@@ -1,10 +1,10 @@
--- What SQLite brings, or is given by the program: a text without its case, and where a text begins within another.
+-- Functions that SQLite has built in (instr) or that the service registers there (fold: lower case).
 create function fold(text) returns text language sql immutable strict parallel safe
   as $$ select lower($1 collate {unicode}) collate "C" $$;
 create function instr(text, text) returns integer language sql immutable strict parallel safe
   as $$ select strpos($1, $2) $$;
 
--- History lies in ranges of time, each a table of its own, so that what is past is dropped whole. See store/ranges.
+-- History tables are partitioned by time, so that old rows are dropped as whole partitions. See store/postgres/partitions.ts.
 drop table occurrences;
 create table occurrences (
   account_id {int} not null,

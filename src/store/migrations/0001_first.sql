@@ -1,7 +1,7 @@
--- {id}: a number the database issues and never issues again. {int}: a whole number up to 2^63. {text}: text, ordered by
--- code points. {table}: ends a table; {clustered}: ends one whose rows lie in the order of their primary key.
--- Times in {int} columns are milliseconds since the epoch, UTC. start_date and due_date are calendar times without a
--- zone, kept as they read (YYYY-MM-DD HH:MM:SS), or null for none. account_id leads every index of an account's rows.
+-- {id}: a generated id that is never issued again. {int}: an integer up to 2^63. {text}: text, ordered by code points.
+-- {table} ends a table; {clustered} ends a table that is stored in the order of its primary key.
+-- Timestamps in {int} columns are milliseconds since the epoch, UTC. start_date and due_date are calendar times without a
+-- zone, as text (YYYY-MM-DD HH:MM:SS), or null. Every index of an account's rows begins with account_id.
 
 create table accounts (
   account_id {id},
@@ -19,8 +19,8 @@ create table accounts (
   date_created {int} not null
 ) {table};
 
--- The last position given out in each account: taken last in a transaction, so that positions are gapless and in
--- commit order. A narrow row of its own, because every mutation of the account updates it.
+-- The last feed position of each account. It is allocated at the end of a transaction, so that positions are gapless and
+-- in commit order. A narrow table, because every write of the account updates it.
 create table positions (
   account_id {int} primary key references accounts,
   position {int} not null
@@ -181,7 +181,7 @@ create index events_by_start on events (account_id, start_date, event_id);
 create index events_by_due on events (account_id, due_date);
 create index events_by_project on events (account_id, project_id, start_date);
 
--- Who is assigned to a project, task or subtask (noun, record_id).
+-- Users assigned to a project, task or subtask (noun, record_id).
 create table assignments (
   account_id {int} not null references accounts,
   noun {text} not null,
@@ -191,8 +191,8 @@ create table assignments (
 ) {table};
 create index assignments_by_user on assignments (account_id, user_id);
 
--- A hook and the state of its lane. failures, due_at, retry_delivery_id, last_outcome and the lease belong to the
--- engine alone; generation is raised whenever the lane ends, revives or changes hands, and fences late answers.
+-- Hooks with their delivery state. Only the dispatcher writes failures, due_at, retry_delivery_id, last_outcome and the
+-- lease. generation is the fencing token: raised when a hook ends, is restored or is leased to another node.
 create table hooks (
   hook_id {id},
   account_id {int} not null references accounts,
@@ -215,7 +215,7 @@ create index hooks_told on hooks (account_id, user_id, kind) where date_ended is
 create index hooks_by_user on hooks (account_id, user_id, hook_id);
 create index hooks_ended on hooks (date_ended) where date_ended is not null;
 
--- The one service-wide uniqueness: a live hook's target.
+-- The target of a live hook is unique over all accounts.
 create table targets (
   target_hash {text} primary key,
   account_id {int} not null,
@@ -232,7 +232,7 @@ create table occurrences (
   primary key (account_id, position)
 ) {clustered};
 
--- What is still to be told: small and hot. position is null for a test.
+-- The outbox: pending deliveries. Small and frequently changed. position is null for a test.
 create table owed (
   delivery_id {id},
   account_id {int} not null,
@@ -245,7 +245,7 @@ create table owed (
 ) {table};
 create unique index owed_by_lane on owed (hook_id, position);
 
--- One attempt asked for, at once and not counted: of a test, or of a delivery once more. Goes when it has been made.
+-- Requested manual attempts (a test or a redelivery): made immediately, not counted. Deleted when made.
 create table asks (
   ask_id {id},
   account_id {int} not null,
@@ -255,7 +255,7 @@ create table asks (
 create index asks_by_lane on asks (hook_id, ask_id);
 create index asks_by_delivery on asks (delivery_id);
 
--- What was told, or given up: append-only history.
+-- Finalized deliveries (delivered or failed): append-only.
 create table settled (
   delivery_id {int} primary key,
   account_id {int} not null,

@@ -1,6 +1,6 @@
--- Signing in to the console: what people know, where they are signed in, and the links by which they get in at first.
+-- Sign-in to the console: passphrases, sessions, and invitations.
 
--- passphrase_hash: scrypt with its parameters and its salt, as text.
+-- passphrase_hash: scrypt with its parameters and salt, as text.
 create table passphrases (
   user_id {int} primary key references users,
   account_id {int} not null references accounts,
@@ -9,7 +9,7 @@ create table passphrases (
 ) {table};
 create index passphrases_by_user on passphrases (account_id, user_id);
 
--- A browser that is signed in. Ends at expires_at, or when it was not used for long; a row that has ended goes.
+-- Sessions of browsers. They end at expires_at or after a time without use; then the row is deleted.
 create table sessions (
   session_id {id},
   account_id {int} not null references accounts,
@@ -24,7 +24,7 @@ create table sessions (
 create index sessions_by_user on sessions (account_id, user_id, session_id);
 create index sessions_by_end on sessions (expires_at);
 
--- A link by which a user sets a passphrase, once. made_by: whose link it is, 0 for the command line.
+-- One-time links to set a passphrase. made_by: the user who created the link, 0 for the command line.
 create table invitations (
   invitation_id {id},
   account_id {int} not null references accounts,

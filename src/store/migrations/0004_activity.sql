@@ -1,7 +1,7 @@
--- What people look at: what came of each occurrence, whether its record was fetched, and how the last hours went.
+-- For the screens: state of deliveries, read receipts, and statistics of the last hours.
 
--- When a key of a user last fetched a record at its own address. Dropped after 30 days, as deliveries are; refers to
--- nothing, so that it stands in nobody's way.
+-- Read receipts: when an API key of a user last fetched a record. Dropped after 30 days, like deliveries. No foreign keys,
+-- so that it blocks no deletion.
 create table fetches (
   account_id {int} not null,
   user_id {int} not null,
@@ -12,18 +12,18 @@ create table fetches (
 ) {clustered};
 create index fetches_by_time on fetches (fetched_at);
 
--- Attempts of an account, and of its hooks, are counted along this, without the table. Beside it the other one begins
--- with the account, too: without statistics SQLite takes the index of which it can use more.
+-- A covering index to count the attempts of an account and of its hooks. attempts_by_delivery now begins with the account
+-- as well: without statistics SQLite chooses the index of which it can use more columns.
 create index attempts_by_account on attempts (account_id, attempted_at, hook_id, outcome, milliseconds);
 drop index attempts_by_delivery;
 create index attempts_by_delivery on attempts (account_id, delivery_id, attempt_id);
 
--- What came of an occurrence: what is owed of it still, and what is settled. And which lanes of an account are owed anything.
+-- Pending and settled deliveries of an occurrence; and the hooks of an account with pending deliveries.
 create index settled_by_position on settled (account_id, position);
 create index owed_by_position on owed (account_id, position);
 create index owed_by_account on owed (account_id, hook_id);
 
--- An account's hooks that fail; those that live, and those that have ended since a moment.
+-- Failing hooks of an account; live hooks, and hooks that ended since a given time.
 drop index hooks_failing;
 create index hooks_failing on hooks (account_id, date_ended, failures, user_id) where date_ended is null and failures > 0;
 create index hooks_by_end on hooks (account_id, date_ended, user_id);

@@ -1,7 +1,7 @@
--- Signatures, for those who want them.
+-- Optional signatures of notifications.
 
--- secrets: what notifications of the hook are signed by, newest first, as JSON; null where they are not signed. unheard: 1
--- from a change of what its lane remembers until the node that has the lane has heard of it.
+-- secrets: the signing secrets, newest first, as JSON; null if notifications are not signed. unheard: 1 from a change of
+-- the secrets until the node that leases the hook has acknowledged it.
 alter table hooks add column secrets {text};
 alter table hooks add column unheard {int} not null default 0;
 drop index hooks_to_let_go;

@@ -1,7 +1,7 @@
--- What owners are told of their hooks by mail (X10). Written only where mail is configured.
+-- Alert mails to the owners of hooks (X10). Written only if mail is configured.
 
--- A hook that fails, or has ended: written with the verdict. A row goes when the mail that it stands in was taken. what: failing,
--- or the reason of the end; mail_id: the mail that it stands in, 0 until one is tried.
+-- The outbox of alerts: a hook is failing or has ended. Written in the transaction that changes the hook, deleted when the
+-- mail was accepted. what: failing, or the reason of the end; mail_id: the mail that contains it, 0 until one is tried.
 create table notices (
   notice_id {id},
   account_id {int} not null references accounts,
@@ -14,9 +14,9 @@ create table notices (
 create index notices_by_user on notices (user_id, notice_id);
 create index notices_by_mail on notices (mail_id, notice_id);
 
--- The next mail of a user: gathered, tried, or not to be sent yet since another one went out. made_at and mail_id make its
--- Message-ID. sealed: 1 where a server may have taken it, so that nothing is added to it any more. lease_owner: the node that
--- sends it, 0 for none.
+-- The next mail of a user: collecting alerts, being retried, or delayed because another one was just sent. made_at and
+-- mail_id form its Message-ID. sealed: 1 if a server may have accepted it, so that nothing is added to it. lease_owner: the
+-- node that sends it, 0 for none.
 create table mails (
   mail_id {id},
   account_id {int} not null references accounts,

@@ -1,7 +1,7 @@
--- Calendars that people already use: what they subscribe to, and what was brought in from elsewhere.
+-- Calendar subscriptions and imported calendar files.
 
--- A link by which a calendar program reads, for as long as the row is there. scope: own, project or account; time_zone:
--- empty for the account's; permissions: what whoever made it could read then; expires_at: null for never.
+-- Calendar links (capability URLs), valid as long as the row exists. scope: own, project or account; time_zone: empty for
+-- that of the account; permissions: what the creator could read at that time; expires_at: null for never.
 create table calendars (
   calendar_id {id},
   account_id {int} not null references accounts,
@@ -19,8 +19,8 @@ create table calendars (
 create index calendars_by_user on calendars (account_id, user_id, calendar_id);
 create index calendars_by_project on calendars (account_id, project_id);
 
--- What has come out of .ics files: entry_hash is of its UID and of the day of a repetition, content_hash of what the file
--- said. event_id refers to nothing: a row outlives its event, so that what was deleted here is known again.
+-- Events imported from .ics files. entry_hash: hash of the UID and the day of a recurrence; content_hash: hash of the content.
+-- event_id is no foreign key: the row outlives its event, so that an event deleted here is not imported again.
 create table imported_events (
   account_id {int} not null,
   entry_hash {text} not null,
@@ -29,7 +29,7 @@ create table imported_events (
   primary key (account_id, entry_hash)
 ) {clustered};
 
--- What is open and due, for calendars. The words are those of src/resources/calendars/collect-entries.ts.
+-- Open records with a due date, for calendars. The conditions are those of src/resources/calendars/collect-entries.ts.
 create index tasks_open_by_due on tasks (account_id, due_date, task_id) where completed = 0 and due_date is not null;
 create index subtasks_open_by_due on subtasks (account_id, due_date, subtask_id)
   where completed = 0 and due_date is not null;

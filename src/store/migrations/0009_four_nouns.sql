@@ -29,7 +29,7 @@ create table teams (
 ) {table};
 create index teams_by_account on teams (account_id, team_id);
 
--- Which teams are assigned to a project, task or subtask (noun, record_id). Who is in a team stands in assignments.
+-- Teams assigned to a project, task or subtask (noun, record_id). The members of a team are in assignments.
 create table team_assignments (
   account_id {int} not null references accounts,
   noun {text} not null,
@@ -40,8 +40,8 @@ create table team_assignments (
 create index team_assignments_by_team on team_assignments (account_id, team_id);
 create index team_assignments_of_team on team_assignments (team_id);
 
--- What was worked, in seconds, on a day, kept as midnight of it. date_started and date_stopped are calendar times without a zone, or
--- null; an entry that was started and not stopped is a timer that runs.
+-- Time worked on a day, in seconds; date is its midnight. date_started and date_stopped are calendar times without a zone,
+-- or null; an entry that was started and not stopped is a running timer.
 create table time_entries (
   entry_id {id},
   account_id {int} not null references accounts,
@@ -58,14 +58,14 @@ create table time_entries (
   user_id {int} not null
 ) {table};
 create index time_entries_by_account on time_entries (account_id, entry_id);
--- With the seconds, so that their sum is read out of the index alone.
+-- Covering indexes: the sum of seconds is read from the index.
 create index time_entries_by_task on time_entries (account_id, task_id, entry_id, seconds);
 create index time_entries_by_subtask on time_entries (account_id, subtask_id, entry_id, seconds);
 create index time_entries_by_user on time_entries (account_id, user_id, date);
 create index time_entries_by_date on time_entries (account_id, date);
 create index time_entries_of_task on time_entries (task_id);
 
--- What is said about a project, or about a task or a subtask of it. A reply names the comment that it answers.
+-- Comments on a project, or on a task or subtask of it. A reply refers to its parent comment.
 create table comments (
   comment_id {id},
   account_id {int} not null references accounts,

@@ -1,4 +1,4 @@
--- What /readyz writes to find out whether a write of ordinary size would be kept; the rows mean nothing.
+-- Written by /readyz to check that writes of ordinary size succeed; the rows have no meaning.
 create table probes (
   probe_id {int} primary key,
   bytes {text} not null

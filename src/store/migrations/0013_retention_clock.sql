@@ -1,6 +1,6 @@
--- The time by which old rows are dropped: one row. trusted_at goes on with the time that a service has seen go by. What the
--- clock has jumped beside that (doubted_ms, first seen when it said doubted_since) is believed when a service has seen a day
--- go by behind it (seen_since_ms). observed_at: what the clock said at the last look.
+-- The trusted time of retention: one row. trusted_at advances with the running time of services. A jump of the clock
+-- (doubted_ms, first seen at doubted_since) is accepted after services have run for a day since (seen_since_ms).
+-- observed_at: the clock at the last observation.
 create table retention_clock (
   clock_id {int} primary key,
   trusted_at {int} not null,

@@ -1,4 +1,4 @@
--- A partition is found by the name of its table and week.
+-- Partitions are found by name (table and week), so they are renamed with their table.
 do $$
 declare
   partition text;

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Problem } from '../../problems.ts';
 import { AccountLocks } from './account-locks.ts';
 
-/** Writes that go on until they are ended. */
+/** Writes that run until they are ended by the test. */
 function writes(turns: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
@@ -19,7 +19,7 @@ function writes(turns: AccountLocks) {
   return { begun, write, end: (name: string, error?: Error) => ends.get(name)?.(error) };
 }
 
-test('of one account so many write at once, none beside one that is alone, in the order in which they came', async () => {
+test('shared writes of an account run up to the limit, an exclusive one runs alone, first come, first served', async () => {
   const { begun, write, end } = writes(new AccountLocks(3, 10));
   const all = [write(1, 'beside', 'a'), write(1, 'alone', 'b'), write(1, 'alone', 'c'), write(1, 'beside', 'd')];
   const other = write(2, 'alone', 'of another');
@@ -35,7 +35,7 @@ test('of one account so many write at once, none beside one that is alone, in th
   assert.deepEqual(await Promise.all([...all, other]), ['a', 'b', 'c', 'd', 'of another']);
 });
 
-test('one that fails makes room like any other, and more than may wait are shed', async () => {
+test('a failed write releases its lock, and writes beyond the waiting limit are rejected', async () => {
   const { begun, write, end } = writes(new AccountLocks(1, 2));
   const first = write(1, 'beside', 'a');
   const waiting = [write(1, 'beside', 'b'), write(1, 'beside', 'c')];

@@ -2,14 +2,14 @@ import { Problem } from '../../problems.ts';
 import type { LockMode } from '../store.ts';
 
 type LockState = {
-  readonly under: Record<LockMode, number>;
+  readonly held: Record<LockMode, number>;
   readonly waiting: { readonly how: LockMode; readonly begin: () => void }[];
 };
 
 /**
- * Lets writes of one account wait for each other here, where that costs a few bytes, and not in the database, where they
- * hold a connection meanwhile, or up others beside them: none begins beside one that is alone, and one account has never
- * all places of a transaction that carries many.
+ * In-process shared/exclusive lock per account, with a limit of shared holders. Waiting writes queue here in order instead
+ * of blocking a pooled connection, and one account cannot fill a whole group transaction. Load shedding: beyond
+ * `maxWaiting` waiting writes, further ones are rejected with `overloaded`.
  */
 export class AccountLocks {
   readonly #maxShared: number;
@@ -17,24 +17,24 @@ export class AccountLocks {
   readonly #accounts = new Map<number, LockState>();
   #waiting = 0;
 
-  /** @param mostBeside writes of one account at once */
-  constructor(mostBeside: number, mostWaiting: number) {
-    this.#maxShared = mostBeside;
-    this.#maxWaiting = mostWaiting;
+  /** @param maxShared concurrent shared holders per account */
+  constructor(maxShared: number, maxWaiting: number) {
+    this.#maxShared = maxShared;
+    this.#maxWaiting = maxWaiting;
   }
 
-  /** Runs `work` when it is its turn, in the order in which it came. */
+  /** Runs `work` under the lock of the account; first come, first served. */
   async run<T>(accountId: number, how: LockMode, work: () => Promise<T>): Promise<T> {
-    const account = this.#accounts.get(accountId) ?? { under: { alone: 0, beside: 0 }, waiting: [] };
+    const account = this.#accounts.get(accountId) ?? { held: { alone: 0, beside: 0 }, waiting: [] };
     this.#accounts.set(accountId, account);
     if (account.waiting.length > 0 || !this.#hasRoom(account, how)) await this.#wait(account, how);
-    else account.under[how] += 1;
+    else account.held[how] += 1;
     try {
       return await work();
     } finally {
-      account.under[how] -= 1;
+      account.held[how] -= 1;
       this.#beginNext(account);
-      if (account.under.alone + account.under.beside === 0) this.#accounts.delete(accountId);
+      if (account.held.alone + account.held.beside === 0) this.#accounts.delete(accountId);
     }
   }
 
@@ -52,13 +52,13 @@ export class AccountLocks {
     ) {
       account.waiting.shift();
       this.#waiting -= 1;
-      account.under[next.how] += 1;
+      account.held[next.how] += 1;
       next.begin();
     }
   }
 
-  /** One that is alone waits in the database for those beside it that have begun. */
-  #hasRoom({ under }: LockState, how: LockMode): boolean {
-    return under.alone === 0 && (how === 'alone' || under.beside < this.#maxShared);
+  /** An exclusive lock does not wait here for shared holders: it waits for them in the database. */
+  #hasRoom({ held }: LockState, how: LockMode): boolean {
+    return held.alone === 0 && (how === 'alone' || held.beside < this.#maxShared);
   }
 }

@@ -16,34 +16,34 @@ import type { Tables } from '../tables.ts';
 
 const INT8 = 20;
 
-/** One for all connections: what was compiled for one of them is for all. */
+/** Shared by all connections, so that queries are compiled once for all of them. */
 const adapter = new PostgresAdapter();
 
-/** Whole numbers of ours stay below 2^53, so that they are read as numbers and not as text. */
+/** Reads int8 as a number instead of text: all our integers are below 2^53. */
 const types = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
 };
 
-/** What is said in the query part of `postgres://…?`, for us and not for the database. */
+/** Our own options in the query string of `postgres://…?`. */
 export type Extras = {
-  /** Whether statements are prepared once on each connection; `off` behind a pooler that cannot keep them apart. */
+  /** Whether statements are prepared once per connection; `off` behind a pooler without support for prepared statements. */
   readonly prepared: boolean;
-  /** Whether nodes wake each other; `off` behind a pooler that breaks LISTEN. */
+  /** Whether nodes use LISTEN/NOTIFY; `off` behind a pooler that does not support it. */
   readonly listen: boolean;
-  /** The most connections for writes, and again for reads. */
+  /** Maximum connections for writes, and the same number again for reads. */
   readonly pool: number;
 };
 
 const DEFAULT_POOL = 10;
 
 /**
- * How long a service waits for an answer: then the connection is given up, with whatever else waits on it. A network
- * may be cut without a word.
+ * Query timeout of a service. After it the connection is closed, which fails everything that waits on it: the network may
+ * have been cut silently.
  */
 export const QUERY_TIMEOUT_MS = 15_000;
 
-/** Takes our own words out of a database's address. */
+/** Separates our own options from a database address. */
 export function readAddress(address: string): { address: string; extras: Extras } {
   const url = new URL(address);
   const take = (name: string) => {
@@ -63,13 +63,13 @@ export function readAddress(address: string): { address: string; extras: Extras 
 }
 
 /**
- * A plan that is kept may be of a moment at which hardly anything was pending: the cheapest way was to read the whole table then,
- * and it is the dearest when thousands are pending the moment after. So where plans are kept, none reads the whole of a table that
- * has an index for it; nor is one compiled because it is thought to be dear.
+ * Settings for cached plans. A plan that was made while a table was almost empty would choose a sequential scan and keep it
+ * when thousands of deliveries are pending. So cached plans always use an index where there is one, and are never
+ * JIT-compiled.
  */
 export const BY_INDEX = 'set enable_seqscan = off; set jit = off';
 
-/** How every connection is made: queries are sent without waiting for those before them. */
+/** Options of all connections. `pipeline`: queries are sent without waiting for the results of earlier ones. */
 export function clientOptions(address: string) {
   return {
     connectionString: address,
@@ -88,7 +88,7 @@ type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
 const names = new Map<string, string>();
 let named = 0;
 
-/** The same text has the same name on every connection. */
+/** The statement name of a text, the same on every connection. */
 function nameOf(sql: string): string {
   let name = names.get(sql);
   if (name === undefined) {
@@ -99,35 +99,34 @@ function nameOf(sql: string): string {
   return name;
 }
 
-/** A newer version has changed a table meanwhile, and the plan of a prepared statement does not fit it any more. */
+/** A migration has changed a table, and the cached plan of a prepared statement is no longer valid. */
 export function isStale(error: unknown): boolean {
   return sqlStateOf(error) === '0A000';
 }
 
-/** The same statement under a name of its own from here on, so that every connection plans it anew. */
+/** Gives a statement a new name, so that every connection plans it again. */
 export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
   if (query.name === undefined) return query;
   if (names.get(query.text) === query.name) names.delete(query.text);
   return { ...query, name: nameOf(query.text) };
 }
 
-/** Sends SQL with its values. */
 export type QueryFunction = (text: string, values: readonly unknown[], planned: Planned) => Promise<pg.QueryResult>;
 
 /**
- * How SQL is sent to a pool or over one connection. What is planned once is named, so that the database parses it once for
- * each connection.
+ * Returns the function that sends SQL to a pool or over one connection. Queries that are planned once are named prepared
+ * statements.
  *
- * @param failed hears of every error before the caller does, and answers what the caller gets
- * @param longestMs how long an answer is waited for; as long as it takes when left out
+ * @param failed called with every error; returns the error that the caller gets
+ * @param timeoutMs query timeout, milliseconds; none if omitted
  */
 export function queryFunctionOf(
   runner: Runner,
   extras: Extras,
   failed: (error: unknown) => unknown,
-  longestMs?: number,
+  timeoutMs?: number,
 ): QueryFunction {
-  const limit = longestMs === undefined ? {} : { query_timeout: longestMs };
+  const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   return (text, values, planned) => {
     const name = extras.prepared && planned !== 'anew' ? { name: nameOf(text) } : {};
     const query = { text, values: [...values], ...name, ...limit };
@@ -138,35 +137,39 @@ export function queryFunctionOf(
   };
 }
 
-/** @param together takes what may be asked together with others, where it can be */
+/**
+ * A query builder over a function that sends SQL.
+ *
+ * @param batched runs queries that may be batched with others (`planned: 'together'`)
+ */
 export function queriesOver(
-  ask: QueryFunction,
-  together?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
+  send: QueryFunction,
+  batched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
 ): Queries {
   const queries = new Kysely<Tables>({
     dialect: {
       createAdapter: () => adapter,
-      createDriver: () => new PipelineDriver(ask),
+      createDriver: () => new PipelineDriver(send),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
   runDirectly(queries, async (sql, parameters, planned) => {
-    if (planned === 'together' && together !== undefined) return together(sql, parameters);
-    const { rows } = await ask(sql, parameters, planned);
+    if (planned === 'together' && batched !== undefined) return batched(sql, parameters);
+    const { rows } = await send(sql, parameters, planned);
     return rows;
   });
   return queries;
 }
 
-/** Kysely's way to a runner that needs no acquiring: transactions are the store's business. */
+/** Kysely driver without connection handling and transactions, which the store manages. */
 class PipelineDriver implements Driver {
   readonly #connection: DatabaseConnection;
 
-  constructor(ask: QueryFunction) {
+  constructor(send: QueryFunction) {
     this.#connection = {
       async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-        const { rows, rowCount } = await ask(sql, parameters, 'anew');
+        const { rows, rowCount } = await send(sql, parameters, 'anew');
         return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
       },
       streamQuery() {
@@ -194,36 +197,37 @@ class PipelineDriver implements Driver {
   async destroy(): Promise<void> {}
 }
 
-/** The SQLSTATE of an error of PostgreSQL, or undefined for any other error, a lost connection among them. */
+/** The SQLSTATE of an error from PostgreSQL; undefined for any other error, including a lost connection. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
   return /^[0-9A-Z]{5}$/.test(error.code) && 'severity' in error ? error.code : undefined;
 }
 
-/** It stood still for too long in the middle of a transaction, and the database has closed the connection. */
-const STOOD_STILL = '25P03';
+/** idle_in_transaction_session_timeout: this process was paused in a transaction, and the connection was closed. */
+const IDLE_IN_TRANSACTION = '25P03';
 
-/** Classes of SQLSTATE that speak of the database's state and not of the query: connections, room, its operator. */
-const UNAVAILABLE = ['08', '25006', STOOD_STILL, '53', '57', '58', 'XX'];
+/** SQLSTATEs about the state of the database, not about the query: connections, resources, operator intervention. */
+const UNAVAILABLE = ['08', '25006', IDLE_IN_TRANSACTION, '53', '57', '58', 'XX'];
 
-/** Whether the connection itself is gone, or was never there. */
+/** Whether the connection was lost or could not be opened. */
 export function isConnectionLost(error: unknown): boolean {
   const state = sqlStateOf(error);
-  if (state !== undefined) return state.startsWith('08') || state.startsWith('57P') || state === STOOD_STILL;
+  if (state !== undefined) return state.startsWith('08') || state.startsWith('57P') || state === IDLE_IN_TRANSACTION;
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /^E[A-Z]+$/.test(code) || /connection|terminat|timeout/i.test(error.message);
 }
 
-/** Whether nobody answered: to ask once more would be to wait as long once more. */
+/** Whether the query timed out. It is not retried: the retry would probably time out as well. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof Error && /timeout/i.test(error.message) && sqlStateOf(error) === undefined;
 }
 
-/** What PostgreSQL could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
+/** Maps database failures to the problem `storage_unavailable`; returns any other error unchanged. */
 export function asProblem(error: unknown): unknown {
   if (error instanceof Problem) return error;
   const state = sqlStateOf(error);
-  const unavailable = state === undefined ? isConnectionLost(error) : UNAVAILABLE.some((one) => state.startsWith(one));
+  const unavailable =
+    state === undefined ? isConnectionLost(error) : UNAVAILABLE.some((prefix) => state.startsWith(prefix));
   return unavailable ? new Problem('storage_unavailable', { cause: error }) : error;
 }

@@ -15,69 +15,70 @@ import {
 import { QueryBatcher } from './query-batcher.ts';
 
 /**
- * What becomes true by doing it again: a conflict or a deadlock with another transaction, a row that another one has
- * just made or taken away (asked again, it is found or not), a plan that a migration has made stale.
+ * Errors that are retried: serialization failure, deadlock, unique and foreign key violations (a concurrent transaction
+ * has just inserted or deleted the row; the retry sees it), a stale plan after a migration, lock timeout.
  */
 const RETRYABLE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
 
-/** Keeps an account's locks apart from those of others who may use the same database. */
+/** Class id of the accounts' advisory locks. */
 const ACCOUNT_LOCKS = 0x43_41_52_49;
 
-/** How long a service waits for an answer, and the database for a service, milliseconds. */
+/** Timeouts of a service, milliseconds. */
 export type Limits = {
+  /** Query timeout. */
   readonly answerMs: number;
   /**
-   * A process that stands still in the middle of a transaction keeps what it has locked from everybody: the database
-   * ends that sooner than the others give up the process itself.
+   * `idle_in_transaction_session_timeout`: a paused process would hold its locks, so the database ends its transactions,
+   * sooner than the peers evict the node.
    */
   readonly stillMs: number;
 };
 
 /**
- * A write: what it does in a transaction, as often as that has to be made again. One that others may be carried with, even
- * where none is at this moment, says for which account, and waits for nobody who has that alone.
+ * A write. `run` is called again after a rollback. With `accountId` it may share a transaction with other writes, and does
+ * not wait for an exclusive lock of its account: it is then retried alone.
  */
 export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
-/** Where one of the writes of a transaction asks: whether it has changed anything is seen by what it sends. */
+/** The queries of one member of a group transaction. `hasChanged`: it has sent anything but selects. */
 type MemberSession = { readonly queries: Queries; hasChanged: boolean };
 
-/** One connection, while it carries a transaction: what failed first on it is what went wrong. */
+/** A connection that runs transactions. `failure` is the first error of the current one; later ones follow from it. */
 export class TransactionConnection {
   readonly client: pg.PoolClient;
   readonly queries: Queries;
   readonly #extras: Extras;
   readonly #limits: Limits | undefined;
-  readonly #together: QueryBatcher;
-  readonly #places: MemberSession[] = [];
+  readonly #batcher: QueryBatcher;
+  readonly #sessions: MemberSession[] = [];
   failure: unknown;
-  /** Whose query it was that failed first; undefined where it was the transaction's own. */
-  failedPlace: MemberSession | undefined;
+  /** The member whose query failed first; undefined if it was a query of the transaction itself. */
+  failedSession: MemberSession | undefined;
 
   constructor(client: pg.PoolClient, extras: Extras, limits: Limits | undefined) {
     this.client = client;
     this.#extras = extras;
     this.#limits = limits;
-    const ask = queryFunctionOf(client, extras, (error) => this.#fail(error), limits?.answerMs);
-    this.queries = queriesOver(ask);
-    // Whatever writes ask that are begun together.
-    this.#together = new QueryBatcher((text, values) => ask(text, values, 'once'), process.nextTick);
-    // Heard by nobody else while it is out of the pool: it fails what is under way, and not the process.
+    const send = queryFunctionOf(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    this.queries = queriesOver(send);
+    // Batches queries that the members of a group send in the same tick.
+    this.#batcher = new QueryBatcher((text, values) => send(text, values, 'once'), process.nextTick);
+    // While the connection is checked out, the pool does not handle its errors, and one without a listener ends the process.
     client.on('error', (error) => this.#fail(error));
   }
 
-  /** Begins a transaction of so many writes; answers where each of them asks. */
-  begin(writes: number): { begun: Promise<unknown>; places: readonly MemberSession[] } {
+  /** Begins a transaction of `writes` members; returns a session for each. */
+  begin(writes: number): { begun: Promise<unknown>; sessions: readonly MemberSession[] } {
     this.failure = undefined;
-    this.failedPlace = undefined;
-    while (this.#places.length < writes) this.#places.push(this.#newPlace());
-    const places = this.#places.slice(0, writes);
-    for (const place of places) place.hasChanged = false;
-    const still = this.#limits && `; set local idle_in_transaction_session_timeout = ${this.#limits.stillMs}`;
-    return { begun: this.send(`begin${still ?? ''}`), places };
+    this.failedSession = undefined;
+    while (this.#sessions.length < writes) this.#sessions.push(this.#newSession());
+    const sessions = this.#sessions.slice(0, writes);
+    for (const session of sessions) session.hasChanged = false;
+    const timeout = this.#limits && `; set local idle_in_transaction_session_timeout = ${this.#limits.stillMs}`;
+    return { begun: this.send(`begin${timeout ?? ''}`), sessions };
   }
 
-  /** Sends a statement of our own without waiting for its answer. */
+  /** Sends a statement of the transaction itself; its error is noted even if the result is not awaited. */
   send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
     const limit = this.#limits === undefined ? {} : { query_timeout: this.#limits.answerMs };
     const sent = this.client.query({ text, values: [...values], ...limit }).catch((error: unknown) => {
@@ -87,55 +88,55 @@ export class TransactionConnection {
     return sent;
   }
 
-  #newPlace(): MemberSession {
+  #newSession(): MemberSession {
     const noteChange = (text: string) => {
-      if (!text.startsWith('select')) place.hasChanged = true;
+      if (!text.startsWith('select')) session.hasChanged = true;
     };
-    const failed = (error: unknown) => this.#fail(error, place);
-    const own = queryFunctionOf(this.client, this.#extras, failed, this.#limits?.answerMs);
-    const ask: QueryFunction = (text, values, planned) => {
+    const failed = (error: unknown) => this.#fail(error, session);
+    const sendNow = queryFunctionOf(this.client, this.#extras, failed, this.#limits?.answerMs);
+    const send: QueryFunction = (text, values, planned) => {
       noteChange(text);
-      return own(text, values, planned);
+      return sendNow(text, values, planned);
     };
-    const queries = queriesOver(ask, (text, parameters) => {
+    const queries = queriesOver(send, (text, parameters) => {
       noteChange(text);
-      return this.#together.ask(text, parameters);
+      return this.#batcher.ask(text, parameters);
     });
-    const place: MemberSession = { queries, hasChanged: false };
-    return place;
+    const session: MemberSession = { queries, hasChanged: false };
+    return session;
   }
 
-  #fail(error: unknown, place?: MemberSession): unknown {
+  #fail(error: unknown, session?: MemberSession): unknown {
     if (this.failure === undefined) {
       this.failure = error;
-      this.failedPlace = place;
+      this.failedSession = session;
     }
     return error;
   }
 }
 
 /**
- * What has come of one write: what it answers; or why it failed, and whether it may succeed when it is made once more,
- * `alone` in a transaction or `beside` others.
+ * The result of one write: its value, or its error and how to retry it: `alone` in its own transaction, `beside` others in
+ * a group, or not at all.
  */
 export type WriteResult =
   | { readonly value: unknown }
   | { readonly error: unknown; readonly again?: LockMode | undefined };
 
-/** What has come of a transaction: the news of its commit, if it was committed, and of each of its writes. */
+/** The result of a transaction: its commit events, if it was committed, and the result of each write. */
 export type GroupResult = { readonly news?: CommitEvents; readonly ends: readonly WriteResult[] };
 
-/** One write, as one of those that a transaction carries. */
+/** One write of a transaction. */
 class GroupMember {
   readonly news = new CommitEventsBuilder();
-  readonly left = new BeforeCommit();
+  readonly beforeCommit = new BeforeCommit();
   readonly conditions: Promise<unknown>[] = [];
-  /** Whether the accounts that it changes are kept from whoever wants one alone. */
-  readonly holds: Promise<boolean>[] = [];
-  readonly place: MemberSession;
+  /** Whether each account lock that it requested was acquired. */
+  readonly locks: Promise<boolean>[] = [];
+  readonly session: MemberSession;
 
-  constructor(place: MemberSession) {
-    this.place = place;
+  constructor(session: MemberSession) {
+    this.session = session;
   }
 
   async run(work: WriteRequest, tx: Tx): Promise<unknown> {
@@ -146,156 +147,167 @@ class GroupMember {
 }
 
 /**
- * One transaction, of one write or of several at the same time: no query waits for those of the others, the beginning
- * travels with the first ones, and what can be left to the end with the commit. Where one of several fails, and what it
- * has changed would be committed with the others, all are undone.
+ * Runs one write, or a group of writes concurrently, in one transaction. Pipelined: queries of one member do not wait for
+ * those of others, `begin` is sent with the first ones, and `withCommit` queries with the commit. If a member fails after
+ * it has changed something, or does not get its account lock, the whole group is rolled back.
  */
-export async function transact(carrier: TransactionConnection, works: readonly WriteRequest[]): Promise<GroupResult> {
-  const { begun, places } = carrier.begin(works.length);
-  const common = new GroupTransaction(carrier, works);
-  common.trailing.push(begun);
-  const carried = places.map((place) => new GroupMember(place));
-  const running = works.map((work, index) => {
-    const one = carried[index] as GroupMember;
-    return one.run(work, common.txOf(one));
+export async function transact(
+  connection: TransactionConnection,
+  requests: readonly WriteRequest[],
+): Promise<GroupResult> {
+  const { begun, sessions } = connection.begin(requests.length);
+  const group = new GroupTransaction(connection, requests);
+  group.trailing.push(begun);
+  const members = sessions.map((session) => new GroupMember(session));
+  const running = requests.map((request, index) => {
+    const member = members[index] as GroupMember;
+    return member.run(request, group.txOf(member));
   });
   const ran = await Promise.allSettled(running);
-  const held = await Promise.all(carried.map(async ({ holds }) => !(await Promise.all(holds)).includes(false))).catch(
+  const locked = await Promise.all(members.map(async ({ locks }) => !(await Promise.all(locks)).includes(false))).catch(
     () => [],
   );
-  const mayCommit = carried.every(({ place }, index) => {
-    return held[index] === true && (ran[index]?.status === 'fulfilled' || !place.hasChanged);
+  const mayCommit = members.every(({ session }, index) => {
+    return locked[index] === true && (ran[index]?.status === 'fulfilled' || !session.hasChanged);
   });
-  if (carrier.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
-    await carrier.send('rollback').catch(() => undefined);
-    return { ends: isAlone(works) ? [retryAlone(carrier, ran)] : retryResult(carrier, carried, ran, held) };
+  if (connection.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
+    await connection.send('rollback').catch(() => undefined);
+    return {
+      ends: isExclusive(requests) ? [exclusiveResult(connection, ran)] : groupResults(connection, members, ran, locked),
+    };
   }
 
-  const all = new GroupMember({ queries: carrier.queries, hasChanged: true });
-  for (const [index, { news, left }] of carried.entries()) {
+  const all = new GroupMember({ queries: connection.queries, hasChanged: true });
+  for (const [index, { news, beforeCommit }] of members.entries()) {
     if (ran[index]?.status === 'rejected') continue;
     all.news.add(news);
-    all.left.addAll(left);
+    all.beforeCommit.addAll(beforeCommit);
   }
-  const acting = all.left.act(common.txOf(all));
-  const committing = carrier.send('commit');
-  const ended = await Promise.allSettled([committing, acting, ...common.trailing]);
-  const broken = ended.find((one) => one.status === 'rejected');
-  if (broken === undefined && (await committing).command === 'COMMIT') return { news: all.news, ends: ran.map(endOf) };
-  const error = carrier.failure ?? broken?.reason;
-  // Once the commit is on its way, a lost connection leaves its outcome unknown: it must not be done again.
+  const acting = all.beforeCommit.act(group.txOf(all));
+  const committing = connection.send('commit');
+  const ended = await Promise.allSettled([committing, acting, ...group.trailing]);
+  const failed = ended.find((result) => result.status === 'rejected');
+  if (failed === undefined && (await committing).command === 'COMMIT')
+    return { news: all.news, ends: ran.map(resultOf) };
+  const error = connection.failure ?? failed?.reason;
+  // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
   const again = isTransient(error) && !isConnectionLost(error) ? 'alone' : undefined;
-  return { ends: ran.map((one) => (one.status === 'rejected' ? endOf(one) : { error, again })) };
+  return { ends: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, again })) };
 }
 
-/** Whether this is one that is carried by itself. */
-const isAlone = ([one]: readonly WriteRequest[]): boolean => one?.accountId === undefined;
+/** Whether the transaction is that of a single write, which may wait for locks. */
+const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.accountId === undefined;
 
-/** What the writes of one transaction have in common. */
+/** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
 class GroupTransaction {
-  /** Sent, and not waited for before the commit. */
+  /** Queries that were sent and are awaited with the commit. */
   readonly trailing: Promise<unknown>[] = [];
-  readonly #carrier: TransactionConnection;
-  readonly #isAlone: boolean;
-  /** The accounts that were to be had beside others at once. */
-  readonly #held: Promise<ReadonlySet<number>>;
-  readonly #asked = new Map<object, Promise<unknown>>();
+  readonly #connection: TransactionConnection;
+  readonly #isExclusive: boolean;
+  /** Accounts whose shared lock was acquired without waiting. */
+  readonly #sharedLocks: Promise<ReadonlySet<number>>;
+  readonly #deduped = new Map<object, Promise<unknown>>();
   readonly #names = new Set<string>();
 
-  constructor(carrier: TransactionConnection, works: readonly WriteRequest[]) {
-    this.#carrier = carrier;
-    this.#isAlone = isAlone(works);
-    const accounts = works.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
-    this.#held = this.#isAlone ? Promise.resolve(new Set<number>()) : this.#lockShared([...new Set(accounts)]);
-    this.#held.catch(() => undefined);
+  constructor(connection: TransactionConnection, requests: readonly WriteRequest[]) {
+    this.#connection = connection;
+    this.#isExclusive = isExclusive(requests);
+    const accounts = requests.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
+    this.#sharedLocks = this.#isExclusive
+      ? Promise.resolve(new Set<number>())
+      : this.#lockShared([...new Set(accounts)]);
+    this.#sharedLocks.catch(() => undefined);
   }
 
-  txOf({ news, left, conditions, holds, place: { queries } }: GroupMember): Tx {
+  txOf({ news, beforeCommit, conditions, locks, session: { queries } }: GroupMember): Tx {
     return {
       queries,
       news,
       lockAccount: (accountId, how) => {
-        const held = this.#lock(accountId, how);
-        // Whether it is held is looked at when the work is through; until then, nobody hears that it could not be.
-        held.catch(() => undefined);
-        holds.push(held);
+        const locked = this.#lock(accountId, how);
+        // Checked when the write has run; until then a rejection must not count as unhandled.
+        locked.catch(() => undefined);
+        locks.push(locked);
       },
       tryLockAccount: (name) => this.#tryLock(name),
       withCommit: (query) => trail(this.trailing, queries, query),
       commitIf: (condition) => trail(conditions, queries, condition),
-      beforeCommit: (act, item) => left.add(act, item),
-      dedupe: (about, ask) => this.#dedupe(about, ask),
-      // Another node may have changed it since it was read.
+      beforeCommit: (act, item) => beforeCommit.add(act, item),
+      dedupe: (about, query) => this.#dedupe(about, query),
+      // Another node may have changed permissions since they were cached.
       mayHaveStaleAccess: true,
     };
   }
 
-  /** Waits for others as long as it takes; but what is carried with others waits for nobody. */
+  /** Waits for the lock in a transaction of its own; in a group it never waits, and a missing lock rolls the group back. */
   async #lock(accountId: number, how: LockMode): Promise<boolean> {
-    if (!this.#isAlone) return how === 'beside' && (await this.#held).has(accountId);
+    if (!this.#isExclusive) return how === 'beside' && (await this.#sharedLocks).has(accountId);
     const shared = how === 'beside' ? '_shared' : '';
-    this.trailing.push(this.#carrier.send(`select pg_advisory_xact_lock${shared}($1, $2)`, keyOf(accountId)));
+    this.trailing.push(this.#connection.send(`select pg_advisory_xact_lock${shared}($1, $2)`, keyOf(accountId)));
     return true;
   }
 
   async #lockShared(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
     const keys = accountIds.map((accountId) => keyOf(accountId)[1]);
-    const { rows } = await this.#carrier.send(
-      `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as asked (key, turn)
-        order by turn`,
+    const { rows } = await this.#connection.send(
+      `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as keys (key, number)
+        order by number`,
       [ACCOUNT_LOCKS, keys],
     );
     return new Set(accountIds.filter((_, index) => rows[index]?.held === true));
   }
 
   async #tryLock(name: string): Promise<boolean> {
-    // To the database, all of them are one.
+    // The members share a transaction, so the database would grant the lock twice.
     if (this.#names.has(name)) return false;
     this.#names.add(name);
     return isHeld(
-      await this.#carrier.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]),
+      await this.#connection.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]),
     );
   }
 
-  #dedupe<T>(about: object, ask: () => Promise<T>): Promise<T> {
-    const known = (this.#asked.get(about) as Promise<T> | undefined) ?? ask();
-    this.#asked.set(about, known);
-    return known;
+  #dedupe<T>(about: object, query: () => Promise<T>): Promise<T> {
+    const result = (this.#deduped.get(about) as Promise<T> | undefined) ?? query();
+    this.#deduped.set(about, result);
+    return result;
   }
 }
 
-/** 32 bits wide: beyond them, accounts may wait for each other without need. */
+/** Advisory lock keys have 32 bits: accounts with the same lower 31 bits share a lock. */
 const keyOf = (accountId: number) => [ACCOUNT_LOCKS, accountId % 2 ** 31] as const;
 
 const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
 
-function endOf(ran: PromiseSettledResult<unknown>): WriteResult {
+function resultOf(ran: PromiseSettledResult<unknown>): WriteResult {
   return ran.status === 'fulfilled' ? { value: ran.value } : { error: ran.reason };
 }
 
-/** What becomes of the one write of a transaction that was rolled back. */
-function retryAlone({ failure }: TransactionConnection, [ran]: readonly PromiseSettledResult<unknown>[]): WriteResult {
+/** The result of a single write whose transaction was rolled back. */
+function exclusiveResult(
+  { failure }: TransactionConnection,
+  [ran]: readonly PromiseSettledResult<unknown>[],
+): WriteResult {
   const error = failure ?? (ran?.status === 'rejected' ? ran.reason : undefined);
   return { error, again: isTransient(error) ? 'alone' : undefined };
 }
 
-/** What becomes of several: those that nothing was wrong with are made again beside others. */
-function retryResult(
-  { failure, failedPlace }: TransactionConnection,
-  carried: readonly GroupMember[],
+/** The results of a group that was rolled back: the member that caused it is retried alone, the others in a group. */
+function groupResults(
+  { failure, failedSession }: TransactionConnection,
+  members: readonly GroupMember[],
   ran: readonly PromiseSettledResult<unknown>[],
-  held: readonly boolean[],
+  locked: readonly boolean[],
 ): WriteResult[] {
-  return carried.map(({ place }, index) => {
-    const one = ran[index];
-    // Where a query has failed, those behind it have for that reason alone.
-    if (failure === undefined && one?.status === 'rejected') return { error: one.reason };
-    const isInTheWay = failure === undefined ? held[index] !== true : [undefined, place].includes(failedPlace);
-    return { error: failure, again: isInTheWay ? 'alone' : 'beside' };
+  return members.map(({ session }, index) => {
+    const result = ran[index];
+    // After a failed query all later ones fail too ("transaction is aborted"), so their errors mean nothing.
+    if (failure === undefined && result?.status === 'rejected') return { error: result.reason };
+    const isCause = failure === undefined ? locked[index] !== true : [undefined, session].includes(failedSession);
+    return { error: failure, again: isCause ? 'alone' : 'beside' };
   });
 }
 
-/** Whether the same work may well succeed at once. */
+/** Whether an immediate retry is likely to succeed. */
 function isTransient(error: unknown): boolean {
   if (error instanceof Problem || isTimeout(error)) return false;
   return RETRYABLE_SQLSTATES.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);

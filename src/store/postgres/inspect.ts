@@ -8,7 +8,7 @@ import { clientOptions, queriesOver, queryFunctionOf, readAddress } from './conn
 import { NODE_LOCKS } from './notifier.ts';
 import { dialect } from './open.ts';
 
-/** Settings by which what was confirmed may be lost, or torn in a crash. */
+/** Settings that must be on: otherwise a crash may lose or corrupt acknowledged writes. */
 const MUST_BE_ON = ['fsync', 'synchronous_commit', 'full_page_writes'];
 
 type Facts = { engine: string; bytes: number; at: number; made: boolean; nodes: number };
@@ -19,12 +19,12 @@ export async function inspect(
 ): Promise<Inspection> {
   const { address, extras } = readAddress(url);
   const client = new pg.Client(clientOptions(address));
-  // What is lost meanwhile, the next query says.
+  // A lost connection is reported by the next query.
   client.on('error', () => undefined);
   await client.connect();
   try {
     const queries = queriesOver(queryFunctionOf(client, extras, (error) => error));
-    const { clockAheadMs, facts } = await ask(queries, now);
+    const { clockAheadMs, facts } = await readFacts(queries, now);
     return {
       engine: `PostgreSQL ${facts.engine}`,
       version: facts.made ? await versionOf(queries) : 0,
@@ -45,8 +45,8 @@ export async function inspect(
   }
 }
 
-/** The clock of the database is taken to stand in the middle of the question and its answer. */
-async function ask(queries: Queries, now: () => number): Promise<{ facts: Facts; clockAheadMs: number }> {
+/** Compares the clocks on the assumption that the database reads its clock in the middle of the round trip. */
+async function readFacts(queries: Queries, now: () => number): Promise<{ facts: Facts; clockAheadMs: number }> {
   const begun = now();
   const { rows } = await sql<Facts>`
     select current_setting('server_version') as engine, pg_database_size(current_database()) as bytes,

@@ -7,11 +7,11 @@ import { shared } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { newestVersion } from '../migrate.ts';
 
-/** What whoever migrates holds, so that nobody else does. */
+/** The advisory lock of a migration. */
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
 for (const { test, database } of shared) {
-  test('an update that waits for an older node while that one waits for it is tried again, and the start goes on', async (t) => {
+  test('a migration that deadlocks with an older node is retried, and the start continues', async (t) => {
     const address = await database(t);
     const older = new pg.Client({ connectionString: address });
     await older.connect();
@@ -20,15 +20,15 @@ for (const { test, database } of shared) {
     await older.query('begin');
     await older.query('lock table migrations in share mode');
 
-    // The waits between tries are those of its clock.
+    // Retry delays use the test's clock.
     const clock = { ...systemClock, after: (_ms: number, run: () => void) => systemClock.after(20, run) };
     const opened = openAt(t, address, { clock });
-    // The tests of other databases wait for locks as well.
+    // Tests of other databases wait for locks as well.
     const here = '(select oid from pg_database where datname = current_database())';
     const waiting = async () =>
       (await older.query(`select 1 from pg_locks where not granted and database = ${here}`)).rowCount;
     await eventually(waiting, (count) => count === 1);
-    // It is the update that finds out: it has waited for longer.
+    // PostgreSQL aborts the migration, which has waited longer.
     await older.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
     await older.query('rollback');
 

@@ -6,7 +6,7 @@ import { StoreError } from '../store.ts';
 import { sqlStateOf } from './connection.ts';
 import type { Pool } from './pool.ts';
 
-/** What the words in a migration stand for on PostgreSQL; `unicode` is found in the database itself. */
+/** The words of migrations on PostgreSQL; `unicode` is read from the database. */
 export const dialect: Dialect = {
   name: 'postgres',
   words: {
@@ -18,35 +18,35 @@ export const dialect: Dialect = {
   },
 };
 
-/** One after the other, whoever migrates. */
+/** Advisory lock: one migration at a time. */
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
 /**
- * What a migration waits for others, who wait behind it, and how often it is tried: a table that somebody reads for long
- * (an export, a dump) must not stop the nodes of the old version.
+ * Lock timeout and retries of a migration. The timeout is short, because queries queue behind a waiting DDL lock: a long
+ * read (an export, a dump) must not block the nodes of the old version.
  */
 const LOCK_TIMEOUT = '2s';
 const RETRY_DELAY_MS = 3_000;
 const MAX_ATTEMPTS = 20;
 
-/** A lock that was waited for in vain, and a deadlock with a node of the old version. */
-const IN_THE_WAY = ['55P03', '40P01'];
+/** SQLSTATEs that are retried: lock timeout, and deadlock with a node of the old version. */
+const RETRYABLE_SQLSTATES = ['55P03', '40P01'];
 
-/** Brings the database up to date. */
+/** Migrates the database; retries while other nodes hold conflicting locks. */
 export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock; log: Log }): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       await migrate(pool);
       return;
     } catch (error) {
-      if (!IN_THE_WAY.includes(sqlStateOf(error) ?? '') || tries === MAX_ATTEMPTS) throw error;
+      if (!RETRYABLE_SQLSTATES.includes(sqlStateOf(error) ?? '') || tries === MAX_ATTEMPTS) throw error;
       log.warn({ event: 'database.waiting', err: error });
     }
     await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
   }
 }
 
-/** In one transaction, so that a crash leaves the old version whole; nodes that start together take turns. */
+/** Migrates in one transaction, so a crash leaves the old version intact. Nodes that start concurrently wait for each other. */
 async function migrate(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {
@@ -74,7 +74,7 @@ async function migrate(pool: Pool): Promise<void> {
     }
     await client.query('commit');
   } finally {
-    // Whatever is left of a transaction goes with its connection.
+    // Closing the connection ends the transaction if it is still open.
     client.release(true);
   }
 }

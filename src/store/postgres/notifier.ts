@@ -7,21 +7,21 @@ import { BY_INDEX, clientOptions, type Extras, isTimeout, queriesOver, queryFunc
 
 const CHANNEL = 'carillon';
 
-/** A message carries at most 8,000 bytes: so many ids of 16 digits, each with the longest reason of an end. */
+/** NOTIFY payloads are limited to 8,000 bytes: this many ids of 16 digits fit, each with the longest end reason. */
 const IDS_PER_MESSAGE = 200;
 
 const RECONNECT_AFTER_MS = 250;
 
 /**
- * Who has no answer by then is cut off, and tries a new connection: well before the others give this node up, and so
- * that it comes back by itself.
+ * Query timeout on this connection. After it the connection counts as cut and is opened again, well before the peers evict
+ * this node.
  */
 const PING_TIMEOUT_MS = 4_000;
 
-/** Keeps the locks by which nodes know each other's connections apart from all others. */
+/** Class id of the advisory locks that show which nodes are connected. */
 export const NODE_LOCKS = 0x43_41_52_4e;
 
-const LOCK = 'select pg_try_advisory_lock($1, $2)';
+const TRY_LOCK = 'select pg_try_advisory_lock($1, $2)';
 
 type Message = {
   readonly pending?: readonly number[];
@@ -30,29 +30,31 @@ type Message = {
   readonly changed?: readonly number[];
   readonly happened?: readonly number[];
   readonly access?: true;
-  /** It leaves what is pending for others. */
+  /** Sent by an API-only node: other nodes have to claim its pending deliveries. */
   readonly leaves?: true;
 };
 
 /**
- * The one connection of a node that stays: on it news goes out to the other nodes and comes in from them, and by it
- * they know that this node lives. What is lost on the way is found by those who poll: news only makes it sooner.
+ * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that shows that the
+ * node is connected. Commit events are published to the other nodes on one channel, batched per event-loop iteration.
+ * Notifications may be lost: the poll finds what they would have announced, so they only reduce latency. The connection is
+ * reopened after it is lost.
  */
 export class NotifierSession implements Sessions {
   readonly #address: string;
   readonly #extras: Extras;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #onNews: (news: CommitEvents) => void;
-  readonly #onBack: () => void;
+  readonly #onEvents: (events: CommitEvents) => void;
+  readonly #onReconnected: () => void;
   delivers = false;
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
-  #held: number | undefined;
+  #nodeId: number | undefined;
   #waiting = new CommitEventsBuilder();
   #sending: Promise<void> | undefined;
-  /** It was lost without a word: nobody answered. */
-  #wasSilent = false;
+  /** The connection was lost by a timeout, so the pooled connections are probably cut as well. */
+  #timedOut = false;
   #closed = false;
   #cancel: () => void = () => undefined;
 
@@ -61,15 +63,15 @@ export class NotifierSession implements Sessions {
     extras: Extras;
     clock: Clock;
     log: Log;
-    onEvents: (news: CommitEvents) => void;
+    onEvents: (events: CommitEvents) => void;
     onReconnected: () => void;
   }) {
     this.#address = ports.address;
     this.#extras = ports.extras;
     this.#clock = ports.clock;
     this.#log = ports.log;
-    this.#onNews = ports.onEvents;
-    this.#onBack = ports.onReconnected;
+    this.#onEvents = ports.onEvents;
+    this.#onReconnected = ports.onReconnected;
   }
 
   async open(): Promise<void> {
@@ -87,7 +89,7 @@ export class NotifierSession implements Sessions {
       await client.connect();
       if (this.#extras.prepared) await client.query(BY_INDEX);
       if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
-      if (this.#held !== undefined) await client.query(LOCK, [NODE_LOCKS, this.#held]);
+      if (this.#nodeId !== undefined) await client.query(TRY_LOCK, [NODE_LOCKS, this.#nodeId]);
       if (this.#closed) throw new Error('the session is closed');
     } catch (error) {
       client.end().catch(() => undefined);
@@ -97,15 +99,15 @@ export class NotifierSession implements Sessions {
     this.#queries = queriesOver(queryFunctionOf(client, this.#extras, (error) => this.#failed(error)));
   }
 
-  /** Queries on this connection, each for itself; they wait for nothing that others do. */
+  /** Queries on this connection, which never wait for a pooled one. */
   get queries(): Queries {
     if (this.#queries === undefined) throw new Error('the connection to the database is lost');
     return this.#queries;
   }
 
   async hold(nodeId: number): Promise<void> {
-    this.#held = nodeId;
-    await this.#run(LOCK, [NODE_LOCKS, nodeId]);
+    this.#nodeId = nodeId;
+    await this.#run(TRY_LOCK, [NODE_LOCKS, nodeId]);
   }
 
   async held(): Promise<ReadonlySet<number>> {
@@ -116,10 +118,10 @@ export class NotifierSession implements Sessions {
     return new Set(rows.map((row) => Number(row.node_id)));
   }
 
-  /** Tells the other nodes: what comes while a message is on its way goes together in the next. */
-  publish(news: CommitEvents): void {
+  /** Publishes commit events to the other nodes; events that arrive while a message is being sent are merged into the next. */
+  publish(events: CommitEvents): void {
     if (!this.#extras.listen || this.#closed) return;
-    this.#waiting.add(news);
+    this.#waiting.add(events);
     this.#sending ??= this.#sendAll();
   }
 
@@ -134,13 +136,13 @@ export class NotifierSession implements Sessions {
   }
 
   async #sendAll(): Promise<void> {
-    // What commits in this turn of the event loop is told together.
+    // Batches the commits of one event-loop iteration.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (isEventMessage(this.#waiting)) {
-      const news = this.#waiting;
+    while (hasEvents(this.#waiting)) {
+      const events = this.#waiting;
       this.#waiting = new CommitEventsBuilder();
       try {
-        for (const message of messagesOf(news))
+        for (const message of messagesOf(events))
           await this.#run('select pg_notify($1, $2)', [
             CHANNEL,
             JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
@@ -158,14 +160,14 @@ export class NotifierSession implements Sessions {
       this.#log.warn({ event: 'notifier.unreadable', payload });
       return;
     }
-    const news = new CommitEventsBuilder(message.leaves ? 'other' : 'deliverer');
-    news.addPending(message.pending ?? []);
-    news.addManual(message.asked ?? []);
-    for (const [hookId, reason] of message.ended ?? []) news.addEnded([hookId], reason);
-    news.addChanged(message.changed ?? []);
-    news.addOccurred(message.happened ?? []);
-    if (message.access) news.addAccessChange();
-    this.#onNews(news);
+    const events = new CommitEventsBuilder(message.leaves ? 'other' : 'deliverer');
+    events.addPending(message.pending ?? []);
+    events.addManual(message.asked ?? []);
+    for (const [hookId, reason] of message.ended ?? []) events.addEnded([hookId], reason);
+    events.addChanged(message.changed ?? []);
+    events.addOccurred(message.happened ?? []);
+    if (message.access) events.addAccessChange();
+    this.#onEvents(events);
   }
 
   #lost(client: pg.Client, error: unknown): void {
@@ -183,8 +185,8 @@ export class NotifierSession implements Sessions {
       this.open().then(
         () => {
           this.#log.info({ event: 'session.restored' });
-          if (this.#wasSilent) this.#onBack();
-          this.#wasSilent = false;
+          if (this.#timedOut) this.#onReconnected();
+          this.#timedOut = false;
         },
         () => this.#reconnect(),
       );
@@ -193,20 +195,20 @@ export class NotifierSession implements Sessions {
 
   async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
     if (this.#client === undefined) throw new Error('the connection to the database is lost');
-    const asking = this.#client.query({ text, values: [...values] });
-    const { rows } = await asking.catch((error: unknown) => {
+    const running = this.#client.query({ text, values: [...values] });
+    const { rows } = await running.catch((error: unknown) => {
       throw this.#failed(error);
     });
     return rows;
   }
 
   #failed(error: unknown): unknown {
-    if (isTimeout(error)) this.#wasSilent = true;
+    if (isTimeout(error)) this.#timedOut = true;
     return error;
   }
 }
 
-/** The process of the database that serves a connection; the driver's types leave it out. */
+/** The backend process id of a connection, which the driver's types omit. */
 function backendOf(client: pg.Client): number | undefined {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined;
 }
@@ -219,17 +221,17 @@ function readMessage(payload: string): Message | undefined {
   }
 }
 
-function isEventMessage(news: CommitEvents): boolean {
-  return countOf(news) > 0 || news.access;
+function hasEvents(events: CommitEvents): boolean {
+  return countOf(events) > 0 || events.access;
 }
 
 function countOf({ pending, asked, ended, changed, happened }: CommitEvents): number {
   return pending.size + asked.size + ended.size + changed.size + happened.size;
 }
 
-function* messagesOf(news: CommitEvents): Generator<Message> {
-  const { pending, asked, ended, changed, happened, access } = news;
-  if (countOf(news) <= IDS_PER_MESSAGE) {
+function* messagesOf(events: CommitEvents): Generator<Message> {
+  const { pending, asked, ended, changed, happened, access } = events;
+  if (countOf(events) <= IDS_PER_MESSAGE) {
     yield {
       pending: [...pending.keys()],
       asked: [...asked],
@@ -240,12 +242,12 @@ function* messagesOf(news: CommitEvents): Generator<Message> {
     };
     return;
   }
-  for (const pending of chunks(news.pending.keys())) yield { pending };
-  for (const asked of chunks(news.asked)) yield { asked };
-  for (const ended of chunks(news.ended)) yield { ended };
-  for (const changed of chunks(news.changed)) yield { changed };
-  for (const happened of chunks(news.happened)) yield { happened };
-  if (news.access) yield { access: true };
+  for (const pending of chunks(events.pending.keys())) yield { pending };
+  for (const asked of chunks(events.asked)) yield { asked };
+  for (const ended of chunks(events.ended)) yield { ended };
+  for (const changed of chunks(events.changed)) yield { changed };
+  for (const happened of chunks(events.happened)) yield { happened };
+  if (events.access) yield { access: true };
 }
 
 function* chunks<T>(items: Iterable<T>): Generator<T[]> {

@@ -20,11 +20,11 @@ for (const { test, database } of shared) {
       `select relname as name from pg_class where relname like '${table}\\_w%' and relkind = 'r'`,
     );
     const weeks = rows.map(({ name }) => Number(name.split('_w')[1])).sort((a, b) => a - b);
-    // Whoever looks opens the database, too, in the present.
+    // The observer opens the database as well, with the current time.
     return weeks.filter((week) => week < LONG_AGO);
   };
 
-  test('a database that may lose what it has confirmed is refused in one line, unless the operator says so', async (t) => {
+  test('a database that may lose acknowledged writes is rejected in one line, unless the operator allows it', async (t) => {
     const address = await database(t);
     const name = new URL(address).pathname.slice(1);
     await rowsOf(address, `alter database ${name} set synchronous_commit = off`);
@@ -41,7 +41,7 @@ for (const { test, database } of shared) {
     await (await openAt(t, address, { durability: 'full' })).probe();
   });
 
-  test('a database that is not there, or that nobody may enter, is one line', async (t) => {
+  test('a database that is missing or denies access is reported in one line', async (t) => {
     const url = new URL(await database(t));
     for (const change of [
       () => {
@@ -61,7 +61,7 @@ for (const { test, database } of shared) {
     }
   });
 
-  test('a service on a database with too few connections is refused in one line that says how many and where; with five it works', async (t) => {
+  test('too few connections are reported in one line with the required number and the setting; five are enough', async (t) => {
     const address = await database(t);
     const { pathname } = new URL(address);
     const few = new URL(address);
@@ -91,7 +91,7 @@ for (const { test, database } of shared) {
         );
         return true;
       });
-      // Those that were open are closed again, or soon will be.
+      // The opened connections are closed, maybe with a delay.
       const open = `select count(*)::int as count from pg_stat_activity where usename = '${few.username}'`;
       await eventually(
         async () => (await ask(open)).rows[0].count,
@@ -104,7 +104,7 @@ for (const { test, database } of shared) {
     await store.close();
   });
 
-  test('more writes than can wait are shed with `overloaded`; those that wait are made', async (t) => {
+  test('writes beyond the waiting limit are rejected with `overloaded`; those that wait are committed', async (t) => {
     const store = await openAt(t, `${await database(t)}?pool=1`);
     const held = Promise.withResolvers<void>();
     const first = store.write(async () => held.promise);
@@ -116,7 +116,7 @@ for (const { test, database } of shared) {
         }),
       ),
     );
-    // The first waits for nothing but this; whoever finds the line full is refused before.
+    // The first write waits only for this; writes beyond the limit are rejected earlier.
     held.resolve();
     await first;
     const refused = (await results).filter((one) => one.status === 'rejected');
@@ -125,7 +125,7 @@ for (const { test, database } of shared) {
     assert.equal(made, 4_100 - refused.length);
   });
 
-  test('snapshots one after the other leave nothing on the connections that they share', async (t) => {
+  test('consecutive snapshots leave no state on their shared connection', async (t) => {
     const store = await openAt(t, `${await database(t)}?pool=1`);
     const warnings: string[] = [];
     const onWarning = ({ name }: Error) => warnings.push(name);
@@ -137,7 +137,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(warnings, []);
   });
 
-  test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is pending stays', async (t) => {
+  test('X3 history tables have weekly partitions: five are ready, an old one is dropped whole, and pending deliveries are kept', async (t) => {
     const address = await database(t);
     const clock = testClock();
     const addAttempt = (store: Store, at: number) =>

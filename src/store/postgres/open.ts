@@ -29,39 +29,39 @@ export { dialect } from './migrate.ts';
 
 const MIN_POSTGRES_VERSION = 15;
 
-/** How long a transaction of a service may wait for its next query: far less than a silent node is waited for. */
-const KEEPALIVE_TIMEOUT_MS = 4_000;
+/** `idle_in_transaction_session_timeout`: far less than the time after which an unresponsive node is evicted. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 4_000;
 
-/** How long the end of connections is waited for that may be cut already. */
+/** How long to wait for connections to close: the network may be cut. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** Of a node's own, for what must not wait behind its callers. */
-const CONNECTIONS_ASIDE = 3;
+/** Connections reserved for background writes, which must not wait behind API requests. */
+const BACKGROUND_CONNECTIONS = 3;
 
-/** What a service opens before it starts: its session, one connection each to write and to read, and two aside. */
+/** Connections that a service opens at its start: session, one for writes, one for reads, two for background writes. */
 const MIN_CONNECTIONS = 5;
 
 /** SQLSTATE too_many_connections: of the server, the database or the role. */
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * How long a node remembers whom it let in. Others tell it when they take access away, but a message may be lost; where
- * none is sent (`listen=off`), this alone is how long a revoked key may still read here.
+ * Maximum age of cached callers. Other nodes send a notification when they revoke access, but it may be lost. With
+ * `listen=off` none is sent, and a revoked key can still read for this time.
  */
 const ACCESS_TTL_MS = 1_000;
-const UNHEARD_ACCESS_TTL_MS = 50;
+const ACCESS_TTL_WITHOUT_NOTIFY_MS = 50;
 
-/** Calls that read at once, for each connection: there is always one that has a query to ask. */
+/** Concurrent reading requests per connection: enough to keep each connection busy. */
 const READS_PER_CONNECTION = 4;
 
-/** How often a read is asked. */
+/** Tries of a read whose connection was lost or whose plan is stale. */
 const MAX_ATTEMPTS = 3;
 
 type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
 
 /**
- * Opens, and brings up to date, a PostgreSQL that any number of nodes may share. Throws `StoreFault` with one line for
- * the operator.
+ * Opens and migrates a PostgreSQL database, which any number of nodes may share. Throws `StoreError` with one line for the
+ * operator.
  */
 export async function openStore(options: Options): Promise<Store> {
   const { address, extras } = readAddress(options.database.url);
@@ -102,61 +102,62 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
 async function createStore(pool: Pool, address: string, extras: Extras, options: Options): Promise<Store> {
   const { clock, log } = options;
   const readers = new Pool(address, extras, log);
-  const aside = new Pool(address, extras, log, CONNECTIONS_ASIDE);
+  const background = new Pool(address, extras, log, BACKGROUND_CONNECTIONS);
   const committed = new Listeners();
-  const grouped: ((writes: number, seconds: number) => void)[] = [];
+  const groupListeners: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;
   const session = new NotifierSession({
     address,
     extras,
     clock,
     log,
-    onEvents(news) {
-      if (news.access) accessChanges += 1;
-      committed.publish(news)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
+    onEvents(events) {
+      if (events.access) accessChanges += 1;
+      committed.publish(events)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
-    // What has befallen one connection has befallen the others.
+    // If the network was cut for this connection, it was cut for the others.
     onReconnected() {
       pool.renew();
       readers.renew();
-      aside.renew();
+      background.renew();
     },
   });
   if (options.as === 'service') {
     await session.open();
-    await reach([pool, readers, aside, aside]).catch(async (error: unknown) => {
-      await Promise.allSettled([session.close(), readers.end(), aside.end()]);
+    await openOneEach([pool, readers, background, background]).catch(async (error: unknown) => {
+      await Promise.allSettled([session.close(), readers.end(), background.end()]);
       throw error;
     });
   }
-  const limits = options.as === 'service' ? { answerMs: QUERY_TIMEOUT_MS, stillMs: KEEPALIVE_TIMEOUT_MS } : undefined;
-  const accessTtlMs = extras.listen ? ACCESS_TTL_MS : UNHEARD_ACCESS_TTL_MS;
+  const limits =
+    options.as === 'service' ? { answerMs: QUERY_TIMEOUT_MS, stillMs: IDLE_IN_TRANSACTION_TIMEOUT_MS } : undefined;
+  const accessTtlMs = extras.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
   const listeners = {
-    onCommitted(news: CommitEvents) {
-      if (options.as === 'service') session.publish(news);
-      return committed.publish(news);
+    onCommitted(events: CommitEvents) {
+      if (options.as === 'service') session.publish(events);
+      return committed.publish(events);
     },
     onGroup: (count: number, seconds: number) => {
-      for (const listener of grouped) listener(count, seconds);
+      for (const listener of groupListeners) listener(count, seconds);
     },
   };
   const writes = new WriteBatcher(pool, extras, limits, listeners);
-  const writesAside = new WriteBatcher(aside, extras, limits, listeners);
-  const ask = queryFunctionOf(again(readers), extras, asProblem, limits?.answerMs);
-  // Whatever is heard in one turn of the event loop.
-  const together = new QueryBatcher((text, values) => ask(text, values, 'once'), setImmediate);
-  const read = queriesOver(ask, (text, parameters) => together.ask(text, parameters));
+  const backgroundWrites = new WriteBatcher(background, extras, limits, listeners);
+  const send = queryFunctionOf(withRetries(readers), extras, asProblem, limits?.answerMs);
+  // Batches the reads of one event-loop iteration.
+  const batcher = new QueryBatcher((text, values) => send(text, values, 'once'), setImmediate);
+  const read = queriesOver(send, (text, parameters) => batcher.ask(text, parameters));
   const reads = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
   const store: Store = {
     read,
     limitedRead: (work) => reads.run(work),
     sessions: session,
     write: (work, whose) => writes.write(work, whose),
-    writeInBackground: (work) => writesAside.write(work),
+    writeInBackground: (work) => backgroundWrites.write(work),
     snapshot: (work) => snapshot(readers, extras, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
-    onGroup: (listener) => grouped.push(listener),
+    onGroup: (listener) => groupListeners.push(listener),
     externalVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
     refreshSnapshot: () => false,
     async dropPartitions(table, before, isStopped) {
@@ -175,7 +176,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       );
     },
     async close() {
-      const closed = session.close().then(() => Promise.all([pool.end(), readers.end(), aside.end()]));
+      const closed = session.close().then(() => Promise.all([pool.end(), readers.end(), background.end()]));
       const { promise, resolve } = Promise.withResolvers<void>();
       const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve);
       await Promise.race([closed, promise]).finally(cancel);
@@ -185,23 +186,23 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   return store;
 }
 
-/** Opens a connection of each, so that a database that has too few of them is found at the start, and not by a caller. */
-async function reach(pools: readonly Pool[]): Promise<void> {
+/** Opens one connection per pool, so that too low a `max_connections` is found at the start and not by a request. */
+async function openOneEach(pools: readonly Pool[]): Promise<void> {
   const opened = await Promise.allSettled(pools.map((pool) => pool.connect()));
-  for (const one of opened) if (one.status === 'fulfilled') one.value.release();
-  for (const one of opened) if (one.status === 'rejected') throw one.reason;
+  for (const result of opened) if (result.status === 'fulfilled') result.value.release();
+  for (const result of opened) if (result.status === 'rejected') throw result.reason;
 }
 
-/** A read whose connection was lost is asked again on another one, and one whose plan is stale with a new plan. */
-function again(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
+/** Retries reads: after a lost connection on another one, and with a new plan after a schema change. */
+function withRetries(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {
     async query(query) {
       for (let tries = 1; ; tries += 1) {
         try {
           return await pool.query(tries === 1 ? query : renamed(query));
         } catch (error) {
-          const passes = isStale(error) || (isConnectionLost(error) && !isTimeout(error));
-          if (!passes || tries === MAX_ATTEMPTS) throw error;
+          const isRetryable = isStale(error) || (isConnectionLost(error) && !isTimeout(error));
+          if (!isRetryable || tries === MAX_ATTEMPTS) throw error;
         }
       }
     },
@@ -213,11 +214,11 @@ function asFault(error: unknown, { pool }: Extras, { as }: Options): StoreError 
   if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
     const needs =
       as === 'service' ? `a service needs ${MIN_CONNECTIONS} to start and opens up to` : 'a command opens up to';
-    const most = 2 * pool + CONNECTIONS_ASIDE + 1;
+    const max = 2 * pool + BACKGROUND_CONNECTIONS + 1;
     return new StoreError(
-      `The database has too few connections left: ${needs} ${most}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
+      `The database has too few connections left: ${needs} ${max}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
     );
   }
-  const said = error instanceof AggregateError ? error.errors[0] : error;
-  return new StoreError(`The database cannot be opened: ${said instanceof Error ? said.message : said}.`);
+  const cause = error instanceof AggregateError ? error.errors[0] : error;
+  return new StoreError(`The database cannot be opened: ${cause instanceof Error ? cause.message : cause}.`);
 }

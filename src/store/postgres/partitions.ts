@@ -5,17 +5,17 @@ import { sqlStateOf } from './connection.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-/** How many weeks are made ready ahead of the present one. */
-const AHEAD = 4;
+/** Weekly partitions created in advance. */
+const WEEKS_AHEAD = 4;
 
-/** What a table's change of ranges waits for others, who wait behind it: soon given up, and tried again. */
+/** Short, because queries queue behind a waiting DDL lock. A failed change is retried at the next round. */
 const LOCK_TIMEOUT = '2s';
 
 const weekOf = (at: number) => Math.floor(at / WEEK_MS);
 
 const nameOf = (table: Growing, week: number) => `${table}_w${week}`;
 
-/** The weeks for which a table has a range of its own. */
+/** The weeks for which a table has a partition. */
 async function weeksOf(queries: Queries, table: Growing): Promise<number[]> {
   const { rows } = await sql<{ name: string }>`
     select child.relname as name from pg_inherits
@@ -26,13 +26,13 @@ async function weeksOf(queries: Queries, table: Growing): Promise<number[]> {
 }
 
 /**
- * Makes ready the ranges of this week and the next ones, so that what is written finds its place. What finds none
- * (a clock far off) goes to the rest, and so does all of a week whose range could not be made before.
+ * Creates the weekly partitions of this week and the next ones. Rows without a partition (after a clock error, or if a
+ * partition could not be created in time) go to the default partition `<table>_rest`.
  */
 export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
   for (const table of Object.keys(growing) as Growing[]) {
     const known = await weeksOf(store.read, table);
-    for (let week = weekOf(now); week <= weekOf(now) + AHEAD; week += 1) {
+    for (let week = weekOf(now); week <= weekOf(now) + WEEKS_AHEAD; week += 1) {
       if (known.includes(week)) continue;
       const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
       const create = `create table if not exists ${nameOf(table, week)} partition of ${table} for values ${range}`;
@@ -41,7 +41,7 @@ export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now
   }
 }
 
-/** Drops what is older than a moment: whole ranges, and in small bites what stands in none. */
+/** Drops old partitions, and deletes old rows of the default partition in batches. Returns the number of rows. */
 export async function dropPartitions(
   store: Pick<Store, 'read' | 'write' | 'snapshot'>,
   table: Growing,
@@ -49,11 +49,11 @@ export async function dropPartitions(
   isStopped: () => boolean,
 ): Promise<number> {
   let total = 0;
-  for (const week of (await weeksOf(store.read, table)).filter((one) => (one + 1) * WEEK_MS <= before)) {
+  for (const week of (await weeksOf(store.read, table)).filter((start) => (start + 1) * WEEK_MS <= before)) {
     if (isStopped()) return total;
     const name = nameOf(table, week);
     const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
-    // However long it takes.
+    // In a snapshot, because counting may take longer than a query timeout.
     const { rows } = await store.snapshot((queries) => count.execute(queries));
     if (await alterPartitions(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
@@ -64,7 +64,7 @@ export async function dropPartitions(
   return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;
 }
 
-/** Whether it could be done now. */
+/** Runs a DDL statement; returns false if it could not be done now. */
 async function alterPartitions(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
   try {
     await store.write(async ({ queries }) => {
@@ -73,7 +73,7 @@ async function alterPartitions(store: Pick<Store, 'write'>, statement: string): 
     });
     return true;
   } catch (error) {
-    // Others were in the way; or the rest holds rows of that week, and keeps them; or another node has just done it.
+    // Lock timeout; or the default partition has rows of that week; or another node has done it already.
     if (['55P03', '23514', '42P01', '42P07'].includes(sqlStateOf(error) ?? '')) return false;
     throw error;
   }

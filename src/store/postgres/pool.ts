@@ -2,32 +2,31 @@ import pg from 'pg';
 import type { Log } from '../../log.ts';
 import { BY_INDEX, clientOptions, type Extras, isConnectionLost } from './connection.ts';
 
-/** Connections for many, made as they are needed. */
+/** A connection pool; connections are opened on demand. */
 export class Pool {
-  /** The most connections at once. */
+  /** Maximum number of connections. */
   readonly most: number;
-  readonly #make: () => pg.Pool;
-  readonly #atWork = new Set<pg.PoolClient>();
+  readonly #createPool: () => pg.Pool;
+  readonly #checkedOut = new Set<pg.PoolClient>();
   readonly #waiting = new Set<() => void>();
   #pool: pg.Pool;
 
-  /** @param max as many as the address says, unless it is said */
+  /** @param max maximum number of connections; default: the `pool` option of the address */
   constructor(address: string, extras: Extras, log: Log, max = extras.pool) {
     this.most = max;
-    this.#make = () => {
+    this.#createPool = () => {
       const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
-      // One that waits for work has lost its connection: another is made when it is needed.
+      // An idle connection was lost; another one is opened on demand.
       pool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }));
-      // One that is at work, too, and at once: what its queries come to is told to whoever asked. An error that nobody
-      // hears would end the process.
+      // Errors of busy connections are reported by their queries. Without a listener an error event would end the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
-      // Before anything else: whoever has waited for the connection asks behind it.
+      // Sent before all other queries of the connection.
       if (extras.prepared) pool.on('connect', (client) => void client.query(BY_INDEX).catch(() => undefined));
-      pool.on('acquire', (client) => this.#atWork.add(client));
-      pool.on('release', (_error, client) => this.#atWork.delete(client));
+      pool.on('acquire', (client) => this.#checkedOut.add(client));
+      pool.on('release', (_error, client) => this.#checkedOut.delete(client));
       return pool;
     };
-    this.#pool = this.#make();
+    this.#pool = this.#createPool();
   }
 
   get waitingCount(): number {
@@ -36,12 +35,12 @@ export class Pool {
 
   connect(): Promise<pg.PoolClient> {
     const { promise, resolve, reject } = Promise.withResolvers<pg.PoolClient>();
-    const waitAnew = () => void this.connect().then(resolve, reject);
-    this.#waiting.add(waitAnew);
+    const waitAgain = () => void this.connect().then(resolve, reject);
+    this.#waiting.add(waitAgain);
     this.#pool.connect().then(
-      (client) => (this.#waiting.delete(waitAnew) ? resolve(client) : client.release(true)),
+      (client) => (this.#waiting.delete(waitAgain) ? resolve(client) : client.release(true)),
       (error: unknown) => {
-        if (this.#waiting.delete(waitAnew)) reject(error);
+        if (this.#waiting.delete(waitAgain)) reject(error);
       },
     );
     return promise;
@@ -61,17 +60,17 @@ export class Pool {
   }
 
   /**
-   * Leaves every connection, since none of them leads anywhere any more; what is under way on them fails. Whoever waits
-   * for one waits for a new one: a pool that is ended forgets them.
+   * Replaces all connections after the network was cut; running queries fail. Waiting callers are moved to the new pool,
+   * since a pool that has ended never serves them.
    */
   renew(): void {
-    const left = this.#pool;
+    const old = this.#pool;
     const waiting = [...this.#waiting];
-    this.#pool = this.#make();
+    this.#pool = this.#createPool();
     this.#waiting.clear();
-    left.end().catch(() => undefined);
-    for (const client of this.#atWork) abort(client);
-    for (const waitAnew of waiting) waitAnew();
+    old.end().catch(() => undefined);
+    for (const client of this.#checkedOut) abort(client);
+    for (const waitAgain of waiting) waitAgain();
   }
 
   async end(): Promise<void> {
@@ -79,7 +78,7 @@ export class Pool {
   }
 }
 
-/** The driver itself would wait for what is under way; its types leave the socket out. */
+/** Destroys the socket, which the driver's types omit: `end()` would wait for running queries. */
 function abort(client: object): void {
   const { connection } = client as { connection?: { stream?: { destroy?: () => void } } };
   connection?.stream?.destroy?.();

@@ -1,52 +1,51 @@
 import type pg from 'pg';
 
-/** How many queries one answers for at the most: beyond that, a longer one would save nothing more. */
+/** Queries per batch: larger batches save nothing more. */
 const MAX_BATCH_SIZE = 128;
 
-/** Which of the queries a row belongs to. */
-const TURN = 'turn of the query';
+/** Column with the number of the query that a row belongs to. */
+const QUERY_NUMBER = 'number of the query';
 
-/** Sends a text with its values. */
-type Ask = (text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
+type Send = (text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
 
-/** One query that waits to be asked. */
-type Waiting = {
+type WaitingQuery = {
   readonly parameters: readonly unknown[];
   readonly resolve: (rows: unknown[]) => void;
   readonly reject: (error: unknown) => void;
 };
 
-/** Several queries of one text, as one: what it says, what its values are, and which of its rows are whose. */
+/** One statement for several queries of the same text: its parameters, and how its rows are split among the queries. */
 type BatchedQuery = {
-  /** Of one of them. */
-  readonly alone: string;
+  /** The text of a single query. */
+  readonly single: string;
   readonly text: string;
-  readonly values: (queries: readonly Waiting[]) => readonly unknown[];
-  readonly share: (rows: readonly Record<string, unknown>[], among: number) => unknown[][];
+  readonly values: (queries: readonly WaitingQuery[]) => readonly unknown[];
+  readonly split: (rows: readonly Record<string, unknown>[], count: number) => unknown[][];
 };
 
 /**
- * Queries of the same text that are asked at the same moment, as one: most of what a short query costs a database is that
- * it is a query. So are reads by numbers and words, such as that of a record by its id, and insertions of one row.
+ * Query batching (as DataLoader does): concurrent queries of the same text are sent as one statement, since a short query
+ * costs mostly its round trip and its execution overhead. Batches selects by numbers or text, such as a record by its id,
+ * and inserts of one row. Any other query is sent on its own.
  */
 export class QueryBatcher {
-  readonly #ask: Ask;
-  readonly #whenAsked: (act: () => void) => void;
-  readonly #waiting = new Map<BatchedQuery, Waiting[]>();
+  readonly #send: Send;
+  readonly #schedule: (run: () => void) => void;
+  readonly #waiting = new Map<BatchedQuery, WaitingQuery[]>();
 
-  /** @param whenAsked does something when all have asked that do so at this moment */
-  constructor(ask: Ask, whenAsked: (act: () => void) => void) {
-    this.#ask = ask;
-    this.#whenAsked = whenAsked;
+  /** @param schedule calls its argument when all queries of one batch have been added: `setImmediate` or `nextTick` */
+  constructor(send: Send, schedule: (run: () => void) => void) {
+    this.#send = send;
+    this.#schedule = schedule;
   }
 
   async ask(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
-    const joined = batchedFor(text, parameters);
-    if (joined === undefined) return (await this.#ask(text, parameters)).rows;
+    const batched = batchedFor(text, parameters);
+    if (batched === undefined) return (await this.#send(text, parameters)).rows;
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size === 0) this.#whenAsked(() => this.#runAll());
-      const others = this.#waiting.get(joined);
-      if (others === undefined) this.#waiting.set(joined, [{ parameters, resolve, reject }]);
+      if (this.#waiting.size === 0) this.#schedule(() => this.#runAll());
+      const others = this.#waiting.get(batched);
+      if (others === undefined) this.#waiting.set(batched, [{ parameters, resolve, reject }]);
       else others.push({ parameters, resolve, reject });
     });
   }
@@ -54,77 +53,78 @@ export class QueryBatcher {
   #runAll(): void {
     const all = [...this.#waiting];
     this.#waiting.clear();
-    for (const [joined, waiting] of all) {
+    for (const [batched, waiting] of all) {
       for (let first = 0; first < waiting.length; first += MAX_BATCH_SIZE) {
-        const some = waiting.slice(first, first + MAX_BATCH_SIZE);
-        const asked = some.length === 1 ? this.#runOne(joined, some) : this.#runBatched(joined, some);
-        asked.catch((error: unknown) => {
-          for (const one of some) one.reject(error);
+        const queries = waiting.slice(first, first + MAX_BATCH_SIZE);
+        const running = queries.length === 1 ? this.#runSingle(batched, queries) : this.#runBatched(batched, queries);
+        running.catch((error: unknown) => {
+          for (const query of queries) query.reject(error);
         });
       }
     }
   }
 
-  async #runOne({ alone }: BatchedQuery, [one]: readonly Waiting[]): Promise<void> {
-    if (one !== undefined) one.resolve((await this.#ask(alone, one.parameters)).rows);
+  async #runSingle({ single }: BatchedQuery, [query]: readonly WaitingQuery[]): Promise<void> {
+    if (query !== undefined) query.resolve((await this.#send(single, query.parameters)).rows);
   }
 
-  async #runBatched({ text, values, share }: BatchedQuery, queries: readonly Waiting[]): Promise<void> {
-    const { rows } = await this.#ask(text, values(queries));
-    for (const [index, found] of share(rows, queries.length).entries()) queries[index]?.resolve(found);
+  async #runBatched({ text, values, split }: BatchedQuery, queries: readonly WaitingQuery[]): Promise<void> {
+    const { rows } = await this.#send(text, values(queries));
+    for (const [index, found] of split(rows, queries.length).entries()) queries[index]?.resolve(found);
   }
 }
 
-const known = new Map<string, BatchedQuery | undefined>();
+const batchedByText = new Map<string, BatchedQuery | undefined>();
 
-/** The one that stands for several of a text; undefined where they have to be asked each for itself. */
+/** The batched form of a query; undefined if it cannot be batched. */
 function batchedFor(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
-  if (!known.has(text)) known.set(text, insertion(text) ?? reading(text, parameters.map(typeOf)));
-  return known.get(text);
+  if (!batchedByText.has(text))
+    batchedByText.set(text, batchedInsert(text) ?? batchedSelect(text, parameters.map(typeOf)));
+  return batchedByText.get(text);
 }
 
-/** The type of what a read compares with: the same in all of its calls. */
+/** The array type of a parameter, which must be the same in all calls; undefined if it cannot be batched. */
 function typeOf(value: unknown): string | undefined {
   if (typeof value === 'string') return 'text[]';
   return Number.isSafeInteger(value) ? 'int8[]' : undefined;
 }
 
-/** The parameters of each read are a row, and the read is made for each row. */
-function reading(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
+/** Batches selects: `unnest` the parameters, one row per query, and lateral-join the select. */
+function batchedSelect(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
   if (!text.startsWith('select ') || types.length === 0 || types.includes(undefined)) return undefined;
   const lists = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
   const names = types.map((_, column) => `p${column + 1}`).join(', ');
   return {
-    alone: text,
-    text: `select found.*, asked.turn as "${TURN}" from unnest(${lists}) with ordinality as asked (${names}, turn)
-      cross join lateral (${text.replace(/\$(\d+)/g, 'asked.p$1')}) as found`,
+    single: text,
+    text: `select found.*, query.number as "${QUERY_NUMBER}" from unnest(${lists}) with ordinality as query (${names}, number)
+      cross join lateral (${text.replace(/\$(\d+)/g, 'query.p$1')}) as found`,
     values: (queries) => types.map((_, column) => queries.map(({ parameters }) => parameters[column])),
-    share(rows, among) {
-      const found: unknown[][] = Array.from({ length: among }, () => []);
-      for (const row of rows) found[Number(row[TURN]) - 1]?.push(row);
+    split(rows, count) {
+      const found: unknown[][] = Array.from({ length: count }, () => []);
+      for (const row of rows) found[Number(row[QUERY_NUMBER]) - 1]?.push(row);
       return found;
     },
   };
 }
 
-const INSERTION = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
+const INSERT = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
 
-/** The rows are numbered in the order in which they are inserted, and their number is the first of their columns. */
-function insertion(text: string): BatchedQuery | undefined {
-  const [, table, columns = '', places = ''] = INSERTION.exec(text) ?? [];
+/** Batches inserts. Generated ids ascend in insertion order and are the first column, so sorting by id assigns the rows. */
+function batchedInsert(text: string): BatchedQuery | undefined {
+  const [, table, columns = '', placeholders = ''] = INSERT.exec(text) ?? [];
   if (table === undefined) return undefined;
   const names = columns.split(', ').map((name) => name.slice(1, -1));
-  const order = places.split(', ').map((place) => Number(place.slice(1)) - 1);
-  const rowOf = ({ parameters }: Waiting) =>
+  const order = placeholders.split(', ').map((placeholder) => Number(placeholder.slice(1)) - 1);
+  const rowOf = ({ parameters }: WaitingQuery) =>
     Object.fromEntries(names.map((name, column) => [name, parameters[order[column] ?? column]]));
   return {
-    alone: text,
+    single: text,
     text: `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1::json)
       returning *`,
     values: (queries) => [JSON.stringify(queries.map(rowOf))],
-    share(rows, among) {
+    split(rows, count) {
       const [id = ''] = Object.keys(rows[0] ?? {});
-      if (rows.length !== among) throw new Error(`${rows.length} rows were inserted, not ${among}`);
+      if (rows.length !== count) throw new Error(`${rows.length} rows were inserted, not ${count}`);
       return rows.toSorted((one, other) => Number(one[id]) - Number(other[id])).map((row) => [row]);
     },
   };

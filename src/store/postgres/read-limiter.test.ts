@@ -5,7 +5,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { Problem } from '../../problems.ts';
 import { ReadLimiter } from './read-limiter.ts';
 
-/** Two at once, on a clock of their own, each going on until it is ended. */
+/** A limit of two, with its own clock; each read runs until it is ended by the test. */
 function reads() {
   const clock = testClock();
   const reading = new ReadLimiter(2, clock);
@@ -26,7 +26,7 @@ function reads() {
   return { clock, begun, read, end };
 }
 
-test('so many read at once, in the order in which they came, and one that fails makes room like any other', async () => {
+test('reads run up to the limit, first come, first served, and a failed one releases its permit', async () => {
   const { begun, read, end } = reads();
   const [failing, ...others] = [read('a'), read('b'), read('c'), read('d'), read('e')];
   assert.deepEqual(begun, ['a', 'b']);
@@ -46,7 +46,7 @@ test('so many read at once, in the order in which they came, and one that fails 
   assert.deepEqual(await Promise.all(more), ['f', 'g', 'h']);
 });
 
-test('whose turn comes too late is refused and asks nothing; whoever came after them is not', async () => {
+test('a request that has waited too long is rejected without a query; later ones run', async () => {
   const { clock, begun, read, end } = reads();
   const first = [read('a'), read('b')];
   const late = ['c', 'd'].map((name) =>

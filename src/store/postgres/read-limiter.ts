@@ -1,31 +1,31 @@
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 
-/** How long a call waits for its turn, milliseconds. */
+/** How long a request may wait for a permit. */
 const MAX_WAIT_MS = 10_000;
 
 type Waiting = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
 
 /**
- * Lets calls that read wait for each other before they begin, and not between their queries: those that have begun are
- * through sooner, hold less, and whatever is asked beside them, such as whose a key is, waits behind a few and not behind
- * all of them.
+ * Concurrency limit (semaphore) for requests that read. Requests wait before their first query instead of between their
+ * queries: running ones finish sooner, and other queries, such as authentication, wait behind a few requests instead of
+ * all. Load shedding: a request that has waited too long is rejected with `overloaded`.
  */
 export class ReadLimiter {
-  readonly #most: number;
+  readonly #max: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #waiting: Waiting[] = [];
-  #begun = 0;
+  #running = 0;
 
-  /** @param most calls at once */
-  constructor(most: number, clock: Pick<Clock, 'monotonic'>) {
-    this.#most = most;
+  /** @param max concurrent requests */
+  constructor(max: number, clock: Pick<Clock, 'monotonic'>) {
+    this.#max = max;
     this.#clock = clock;
   }
 
-  /** Runs `work` when it is its turn, in the order in which it came; rejects with `overloaded` when that is too late. */
+  /** Runs `work` when a permit is free, first come, first served; rejects with `overloaded` after MAX_WAIT_MS. */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#begun < this.#most) this.#begun += 1;
+    if (this.#running < this.#max) this.#running += 1;
     else await this.#wait();
     try {
       return await work();
@@ -39,16 +39,16 @@ export class ReadLimiter {
     return new Promise((begin, giveUp) => this.#waiting.push({ since, begin, giveUp }));
   }
 
-  /** Whoever came too long ago is told to come again: the calls behind them are to have an answer of use. */
+  /** Starts the next request. Those that have waited too long are rejected, so that the ones behind them are served in time. */
   #beginNext(): void {
-    const lastSince = this.#clock.monotonic() - MAX_WAIT_MS;
+    const minSince = this.#clock.monotonic() - MAX_WAIT_MS;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      if (next.since >= lastSince) {
+      if (next.since >= minSince) {
         next.begin();
         return;
       }
       next.giveUp(new Problem('overloaded'));
     }
-    this.#begun -= 1;
+    this.#running -= 1;
   }
 }

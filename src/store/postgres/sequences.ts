@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import type { Sequence, Sequences } from '../sequences.ts';
 import type { Queries } from '../store.ts';
 
-/** PostgreSQL keeps the last id of each identity column in a sequence, which no transaction holds back. */
+/** PostgreSQL keeps the last id of each identity column in a sequence, which is not transactional. */
 export const sequences: Sequences = {
   async all(queries) {
-    // The partitions of a table take their numbers from the table itself.
+    // Partitions use the sequence of their parent table.
     const { rows } = await sql<{ table: string; column: string }>`
       select c.relname as "table", a.attname as "column" from pg_attribute a join pg_class c on c.oid = a.attrelid
       where a.attidentity <> '' and c.relkind in ('r', 'p') and not c.relispartition

@@ -2,7 +2,7 @@ import type { Queries } from '../store.ts';
 import { asProblem, type Extras, queriesOver, queryFunctionOf } from './connection.ts';
 import type { Pool } from './pool.ts';
 
-/** Reads of one transaction that sees the database as it was at its first query, however much is written meanwhile. */
+/** Runs `work` in a repeatable-read transaction: it sees the database as of its first query. */
 export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Queries) => Promise<T>): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
     throw asProblem(error);
@@ -15,7 +15,7 @@ export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Qu
     broken = false;
     return value;
   } finally {
-    // Whatever is left of a transaction goes with its connection.
+    // After an error the connection is closed, which ends the transaction.
     client.release(broken);
   }
 }

@@ -9,7 +9,7 @@ import { notFound } from '../../problems.ts';
 import type { CommitEvents, Store, Tx } from '../store.ts';
 
 for (const { test, database } of shared) {
-  /** A store, and what it tells of its commits. */
+  /** A store and its commit events. */
   async function open(t: TestContext) {
     const address = await database(t);
     const store = await openAt(t, address);
@@ -20,7 +20,7 @@ for (const { test, database } of shared) {
     return { address, store, commits, news };
   }
 
-  /** Writes that are made at the same moment, each of an account of its own. */
+  /** Concurrent writes, each of its own account. */
   const together = <T>(store: Store, works: readonly ((tx: Tx, accountId: number) => Promise<T>)[]) =>
     Promise.allSettled(
       works.map((work, index) => {
@@ -48,7 +48,7 @@ for (const { test, database } of shared) {
   const MADE = 'fulfilled';
   const REFUSED = 'rejected';
 
-  test('writes that wait at the same moment are one commit, told once', async (t) => {
+  test('concurrent writes are one commit with one commit event', async (t) => {
     const { store, commits, news } = await open(t);
     const ended = await together(
       store,
@@ -63,7 +63,7 @@ for (const { test, database } of shared) {
     assert.equal((await domains(store)).length, 20);
   });
 
-  test('writes that come turn after turn of the event loop are one commit, as many as one carries', async (t) => {
+  test('writes of consecutive event-loop iterations are one commit, up to the group size', async (t) => {
     const { store, commits } = await open(t);
     const writing: Promise<unknown>[] = [];
     for (let turn = 1; turn <= 70; turn += 1) {
@@ -72,16 +72,16 @@ for (const { test, database } of shared) {
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     await Promise.all(writing);
-    // Each on a connection of its own: either may be on disk first.
+    // They use different connections: either may be committed first.
     assert.deepEqual(
       commits.toSorted((a, b) => b - a),
       [64, 6],
     );
   });
 
-  test('C20 where the database cannot say whether accounts are held, their writes are made by themselves, and the process goes on', async (t) => {
+  test('C20 if the connection is lost before account locks are acquired, the writes are retried one by one, and the process continues', async (t) => {
     const { store } = await open(t);
-    // Until now it could: the connection is lost between a transaction's first question and what its writes ask.
+    // The connection is lost between the first query of a transaction and those of its writes.
     await sql`alter function pg_try_advisory_xact_lock_shared(int4, int4) rename to lost`.execute(store.read);
     const unacknowledged: unknown[] = [];
     const hear = (error: unknown) => void unacknowledged.push(error);
@@ -97,7 +97,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(unacknowledged, [], 'nothing fails that nobody hears of');
   });
 
-  test('what is left for the commit is done once, with what each write that stands has left, in their order', async (t) => {
+  test('beforeCommit runs once per commit, with the items of all successful writes in their order', async (t) => {
     const { store } = await open(t);
     const done: number[][] = [];
     const note = async (_: Tx, items: readonly number[]) => void done.push([...items]);
@@ -109,7 +109,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(done, [[1, 3]]);
   });
 
-  test('one that fails before it has changed anything is refused, and the others are committed as they are', async (t) => {
+  test('a write that fails before it has changed anything is rejected, and the others are committed', async (t) => {
     const { store, commits } = await open(t);
     let runs = 0;
     const counted = (tx: Tx, accountId: number) => {
@@ -126,7 +126,7 @@ for (const { test, database } of shared) {
     assert.equal(runs, 2);
   });
 
-  test('C16 one that fails after it has changed something is undone: the others are made without it, and nobody hears of it', async (t) => {
+  test('C16 a write that fails after a change is rolled back: the others are committed without it, and it has no commit event', async (t) => {
     const { store, news } = await open(t);
     const failing = async (tx: Tx, accountId: number) => {
       await add('undone.test')(tx, accountId);
@@ -142,14 +142,14 @@ for (const { test, database } of shared) {
     assert.deepEqual(news.flatMap(({ happened }) => [...happened]).sort(), [1, 3, 5]);
   });
 
-  test('what the database refuses of one is refused of that one alone', async (t) => {
+  test('a database error of one write rejects only that write', async (t) => {
     const { store } = await open(t);
     const ended = await together(store, [add('a.test'), add('same.test'), add('same.test'), add('b.test')]);
     assert.deepEqual(statuses(ended).sort(), [MADE, MADE, MADE, REFUSED]);
     assert.deepEqual(await domains(store), ['a.test', 'b.test', 'same.test']);
   });
 
-  test('an account that another transaction has alone is waited for by its own writes, and by no others', async (t) => {
+  test('an exclusively locked account delays only its own writes', async (t) => {
     const { store } = await open(t);
     const begun = Promise.withResolvers<void>();
     const through = Promise.withResolvers<void>();
@@ -169,7 +169,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(await domains(store), ['a.test', 'b.test', 'kept-out.test']);
   });
 
-  test('of the writes of one commit, one alone is given a name, and the same is asked once', async (t) => {
+  test('in a commit group a named lock is granted once, and deduplicated queries run once', async (t) => {
     const { store } = await open(t);
     const about = {};
     let asked = 0;
@@ -191,7 +191,7 @@ for (const { test, database } of shared) {
     );
   });
 
-  test('whoever waits for an account that another one has alone keeps nobody else waiting, however few they are', async (t) => {
+  test('a write that waits for an exclusively locked account does not delay other accounts', async (t) => {
     const { store } = await open(t);
     const [begun, through] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const long = store.write(async (tx) => {
@@ -216,7 +216,7 @@ for (const { test, database } of shared) {
       return rows[0]?.count ?? 0;
     };
     const waiting: Promise<string>[] = [];
-    // One after the other, each as the only one of its moment.
+    // One after the other, so that each is alone in its group.
     for (let number = 1; number <= 4; number += 1) {
       waiting.push(beside(1, `waits-${number}.test`));
       await eventually(blocked, (count) => count === number);

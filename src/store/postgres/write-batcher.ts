@@ -14,36 +14,38 @@ import {
 } from './group-transaction.ts';
 import type { Pool } from './pool.ts';
 
-/** More writes than this waiting for a connection: the next one is shed with 503. */
+/** Load shedding: with this many writes waiting, further ones are rejected with 503. */
 const MAX_WAITING = 4_096;
 
-/** How often a write is made again that another one came in the way of. */
+/** Tries of a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 10;
 
-/** How many writes one transaction carries at the most; of one account, half as many. */
+/** Writes per group transaction; at most half of them of one account. */
 const MAX_GROUP_SIZE = 64;
 
-/** How many such transactions there are at once: while one is written to the disk, another one asks. */
+/** Concurrent group transactions: while one is being synced to disk, another one runs its queries. */
 const GROUP_CONCURRENCY = 2;
 
 type Listeners = {
-  readonly onCommitted: (news: CommitEvents) => Promise<void> | undefined;
+  readonly onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly onGroup: (writes: number, seconds: number) => void;
 };
 
-/** A write that waits to be carried beside others. */
+/** A write that waits for a group transaction. */
 type Waiting = {
   readonly accountId: number;
   readonly work: WriteRequest['run'];
-  /** Others have come in its way before. */
-  readonly isAgain: boolean;
+  /** It was rolled back with a group before. */
+  readonly isRetry: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 };
 
 /**
- * Writes to PostgreSQL. Those that come one after another without a pause, and may run beside others, are carried by one
- * transaction and one commit; any other is a transaction by itself.
+ * Group commit for PostgreSQL: writes with a shared account lock that are waiting at the same time are batched into one
+ * transaction with one commit, so one fsync and fewer round trips. Writes with an exclusive lock have a transaction of
+ * their own. If a group is rolled back because of one member, the others are retried in a group and that member alone.
+ * Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
  */
 export class WriteBatcher {
   readonly #pool: Pool;
@@ -52,8 +54,8 @@ export class WriteBatcher {
   readonly #listeners: Listeners;
   readonly #connections = new WeakMap<pg.PoolClient, TransactionConnection>();
   readonly #locks = new AccountLocks(MAX_GROUP_SIZE / 2, MAX_WAITING);
-  /** For those that others had to leave aside: of one account half of the connections, so that the others are not its. */
-  readonly #backgroundLocks: AccountLocks;
+  /** Limits the retries of one account to half of the connections, so that they cannot take all of them. */
+  readonly #retryLocks: AccountLocks;
   #waiting: Waiting[] = [];
   #groups = 0;
 
@@ -62,7 +64,7 @@ export class WriteBatcher {
     this.#extras = extras;
     this.#limits = limits;
     this.#listeners = listeners;
-    this.#backgroundLocks = new AccountLocks(Math.max(1, Math.floor(pool.most / 2)), MAX_WAITING);
+    this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.most / 2)), MAX_WAITING);
   }
 
   write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T> {
@@ -72,26 +74,26 @@ export class WriteBatcher {
     return this.#locks.run(accountId, how, run) as Promise<T>;
   }
 
-  /** In a transaction of its own, which is made again where another one came in the way. */
+  /** Runs a write in its own transaction; retries it after a conflict. */
   async #runExclusive(work: WriteRequest['run']): Promise<unknown> {
     if (this.#pool.waitingCount >= MAX_WAITING) throw new Problem('overloaded');
     for (let tries = 1; ; tries += 1) {
-      const [end] = await this.#transact([{ run: work }]);
-      if (end === undefined) throw new Error('a write has not ended');
-      if ('value' in end) return end.value;
-      if (tries === MAX_ATTEMPTS || end.again === undefined) throw asProblem(end.error);
+      const [result] = await this.#transact([{ run: work }]);
+      if (result === undefined) throw new Error('a write has no result');
+      if ('value' in result) return result.value;
+      if (tries === MAX_ATTEMPTS || result.again === undefined) throw asProblem(result.error);
     }
   }
 
   #runShared(accountId: number, work: WriteRequest['run']): Promise<unknown> {
     if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ accountId, work, isAgain: false, resolve, reject });
+      this.#waiting.push({ accountId, work, isRetry: false, resolve, reject });
       this.#startNext();
     });
   }
 
-  /** Begins to carry what waits, if not as much as may be is under way. */
+  /** Starts a group transaction if writes are waiting and fewer than GROUP_CONCURRENCY are running. */
   #startNext(): void {
     if (this.#groups >= GROUP_CONCURRENCY || this.#waiting.length === 0) return;
     this.#groups += 1;
@@ -107,40 +109,40 @@ export class WriteBatcher {
     const group = this.#waiting.splice(0, MAX_GROUP_SIZE);
     if (group.length === 0) return;
     this.#startNext();
-    const ends = await this.#transact(group.map(({ accountId, work }) => ({ accountId, run: work }))).catch(
+    const results = await this.#transact(group.map(({ accountId, work }) => ({ accountId, run: work }))).catch(
       (error: unknown) => group.map((): WriteResult => ({ error })),
     );
-    for (const [index, { accountId, work, isAgain, resolve, reject }] of group.entries()) {
-      const end = ends[index] ?? { error: new Error('a write has not ended') };
-      if ('value' in end) resolve(end.value);
-      else if (end.again === undefined) reject(asProblem(end.error));
-      else if (end.again === 'alone' || isAgain)
-        this.#backgroundLocks.run(accountId, 'beside', () => this.#runExclusive(work)).then(resolve, reject);
-      else this.#waiting.unshift({ accountId, work, isAgain: true, resolve, reject });
+    for (const [index, { accountId, work, isRetry, resolve, reject }] of group.entries()) {
+      const result = results[index] ?? { error: new Error('a write has no result') };
+      if ('value' in result) resolve(result.value);
+      else if (result.again === undefined) reject(asProblem(result.error));
+      else if (result.again === 'alone' || isRetry)
+        this.#retryLocks.run(accountId, 'beside', () => this.#runExclusive(work)).then(resolve, reject);
+      else this.#waiting.unshift({ accountId, work, isRetry: true, resolve, reject });
     }
   }
 
-  /** Carries out one transaction; what it has come to is told before whoever wrote is answered. */
-  async #transact(works: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
+  /** Runs one transaction and publishes its commit events before the writes resolve. */
+  async #transact(requests: readonly WriteRequest[]): Promise<readonly WriteResult[]> {
     const begun = performance.now();
     let client: pg.PoolClient;
     try {
       client = await this.#pool.connect();
     } catch (error) {
-      return works.map(() => ({ error }));
+      return requests.map(() => ({ error }));
     }
-    const carrier = this.#connections.get(client) ?? new TransactionConnection(client, this.#extras, this.#limits);
-    this.#connections.set(client, carrier);
-    let ended: GroupResult;
+    const connection = this.#connections.get(client) ?? new TransactionConnection(client, this.#extras, this.#limits);
+    this.#connections.set(client, connection);
+    let result: GroupResult;
     try {
-      ended = await transact(carrier, works);
+      result = await transact(connection, requests);
     } finally {
-      client.release(isConnectionLost(carrier.failure));
+      client.release(isConnectionLost(connection.failure));
     }
-    if (ended.news !== undefined) {
-      this.#listeners.onGroup(works.length, (performance.now() - begun) / 1_000);
-      await this.#listeners.onCommitted(ended.news);
+    if (result.news !== undefined) {
+      this.#listeners.onGroup(requests.length, (performance.now() - begun) / 1_000);
+      await this.#listeners.onCommitted(result.news);
     }
-    return ended.ends;
+    return result.ends;
   }
 }

@@ -4,13 +4,13 @@ import { Problem } from '../../problems.ts';
 import { runDirectly } from '../prepared-queries.ts';
 import type { Tables } from '../tables.ts';
 
-/** Enough for every shape of query we send; beyond it, the statement unused for longest goes. */
+/** Size of the LRU cache of prepared statements: enough for every query of this service. */
 const CACHED_STATEMENTS = 400;
 
-/** How long a patient connection waits for others. */
+/** Busy timeout of a `patient` connection. */
 const BUSY_TIMEOUT_MS = 10_000;
 
-/** SQLite's primary result codes that we act on (the low byte of an extended code). */
+/** Primary result codes of SQLite (the low byte of an extended code). */
 export const SQLITE_BUSY = 5;
 export const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
@@ -21,36 +21,35 @@ export function sqliteCode(error: unknown): number | undefined {
   return error.errcode & 0xff;
 }
 
-/** Whether SQLite could not do it; a violated constraint (19) and a statement that is none (1) are faults of ours. */
+/** Whether the storage failed. Constraint violations (19) and SQL errors (1) are bugs of this service instead. */
 export function isOfStorage(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && code !== 19 && code !== 1;
 }
 
-/** What SQLite could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
+/** Maps storage failures to the problem `storage_unavailable`; returns any other error unchanged. */
 export function asProblem(error: unknown): unknown {
   return isOfStorage(error) ? new Problem('storage_unavailable', { cause: error }) : error;
 }
 
 type Failed = (error: unknown) => unknown;
 
-/** One connection to an SQLite file: prepared statements kept by their text, and queries over it. */
+/** A connection to an SQLite file, with a cache of prepared statements. */
 export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly queries: Kysely<Tables>;
   readonly #statements = new Map<string, Prepared>();
   readonly #failed: Failed;
-  readonly #readsInTurns: boolean;
+  readonly #snapshotPerTick: boolean;
   readonly #inTransactions: boolean;
   #readSnapshot: NodeJS.Immediate | undefined;
 
   /**
-   * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do. `failed` hears of
-   *   every error before whoever reads does, and answers what they get. `readsInTurns`: what is read in one turn of the
-   *   event loop is read in one transaction (see `endTurn`), since to begin one takes longer than a short read.
-   *   `inTransactions`: outside of a transaction no query is taken. Where a failure has ended one, what was sent together
-   *   with the statement that failed would otherwise be written by itself
-   * @param sqlite stands in for SQLite itself
+   * @param options `patient`: a blocking busy timeout, for commands that have nothing else to do. `failed`: maps errors of
+   *   reads. `readsInTurns`: reads of one event-loop iteration share a transaction (a read snapshot), since beginning one
+   *   takes longer than a short read. `inTransactions`: rejects queries outside a transaction; otherwise, after a failure
+   *   that ended the transaction, statements that were sent together with the failed one would be committed on their own
+   * @param sqlite replaces SQLite in simulations
    */
   constructor(
     path: string,
@@ -58,9 +57,9 @@ export class SqliteConnection {
     sqlite = DatabaseSync,
   ) {
     this.#failed = options.failed ?? ((error) => error);
-    this.#readsInTurns = options.readsInTurns === true;
+    this.#snapshotPerTick = options.readsInTurns === true;
     this.#inTransactions = options.inTransactions === true;
-    // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
+    // Busy timeout 0: waiting inside SQLite would block the event loop; the store retries on a timer instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
       timeout: options.patient ? BUSY_TIMEOUT_MS : 0,
@@ -72,7 +71,7 @@ export class SqliteConnection {
     runDirectly(this.queries, (sql, parameters) => this.#prepared(sql).all(parameters));
   }
 
-  /** What is read from here on is as it is now. To be said before anything that what was read must not be older than. */
+  /** Ends the read snapshot. Call it before a read that must see the latest commit. */
   refreshSnapshot(): void {
     if (this.#readSnapshot === undefined) return;
     clearImmediate(this.#readSnapshot);
@@ -80,19 +79,19 @@ export class SqliteConnection {
     try {
       this.#endTransaction();
     } catch {
-      // Whoever reads next tries again, and hears of it.
+      // The next read tries again and reports the error.
     }
   }
 
   readonly #begin = (): void => {
     if (this.#inTransactions && !this.database.isTransaction) throw new Problem('storage_unavailable');
-    if (!this.#readsInTurns || this.#readSnapshot !== undefined) return;
+    if (!this.#snapshotPerTick || this.#readSnapshot !== undefined) return;
     this.#endTransaction();
     this.exec('begin');
     this.#readSnapshot = setImmediate(() => this.refreshSnapshot());
   };
 
-  /** An error may have ended it already. Nothing was written: there is nothing to commit. */
+  /** Ends a read transaction; an error may have ended it already. */
   #endTransaction(): void {
     if (this.database.isOpen && this.database.isTransaction) this.exec('rollback');
   }
@@ -109,11 +108,11 @@ export class SqliteConnection {
   }
 
   #prepared(sql: string): Prepared {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) {
+    const cached = this.#statements.get(sql);
+    if (cached !== undefined) {
       this.#statements.delete(sql);
-      this.#statements.set(sql, known);
-      return known;
+      this.#statements.set(sql, cached);
+      return cached;
     }
     const prepared = this.#prepare(sql);
     this.#statements.set(sql, prepared);
@@ -149,7 +148,7 @@ class Prepared {
     this.#begin = begin;
     this.#columns = statement.columns().map(({ name }) => name);
     this.reader = this.#columns.length > 0;
-    // The objects that Node makes of rows are dictionaries: to read them takes longer than to make these.
+    // Node's row objects are in dictionary mode and slow to read; arrays converted by `#named` are faster.
     statement.setReturnArrays(true);
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mountPoints } from './file-identity.ts';
 
-test('a file that is mounted by itself is found in what Linux says of its mounts; elsewhere there is none', () => {
+test('a file mounted on its own is found in the Linux mount table; other systems have no table', () => {
   const table = [
     '22 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
     '97 22 254:0 /srv/a\\040b/carillon.db /data/a\\040b/carillon.db rw - ext4 /dev/vda rw',

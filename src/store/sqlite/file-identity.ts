@@ -6,8 +6,8 @@ import { trueName } from './file-lock.ts';
 const MOUNTS = '/proc/self/mountinfo';
 
 /**
- * Refuses to begin a new database where the log of an old one lies: SQLite would delete the log, which may be all that
- * is left of acknowledged writes.
+ * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL, which may
+ * hold the only copy of acknowledged writes.
  */
 export function refuseLogAlone(path: string): void {
   const log = `${path}-wal`;
@@ -18,18 +18,18 @@ export function refuseLogAlone(path: string): void {
 }
 
 /**
- * Refuses a database file that can be reached by a second name. SQLite names its log after the path, and so does our
- * lock: two processes that come by different names would not see each other, and one would write over the other.
+ * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock are named
+ * after the path: two processes that open it by different names would not see each other's and corrupt the database.
  */
 export function refuseSecondName(path: string): void {
   const name = trueName(path);
   const { nlink, ino } = statSync(name, { bigint: true });
-  // The links of a folder are its subfolders; SQLite itself says that it is no file.
+  // Folders have several links because of their subfolders; SQLite reports them as not a file.
   if (nlink > 1n && statSync(name).isFile()) {
     const others = readdirSync(dirname(name)).filter((file) => file !== basename(name) && inodeOf(name, file) === ino);
-    const shown = others.length > 0 ? `, ${others.join(', ')} among them` : '';
+    const listed = others.length > 0 ? `, ${others.join(', ')} among them` : '';
     throw new StoreError(
-      `The database ${path} has ${nlink} names (hard links${shown}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
+      `The database ${path} has ${nlink} names (hard links${listed}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
     );
   }
   if (mountPoints().includes(name)) {
@@ -39,11 +39,11 @@ export function refuseSecondName(path: string): void {
   }
 }
 
-function inodeOf(name: string, neighbour: string): bigint | undefined {
-  return lstatSync(join(dirname(name), neighbour), { bigint: true, throwIfNoEntry: false })?.ino;
+function inodeOf(name: string, sibling: string): bigint | undefined {
+  return lstatSync(join(dirname(name), sibling), { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
-/** Where something is mounted, as Linux says it; empty on systems that cannot mount a single file. */
+/** All mount points, from /proc; empty on systems other than Linux, which cannot mount a single file. */
 export function mountPoints(read: () => string = () => readFileSync(MOUNTS, 'utf8')): string[] {
   let table: string;
   try {
@@ -56,30 +56,32 @@ export function mountPoints(read: () => string = () => readFileSync(MOUNTS, 'utf
   return table.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
 }
 
-/** Which file stands at a path: device and inode; undefined when none does. */
+/** Identity of the file at a path: device and inode; undefined if there is none. */
 function fileAt(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
 /**
- * The files of an open database. As long as they are those that stand at their paths, what is committed will be found at
- * the next start.
+ * The files of an open database. While they are still at their paths, committed data will be found at the next start.
  */
 export class OpenFiles {
   readonly #files: readonly { readonly path: string; readonly opened: string | undefined }[];
 
-  /** @param ends the ends of the names of the files beside the database that are held open with it */
-  constructor(path: string, ends: readonly string[]) {
+  /** @param suffixes of the side files that are open together with the database */
+  constructor(path: string, suffixes: readonly string[]) {
     const name = trueName(path);
-    // The path as it was given: a link in it may come to lead elsewhere.
-    this.#files = [path, ...ends.map((end) => name + end)].map((file) => ({ path: file, opened: fileAt(file) }));
+    // The path as given, not resolved: a symbolic link in it may be changed.
+    this.#files = [path, ...suffixes.map((suffix) => name + suffix)].map((file) => ({
+      path: file,
+      opened: fileAt(file),
+    }));
   }
 
-  /** What has become of them; undefined while all are in place. */
+  /** Describes the first file that was removed or replaced; undefined while all are in place. */
   lost(): DatabaseLost | undefined {
     for (const { path, opened } of this.#files) {
-      const now = look(path);
+      const now = identityOf(path);
       if (now instanceof Error)
         return new DatabaseLost(`The open file ${path} can no longer be looked at: ${now.message}.`);
       if (now !== opened)
@@ -89,7 +91,7 @@ export class OpenFiles {
   }
 }
 
-function look(path: string): string | undefined | Error {
+function identityOf(path: string): string | undefined | Error {
   try {
     return fileAt(path);
   } catch (error) {

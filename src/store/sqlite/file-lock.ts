@@ -4,36 +4,36 @@ import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../store.ts';
 import { SQLITE_BUSY, sqliteCode } from './connection.ts';
 
-/** Makes a file that only its owner may read, unless it is there; SQLite gives those beside it the same mode. */
+/** Creates a file with mode 0600 unless it exists; SQLite gives its side files the same mode. */
 export function makeFile(path: string): void {
   try {
     makeFolder(dirname(path));
-    // Never opened when it is there: closing it again would let go of every lock that this process has on it.
+    // Never opens an existing file: closing it would release every POSIX lock that this process has on it.
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    if (!isThere(error)) throw asFault(error, path);
+    if (!isAlreadyThere(error)) throw asFault(error, path);
   }
 }
 
-function isThere(error: unknown): boolean {
+function isAlreadyThere(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
-/** One folder after the other: Node's own recursive way never ends where the system takes no folders, as in /proc. */
+/** Creates a folder and its parents. Node's `recursive` option never returns where none can be created, as in /proc. */
 export function makeFolder(path: string): void {
   if (existsSync(path)) return;
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process that starts at the same moment has just made it.
-    if (!isThere(error)) throw error;
+    // Another process that starts concurrently has just created it.
+    if (!isAlreadyThere(error)) throw error;
   }
 }
 
 /**
- * Holds the file against a second service for as long as this process lives, however it ends: an exclusive lock on a
- * small file beside it, which the operating system takes back with the process.
+ * Locks a database against a second service: an exclusive lock on a separate file, which the operating system releases
+ * when the process ends, even if it is killed.
  */
 export function takeLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
@@ -50,14 +50,14 @@ export function takeLock(path: string): DatabaseSync {
   }
 }
 
-/** Where a path leads to: by a link to the file one comes to the same. The file itself may be missing. */
+/** Resolves symbolic links. The file itself may be missing. */
 export function trueName(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }
 
-/** Makes sure that what a file or a folder holds outlives a power failure. */
+/** Syncs a file or a folder to disk (fsync). */
 export function toDisk(path: string, how: 'r' | 'r+'): void {
-  // Windows has no such thing for a folder.
+  // Windows cannot sync a folder.
   if (how === 'r' && process.platform === 'win32') return;
   const handle = openSync(path, how);
   try {
@@ -67,7 +67,7 @@ export function toDisk(path: string, how: 'r' | 'r+'): void {
   }
 }
 
-/** What could not be done, in one line for the operator. */
+/** Converts an error to a `StoreError` with one line for the operator. */
 export function asFault(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);

@@ -12,7 +12,7 @@ import type { OpenOptions } from '../database-url.ts';
 import { openStore } from '../open.ts';
 import type { Store, Tx } from '../store.ts';
 
-/** A store on a file of its own, with everything that it reports. */
+/** A store on its own file, with everything that it reports. */
 async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {}) {
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
@@ -49,7 +49,7 @@ async function domains(store: Store): Promise<string[]> {
 
 const isProblem = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 
-test('writes that wait at the same moment are one commit, in their order', async (t) => {
+test('concurrent writes are one commit, in their order', async (t) => {
   const { store, groups } = await openTestStore(t);
   const ids = await Promise.all(Array.from({ length: 50 }, (_, index) => store.write(addAccount(`${index}.test`))));
   assert.deepEqual(groups, [50]);
@@ -59,14 +59,14 @@ test('writes that wait at the same moment are one commit, in their order', async
   );
 });
 
-test('a group has its limit, and nobody beyond it is forgotten', async (t) => {
+test('a commit group has a size limit, and the writes beyond it are in the next one', async (t) => {
   const { store, groups } = await openTestStore(t);
   await Promise.all(Array.from({ length: 600 }, (_, index) => store.write(addAccount(`${index}.test`))));
   assert.deepEqual(groups, [256, 256, 88]);
   assert.equal((await domains(store)).length, 600);
 });
 
-test('between two full groups the event loop turns, so that those who were answered can hear it', async (t) => {
+test('the event loop runs between two full commit groups, so that responses are sent', async (t) => {
   const { store } = await openTestStore(t);
   let turns = 0;
   const groupsSeenAt: number[] = [];
@@ -83,7 +83,7 @@ test('between two full groups the event loop turns, so that those who were answe
   assert.equal(new Set(groupsSeenAt).size, 4, `groups were committed at turns ${groupsSeenAt.join(', ')}`);
 });
 
-test('a write that fails is undone alone: those beside it in the commit stay, and only they are announced', async (t) => {
+test('a failed write is rolled back alone: the others of its commit group are committed and published', async (t) => {
   const { store, groups } = await openTestStore(t);
   const announced: number[] = [];
   store.onCommitted((news) => void announced.push(...news.pending.keys()));
@@ -107,7 +107,7 @@ test('a write that fails is undone alone: those beside it in the commit stay, an
   assert.equal(announced.length, 2);
 });
 
-test('C20 what has resolved is on the disk: WAL with synchronous=FULL, seen by any other connection', async (t) => {
+test('C20 a resolved write is durable: WAL with synchronous=FULL, visible to other connections', async (t) => {
   const { store, path } = await openTestStore(t);
   const settings = await store.write(async ({ queries }) => {
     const { rows: synchronous } = await sql<{ synchronous: number }>`pragma synchronous`.execute(queries);
@@ -121,7 +121,7 @@ test('C20 what has resolved is on the disk: WAL with synchronous=FULL, seen by a
   other.close();
 });
 
-test('C13 C20 the news of a commit are heard before its writes are answered, and after it is durable', async (t) => {
+test('C13 C20 commit events are published after the commit is durable and before its writes resolve', async (t) => {
   const { store, path } = await openTestStore(t);
   const order: string[] = [];
   store.onCommitted((news) => {
@@ -134,7 +134,7 @@ test('C13 C20 the news of a commit are heard before its writes are answered, and
   assert.deepEqual(order, ['news of 1 with 1 durable', 'answered']);
 });
 
-test('a write sees what those before it in the same commit wrote; reads outside see it after the commit', async (t) => {
+test('a write sees earlier writes of its commit group; reads outside see them after the commit', async (t) => {
   const { store } = await openTestStore(t);
   const seen: number[] = [];
   const count = async (queries: Tx['queries']) => (await queries.selectFrom('accounts').selectAll().execute()).length;
@@ -148,7 +148,7 @@ test('a write sees what those before it in the same commit wrote; reads outside 
   assert.deepEqual(seen, [1, 0, 1]);
 });
 
-test('a full disk refuses writes as storage_unavailable, serves reads, and takes writes again when there is room', async (t) => {
+test('on a full disk writes are rejected with storage_unavailable and reads work; with free space writes work again', async (t) => {
   const { store, path, fatal } = await openTestStore(t, { maxPages: 90 });
   const other = new DatabaseSync(path);
   t.after(() => other.close());
@@ -156,7 +156,7 @@ test('a full disk refuses writes as storage_unavailable, serves reads, and takes
 
   const accepted: string[] = [];
   const refused: unknown[] = [];
-  // Four in one commit, which is refused as a whole; then each by itself, for what room there is left.
+  // Four in one group, which is rejected as a whole; then one by one, with the space that is left.
   for (let [round, members] = [0, 4]; members > 0; round += 1) {
     assert.ok(round < 1_000, 'the disk never fills');
     const names = Array.from({ length: members }, (_, index) => `${round}-${index}-${'x'.repeat(900)}.test`);
@@ -184,7 +184,7 @@ test('a full disk refuses writes as storage_unavailable, serves reads, and takes
   assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
 });
 
-test('what is sent together with a statement that fails is not written by itself, with the transaction or without it', async (t) => {
+test('statements pipelined with a failed one are not committed, with or without a transaction', async (t) => {
   const { store, fatal } = await openTestStore(t);
   for (const isGone of [true, false]) {
     const late: Promise<unknown>[] = [];
@@ -192,7 +192,7 @@ test('what is sent together with a statement that fails is not written by itself
       store.write(addAccount('first.test')),
       store.write(async (tx) => {
         if (isGone) await sql`rollback`.execute(tx.queries);
-        // Both go on while the group is given up.
+        // Both continue while the group is rolled back.
         late.push(
           addAccount('second.test')(tx),
           Promise.resolve().then(() => addAccount('third.test')(tx)),
@@ -213,13 +213,13 @@ test('what is sent together with a statement that fails is not written by itself
   assert.deepEqual(fatal, []);
 });
 
-test('when SQLite itself ends the transaction, every member of the commit is refused and nothing of it stays', async (t) => {
+test('if SQLite ends the transaction, all writes of the group are rejected and nothing is committed', async (t) => {
   const { store, fatal } = await openTestStore(t);
   const outcomes = await Promise.allSettled([
     store.write(addAccount('first.test')),
     store.write(async (tx) => {
       await addAccount('second.test')(tx);
-      // As SQLite may do by itself when the disk is full.
+      // As SQLite may do when the disk is full.
       await sql`rollback`.execute(tx.queries);
       throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
     }),
@@ -235,7 +235,7 @@ test('when SQLite itself ends the transaction, every member of the commit is ref
   assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
 });
 
-test('a database that another connection holds is waited for, and nothing else stands still meanwhile', async (t) => {
+test('waiting for a database that another connection has locked does not block the event loop', async (t) => {
   const { store, path, fatal } = await openTestStore(t);
   const other = new DatabaseSync(path);
   other.exec('begin immediate');
@@ -244,7 +244,7 @@ test('a database that another connection holds is waited for, and nothing else s
     isWritten = true;
   });
   assert.deepEqual(await domains(store), [], 'reads go on');
-  // So does time: were it waited for inside SQLite, none of these would come, but for ten seconds each.
+  // Timers fire meanwhile: a wait inside SQLite would block them for ten seconds each.
   for (let turns = 0; turns < 10; turns += 1) await wait(5);
   assert.equal(isWritten, false);
   other.exec('commit');
@@ -254,17 +254,17 @@ test('a database that another connection holds is waited for, and nothing else s
   assert.deepEqual(fatal, []);
 });
 
-test('a write that awaits anything but its queries is reported, since it would hold up everybody', async (t) => {
+test('a write that awaits anything but its queries is reported, since it would block all writes', async (t) => {
   const { store, fatal } = await openTestStore(t);
   await store.write(async () => wait(20));
   assert.equal(fatal.length, 1);
   assert.match(String(fatal[0]), /awaited something other than its queries/);
 });
 
-test('a corrupt file ends the process: nobody is answered', async (t) => {
+test('a corrupt file is fatal: no write resolves', async (t) => {
   const { store, path, fatal } = await openTestStore(t);
   await store.write(addAccount('acme.test'));
-  // The root of a table is said to be where the file has no page.
+  // The root page of a table points beyond the end of the file.
   const other = new DatabaseSync(path, { defensive: false });
   other.exec(`
     pragma writable_schema = on;
@@ -285,7 +285,7 @@ test('a corrupt file ends the process: nobody is answered', async (t) => {
   assert.equal(answered, false);
 });
 
-test('more writes than can wait are shed at once as overloaded, and those that wait are done', async (t) => {
+test('writes beyond the waiting limit are rejected immediately with overloaded, and those that wait are committed', async (t) => {
   const { store } = await openTestStore(t);
   const waiting = Array.from({ length: 4_096 }, () => store.write(async () => 'done'));
   await assert.rejects(
@@ -296,7 +296,7 @@ test('more writes than can wait are shed at once as overloaded, and those that w
   assert.equal(await store.write(async () => 'later'), 'later');
 });
 
-test('closing lets the writes under way finish and takes no more', async (t) => {
+test('close waits for running writes and rejects new ones', async (t) => {
   const { store, path } = await openTestStore(t);
   const written = store.write(addAccount('acme.test'));
   const closed = store.close();

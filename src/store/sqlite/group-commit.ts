@@ -15,14 +15,14 @@ import {
   sqliteCode,
 } from './connection.ts';
 
-/** How long a write waits for another process (a command of ours) to let go of the database. */
+/** How long a commit group waits for another process, such as a command, that holds the write lock. */
 const BUSY_TIMEOUT_MS = 10_000;
 const BUSY_POLL_MS = 4;
 
-/** More writes than this waiting: the next one is shed with 503. */
+/** Load shedding: with this many writes waiting, further ones are rejected with 503. */
 const MAX_WAITING = 4_096;
 
-/** A group larger than this would hold its members, and the event loop, for too long. */
+/** Writes per commit group: more would delay its members and the event loop for too long. */
 const MAX_GROUP_SIZE = 256;
 
 type Waiting = {
@@ -31,32 +31,32 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
-/** A write of the group that has run: what to tell its caller once the commit is durable, or why it was undone. */
+/** A write of the group that has run: its result, returned once the commit is durable, or the error that undid it. */
 type Done = { waiting: Waiting } & ({ value: unknown } | { error: unknown });
 
-/** What the writes of a group come to together, as far as they are not undone; or one of them. */
+/** Commit events and `beforeCommit` items of one write, or of all writes of the group that were not rolled back. */
 class PendingCommit {
   readonly news = new CommitEventsBuilder();
-  readonly left = new BeforeCommit();
+  readonly items = new BeforeCommit();
 }
 
-/** One write at a time: it is alone in any case, and sees at once what another one has changed. */
+/** The `Tx` of one write. Writes run one at a time, so its locks do nothing. */
 class WriteOfGroup implements Tx {
   readonly queries: Queries;
   readonly news: CommitEventsBuilder;
-  readonly #left: BeforeCommit;
+  readonly #beforeCommit: BeforeCommit;
   readonly #group: PendingCommit;
   #trailing: Promise<unknown>[] | undefined;
 
-  /** @param own what this write alone comes to: it is the group's when the write is not undone */
+  /** @param own events and items of this write, merged into `group` unless the write is rolled back */
   constructor(queries: Queries, group: PendingCommit, own: PendingCommit) {
     this.queries = queries;
     this.news = own.news;
-    this.#left = own.left;
+    this.#beforeCommit = own.items;
     this.#group = group;
   }
 
-  /** Resolves when what is sent with the commit has been. */
+  /** Resolves when the queries of `withCommit` have run; undefined if there are none. */
   get trailed(): Promise<unknown> | undefined {
     return this.#trailing && Promise.all(this.#trailing);
   }
@@ -81,27 +81,29 @@ class WriteOfGroup implements Tx {
   }
 
   beforeCommit<Item>(act: AtCommit<Item>, item: Item): void {
-    this.#left.add(act, item);
+    this.#beforeCommit.add(act, item);
   }
 
-  dedupe<T>(_about: object, ask: () => Promise<T>): Promise<T> {
-    return ask();
+  dedupe<T>(_about: object, query: () => Promise<T>): Promise<T> {
+    return query();
   }
 }
 
 /**
- * The one writer of an SQLite file. Writes that wait at the same moment run one after another in one transaction, each
- * in a savepoint of its own, and all resolve after the one fsync of its commit.
+ * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after another in one
+ * transaction, each in its own savepoint, and all resolve after the single fsync of its commit. A write that fails rolls
+ * back to its savepoint, and the others commit. `beforeCommit` actions run once per group. Load shedding: writes beyond
+ * MAX_WAITING are rejected with `overloaded`.
  *
- * `onFatal` is called when the outcome of a commit cannot be known (an I/O error) or the file is corrupt: nobody of
- * that group is answered, and the process is expected to end and recover at its next start. It is also called, once, when
- * the files of the database are no longer at their paths: all writes are rejected from then on, that group's too.
+ * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes of that
+ * group never resolve, and the process must exit and recover at its next start. It is also called, once, when the
+ * database files were removed or replaced: all writes are rejected from then on, including that group.
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #realClock: Clock;
   readonly #onCommitting: () => void;
-  readonly #onCommitted: (news: CommitEvents) => Promise<void> | undefined;
+  readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
   readonly #whatIsLost: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
@@ -112,17 +114,17 @@ export class GroupCommit {
 
   constructor(
     connection: SqliteConnection,
-    beats: Clock,
+    realClock: Clock,
     listeners: {
       onCommitting: () => void;
-      onCommitted: (news: CommitEvents) => Promise<void> | undefined;
+      onCommitted: (events: CommitEvents) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
       whatIsLost: () => DatabaseLost | undefined;
       onFatal: (error: unknown) => void;
     },
   ) {
     this.#connection = connection;
-    this.#realClock = beats;
+    this.#realClock = realClock;
     this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroup = listeners.onGroup;
@@ -130,7 +132,7 @@ export class GroupCommit {
     this.#onFatal = listeners.onFatal;
   }
 
-  /** Finds out whether the files are in place. Once they are not, no write is taken any more. */
+  /** Checks that the database files are in place. Once they are not, all writes are rejected. */
   look(): Problem | undefined {
     if (this.#lost !== undefined) return this.#lost;
     const lost = this.#whatIsLost();
@@ -150,7 +152,7 @@ export class GroupCommit {
     });
   }
 
-  /** No new write is taken; resolves when those waiting are through. */
+  /** Rejects new writes; resolves when the waiting ones have finished. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#running;
@@ -175,7 +177,7 @@ export class GroupCommit {
       });
       try {
         for (const waiting of writes) done.push(await this.#runOne(waiting, group));
-        await group.left.act(new WriteOfGroup(this.#connection.queries, group, group));
+        await group.items.act(new WriteOfGroup(this.#connection.queries, group, group));
       } finally {
         clearImmediate(stalled);
       }
@@ -185,15 +187,15 @@ export class GroupCommit {
       this.#abandon(writes, error);
       return;
     }
-    // Only now: what was committed to a file that is gone must not be acknowledged.
+    // Checked after the commit: a commit to a file that was removed must not be acknowledged.
     if (this.#rejectIfLost(writes)) return;
     this.#onGroup(writes.length, (performance.now() - begun) / 1_000);
-    const telling = done.some((one) => 'value' in one) ? this.#onCommitted(group.news) : undefined;
+    const publishing = done.some((one) => 'value' in one) ? this.#onCommitted(group.news) : undefined;
     for (const one of done) {
       const { resolve, reject } = one.waiting;
       if ('error' in one) reject(one.error);
-      else if (telling === undefined) resolve(one.value);
-      else telling.then(() => resolve(one.value), reject);
+      else if (publishing === undefined) resolve(one.value);
+      else publishing.then(() => resolve(one.value), reject);
     }
   }
 
@@ -213,11 +215,11 @@ export class GroupCommit {
       await tx.trailed;
       this.#connection.exec('release one');
       group.news.add(own.news);
-      group.left.addAll(own.left);
+      group.items.addAll(own.items);
       return { waiting, value };
     } catch (error) {
-      // What SQLite itself could not do is the end of the whole group: it may have ended the transaction, and statements
-      // that were sent together with the one that failed may still come.
+      // A storage failure fails the whole group: it may have ended the transaction, and statements that were pipelined with
+      // the failed one may still run.
       if (!this.#connection.database.isTransaction || isOfStorage(error)) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
@@ -241,7 +243,7 @@ export class GroupCommit {
   #abandon(writes: readonly Waiting[], error: unknown): void {
     const code = sqliteCode(error);
     if (code === SQLITE_IOERR || code === SQLITE_CORRUPT) {
-      // Whether the group is durable is undecided: answering either way could be a lie.
+      // It is unknown whether the group is durable, so its writes are neither resolved nor rejected.
       this.#onFatal(error);
       return;
     }

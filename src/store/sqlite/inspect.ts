@@ -10,8 +10,8 @@ import { refuseSecondName } from './file-identity.ts';
 import { trueName } from './file-lock.ts';
 import { dialect } from './open.ts';
 
-/** File systems over a network, by the number that Linux gives them: their locks cannot be relied on. */
-const NETWORKS: Readonly<Record<number, string>> = {
+/** Network file systems, by their Linux magic number: their locks are not reliable. */
+const NETWORK_FILE_SYSTEMS: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',
   4266872130: 'SMB',
@@ -30,12 +30,12 @@ export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>)
     const version = versionOf(database);
     const isServed = isLocked(`${trueName(path)}.lock`);
     const folder = dirname(trueName(path));
-    const network = NETWORKS[statfsSync(folder).type];
+    const network = NETWORK_FILE_SYSTEMS[statfsSync(folder).type];
     return {
       engine: `SQLite ${engine}`,
       version,
       newest: migrations(dialect).length,
-      // Whoever opens it for a service makes it so; another mode while one runs was set by somebody else.
+      // A service always sets WAL; another mode while one is running was set from outside.
       weak: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
       problems: whatIsWrong(database, 'quick_check'),
       bytes: bytesOf(database),
@@ -52,7 +52,7 @@ export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>)
   }
 }
 
-/** Whether a service holds the lock; looks, and takes nothing. */
+/** Whether a service holds the lock. Does not take it. */
 function isLocked(file: string): boolean {
   if (!existsSync(file)) return false;
   const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });

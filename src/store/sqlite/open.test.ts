@@ -29,11 +29,11 @@ function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
   return openStore({ ...openingOf(`sqlite:${path}`), as });
 }
 
-/** One line for the operator: what it says, and that it is one. */
+/** Checks an error for the operator: its text, and that it is one line. */
 const isFault = (words: RegExp) => (error: unknown) =>
   error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
 
-test('a new database is made with its folder, for its owner’s eyes alone', async (t) => {
+test('a new database and its folder are created, readable by their owner only', async (t) => {
   const path = join(temporaryFolder(t), 'some', 'where', 'carillon.db');
   const store = await open(path);
   await store.probe();
@@ -42,7 +42,7 @@ test('a new database is made with its folder, for its owner’s eyes alone', asy
   await store.close();
 });
 
-test('a second service on the same file is refused in one line; a command works beside the first', async (t) => {
+test('a second service on the same file is rejected in one line; a command works concurrently with the first', async (t) => {
   const path = newPath(t);
   const first = await open(path);
   await assert.rejects(open(path), isFault(/Another service is running on .*carillon\.db/));
@@ -55,7 +55,7 @@ test('a second service on the same file is refused in one line; a command works 
   await next.close();
 });
 
-test('a second service is refused also where it comes by a link to the file or to its folder', async (t) => {
+test('a second service is also rejected if it opens a symbolic link to the file or its folder', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'data'));
   const path = join(folder, 'data', 'carillon.db');
@@ -66,13 +66,13 @@ test('a second service is refused also where it comes by a link to the file or t
   const others = [join(folder, 'link.db'), join(folder, 'link-of-a-link.db'), join(folder, 'folder', 'carillon.db')];
   for (const other of others) await assert.rejects(open(other), isFault(/Another service is running on /), other);
   await first.close();
-  // And the other way round.
+  // The other way round.
   const second = await open(join(folder, 'link.db'));
   await assert.rejects(open(path), isFault(/Another service is running on /));
   await second.close();
 });
 
-test('C20 a database file with a second name (a hard link) is refused under both, for services and commands', async (t) => {
+test('C20 a database file with a hard link is rejected under both names, for services and commands', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'carillon.db');
   const other = join(folder, 'other.db');
@@ -88,7 +88,7 @@ test('C20 a database file with a second name (a hard link) is refused under both
   await (await open(path)).close();
 });
 
-test('a database from a newer version is refused in one line, and left as it is', async (t) => {
+test('a database of a newer version is rejected in one line and unchanged', async (t) => {
   const path = newPath(t);
   await (await open(path)).close();
   const database = new DatabaseSync(path);
@@ -103,7 +103,7 @@ test('a database from a newer version is refused in one line, and left as it is'
   after.close();
 });
 
-test('what is no database, or no file, is refused in one line', async (t) => {
+test('a file that is not a database, or not a file, is rejected in one line', async (t) => {
   const folder = temporaryFolder(t);
   const text = join(folder, 'notes.txt');
   writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
@@ -114,7 +114,7 @@ test('what is no database, or no file, is refused in one line', async (t) => {
   assert.ok(!existsSync(join(folder, 'folder.db', 'carillon.db')));
 });
 
-test('what the disk does not give is storage_unavailable to whoever reads, and no fault of the service', async (t) => {
+test('a read error of the disk is storage_unavailable', async (t) => {
   const path = newPath(t);
   const store = await open(path);
   t.after(() => store.close());
@@ -128,14 +128,14 @@ test('what the disk does not give is storage_unavailable to whoever reads, and n
   );
 });
 
-test('two that open a new file at the same moment both find it whole', async (t) => {
+test('two processes that open a new file concurrently both succeed', async (t) => {
   const path = newPath(t);
   const stores = await Promise.all([open(path), open(path, 'command'), open(path, 'command')]);
   for (const store of stores) await store.probe();
   for (const store of stores) await store.close();
 });
 
-test('opening again migrates nothing again', async (t) => {
+test('opening again does not migrate again', async (t) => {
   const path = newPath(t);
   const first = await open(path);
   await first.write(async ({ queries }) => {
@@ -147,9 +147,9 @@ test('opening again migrates nothing again', async (t) => {
   await second.close();
 });
 
-test('a migration that fails leaves nothing of itself', () => {
+test('a failed migration changes nothing', () => {
   const database = new DatabaseSync(':memory:');
-  // In the way of one of the last statements.
+  // Conflicts with one of the last statements.
   database.exec('create table attempts (something text)');
   assert.throws(() => migrate(database, dialect), /already exists/);
   const names = database.prepare('select name from sqlite_master').all();
@@ -169,14 +169,14 @@ test('a migration that fails leaves nothing of itself', () => {
   database.close();
 });
 
-test('a word that a dialect does not know is found before anything is touched', () => {
+test('an unknown word in a migration is found before anything changes', () => {
   const database = new DatabaseSync(':memory:');
   assert.throws(() => migrate(database, { name: 'poor', words: {} }), /unknown word \{\w+\} in a migration/);
   assert.deepEqual(database.prepare('select name from sqlite_master').all(), []);
   database.close();
 });
 
-test('C5 ids are never issued again, also after the newest record was deleted and the file was opened anew', async (t) => {
+test('C5 ids are never issued again, also after the newest record was deleted and the file was reopened', async (t) => {
   const path = newPath(t);
   const add = async (store: Store) =>
     store.write(async ({ queries }) => {
@@ -197,7 +197,7 @@ test('C5 ids are never issued again, also after the newest record was deleted an
   await second.close();
 });
 
-test('what is read in one turn of the event loop is of one moment; a commit of ours is seen at once, another’s in the next turn', async (t) => {
+test('reads of one event-loop iteration share a snapshot; own commits are visible immediately, others in the next iteration', async (t) => {
   const path = newPath(t);
   const store = await open(path);
   const domains = async () =>
@@ -209,11 +209,11 @@ test('what is read in one turn of the event loop is of one moment; a commit of o
   const before = store.externalVersion();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(await domains(), ['a.test']);
-  // Whoever learns that something has changed elsewhere finds what it was, in this very turn.
+  // After a change of externalVersion, the change is visible in the same iteration.
   elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('b.test', '', 0)");
   assert.notEqual(store.externalVersion(), before);
   assert.deepEqual(await domains(), ['a.test', 'b.test']);
-  // Whoever hears of a commit finds it, whatever was read in the turn that it was made in.
+  // A listener sees the commit, even if there was a read snapshot in the iteration of the commit.
   const heard: Promise<string[]>[] = [];
   store.onCommitted(() => void heard.push(domains()));
   await store.write(async ({ queries }) => {
@@ -225,7 +225,7 @@ test('what is read in one turn of the event loop is of one moment; a commit of o
   await store.close();
 });
 
-/** An open database whose files something else changes, and everything that the store says about it. */
+/** An open database whose files are changed by someone else, and what the store reports. */
 async function openWatched(t: TestContext) {
   const path = newPath(t);
   const clock = testClock();
@@ -245,7 +245,7 @@ async function openWatched(t: TestContext) {
 
 const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'storage_unavailable';
 
-/** Everything that can happen to the files of an open database behind its back. */
+/** External changes to the files of an open database. */
 const losses: Readonly<Record<string, (path: string) => void>> = {
   'the database is removed': (path) => rmSync(path),
   'the database is renamed': (path) => renameSync(path, `${path}.old`),
@@ -263,7 +263,7 @@ const losses: Readonly<Record<string, (path: string) => void>> = {
 };
 
 for (const [name, lose] of Object.entries(losses)) {
-  test(`C20 ${name} while it is open: no write is acknowledged any more, and the process is told to end`, async (t) => {
+  test(`C20 ${name} while it is open: no further write is acknowledged, and onFatal is called`, async (t) => {
     const { path, fatal, store, add } = await openWatched(t);
     const told: unknown[] = [];
     store.onCommitted((news) => void told.push(news));
@@ -286,7 +286,7 @@ for (const [name, lose] of Object.entries(losses)) {
     assert.equal(existsSync(`${path}-wal`), left, 'the files that are there now belong to somebody else');
   });
 
-  test(`C20 ${name} while nobody writes: it is found within a second`, async (t) => {
+  test(`C20 ${name} without writes: it is found within a second`, async (t) => {
     const { path, clock, fatal, store, add } = await openWatched(t);
     await clock.advance(10_000);
     assert.deepEqual(fatal, []);

@@ -13,10 +13,10 @@ import { asFault, makeFile, takeLock } from './file-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sequences } from './sequences.ts';
 
-/** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
+/** 3.51.3 fixed a rare corruption at a WAL reset. */
 const MIN_SQLITE_VERSION = [3, 51, 3] as const;
 
-/** What the words in a migration stand for on SQLite. */
+/** The words of migrations on SQLite. */
 export const dialect: Dialect = {
   name: 'sqlite',
   words: {
@@ -28,17 +28,17 @@ export const dialect: Dialect = {
   },
 };
 
-/** How much a probe writes: as the largest body of a request, and more than most writes take. */
+/** Bytes written by a probe: as many as the largest request body, more than most writes. */
 const PROBE_BYTES = 64 * 1_024;
 
-/** How often the files of an open database are looked for at their paths while nobody writes. */
+/** How often to check that the open files are still at their paths, in addition to each commit. */
 const FILES_INTERVAL_MS = 1_000;
 
 type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
 
 /**
- * Opens, and brings up to date, the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit,
- * one connection for reads. Throws `StoreFault` with one line for the operator.
+ * Opens and migrates the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit, one connection
+ * for reads. Throws `StoreError` with one line for the operator.
  */
 export async function openStore(options: Options): Promise<Store> {
   checkVersion();
@@ -74,7 +74,7 @@ export async function openStore(options: Options): Promise<Store> {
 function prepareFile(writer: SqliteConnection, options: Options): void {
   writer.exec('pragma journal_mode = wal');
   writer.exec('pragma synchronous = full');
-  // 32 MiB of pages in memory, and the log copied back every 16 MiB: fewer reads, fewer checkpoints under load.
+  // 32 MiB page cache and a checkpoint every 16 MiB of WAL: fewer reads and fewer checkpoints under load.
   writer.exec('pragma cache_size = -32768');
   writer.exec('pragma wal_autocheckpoint = 4000');
   migrate(writer.database, dialect);
@@ -85,57 +85,57 @@ function createStore(
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
-  { database: { path }, clock, beats = systemClock, onFatal, sqlite }: Options,
+  { database: { path }, clock, beats: realClock = systemClock, onFatal, sqlite }: Options,
 ): Store {
   const committed = new Listeners();
-  const grouped: ((writes: number, seconds: number) => void)[] = [];
-  const groups = new GroupCommit(writer, beats, {
-    // A reader would keep the log from being copied back; and whoever hears of the commit has to find it.
+  const groupListeners: ((writes: number, seconds: number) => void)[] = [];
+  const groupCommit = new GroupCommit(writer, realClock, {
+    // An open read snapshot would prevent checkpoints, and listeners must see the commit.
     onCommitting: () => reader.refreshSnapshot(),
     onCommitted: (news) => committed.publish(news),
     onGroup: (writes, seconds) => {
-      for (const listener of grouped) listener(writes, seconds);
+      for (const listener of groupListeners) listener(writes, seconds);
     },
     whatIsLost: () => files.lost(),
     onFatal,
   });
   const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
-  // A stand-in for SQLite has a world of its own, where nothing else touches the files and each timer costs a round.
+  // Not in simulations: nothing else touches their files, and each timer costs a round.
   const isWatched = lock !== undefined && sqlite === undefined;
-  const stopLooking = isWatched ? every(beats, FILES_INTERVAL_MS, () => groups.look()) : () => undefined;
+  const stopWatching = isWatched ? every(realClock, FILES_INTERVAL_MS, () => groupCommit.look()) : () => undefined;
   const dataVersion = writer.database.prepare('pragma data_version');
-  let foreign: number | undefined;
+  let otherVersion: number | undefined;
   return {
     read: reader.queries,
-    // One query ends before the next one begins; pages beyond their first slice take turns (see http/large-pages.ts).
+    // Queries are synchronous, so no limit is needed; large pages yield between slices (see http/routes/page-slices.ts).
     limitedRead: (work) => work(),
     sessions: undefined,
     dropPartitions: (table, before, isStopped) =>
-      deleteInBatches((work) => groups.write(work), table, { before, now: clock.now() }, isStopped),
+      deleteInBatches((work) => groupCommit.write(work), table, { before, now: clock.now() }, isStopped),
     externalVersion() {
-      if (foreign === undefined) {
+      if (otherVersion === undefined) {
         reader.refreshSnapshot();
-        foreign = Number(dataVersion.get()?.data_version);
+        otherVersion = Number(dataVersion.get()?.data_version);
         setImmediate(() => {
-          foreign = undefined;
+          otherVersion = undefined;
         });
       }
-      return foreign;
+      return otherVersion;
     },
     refreshSnapshot() {
       reader.refreshSnapshot();
-      foreign = undefined;
+      otherVersion = undefined;
       return true;
     },
-    write: (work) => groups.write(work),
-    writeInBackground: (work) => groups.write(work),
+    write: (work) => groupCommit.write(work),
+    writeInBackground: (work) => groupCommit.write(work),
     snapshot: (work) => snapshot(path, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
-    onGroup: (listener) => grouped.push(listener),
+    onGroup: (listener) => groupListeners.push(listener),
     async probe() {
-      await groups.write(async ({ queries }) => {
-        // The new row before the old one goes: it takes pages that are free, and room in the log for each of them.
+      await groupCommit.write(async ({ queries }) => {
+        // Inserts before it deletes, so that free pages and space in the WAL are really needed.
         const last = await queries
           .selectFrom('probes')
           .select('probe_id')
@@ -148,9 +148,9 @@ function createStore(
       });
     },
     async close() {
-      stopLooking();
-      await groups.close();
-      // SQLite would remove the log at its path, which may be another database's by now.
+      stopWatching();
+      await groupCommit.close();
+      // On close SQLite would delete the WAL at its path, which may belong to another database by now.
       if (files.lost() !== undefined) return;
       reader.close();
       writer.close();
@@ -160,14 +160,14 @@ function createStore(
 }
 
 function every(clock: Clock, waitMs: number, run: () => void): () => void {
-  let cancel = clock.after(waitMs, function again() {
-    cancel = clock.after(waitMs, again);
+  let cancel = clock.after(waitMs, function tick() {
+    cancel = clock.after(waitMs, tick);
     run();
   });
   return () => cancel();
 }
 
-/** Reads begun in one transaction see the file as it was at the first of them, however much is written meanwhile. */
+/** A read transaction sees the database as of its first query, whatever is committed meanwhile. */
 async function snapshot<T>(path: string, work: (queries: Queries) => Promise<T>): Promise<T> {
   const connection = new SqliteConnection(path, { readOnly: true });
   try {
@@ -185,10 +185,10 @@ function checkVersion(): void {
   database.close();
   const version = String(row?.version);
   const parts = version.split('.').map(Number);
-  for (const [index, least] of MIN_SQLITE_VERSION.entries()) {
+  for (const [index, min] of MIN_SQLITE_VERSION.entries()) {
     const part = parts[index] ?? 0;
-    if (part > least) return;
-    if (part < least) {
+    if (part > min) return;
+    if (part < min) {
       throw new StoreError(
         `This Node brings SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
       );
@@ -198,7 +198,7 @@ function checkVersion(): void {
 
 const OPEN_TIMEOUT_MS = 10_000;
 
-/** Another process may be opening or migrating the same file at this moment; it is done soon. */
+/** Retries while another process is opening or migrating the same file. */
 async function retryWhileBusy(run: () => Promise<void> | void): Promise<void> {
   const giveUpAt = performance.now() + OPEN_TIMEOUT_MS;
   for (;;) {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Sequence, Sequences } from '../sequences.ts';
 import type { Queries } from '../store.ts';
 
-/** SQLite keeps the last id of each table with `autoincrement` in a table of its own, from the first row on. */
+/** SQLite stores the last id of each `autoincrement` table in `sqlite_sequence`, once it has had a row. */
 export const sequences: Sequences = {
   async all(queries) {
     const { rows } = await sql<{ table: string; column: string }>`

@@ -1,4 +1,4 @@
-import { hooksOtherwise, unasked } from './explain.ts';
+import { hookDifferences, unexplained } from './explain.ts';
 import {
   type Arrival,
   about,
@@ -6,60 +6,63 @@ import {
   deletedIn,
   diedUnwritten,
   endOf,
+  type History,
   isEnd,
   isExcused,
   isGivenUp,
   isOfTest,
-  type Ledgers,
   occurring,
   recordIn,
   writtenBy,
 } from './history.ts';
 import { wronglyRemoved } from './hook-history.ts';
 
-/** Something that should not be, and the promise that it breaks. */
+/** A violation of a promise of the service, with the clause that it breaks. */
 export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly says: string };
 
-/** What cannot be, in any run of the service whatever. */
+/** Invariants that hold in every run of the service, whatever fails. */
 const rules = {
   'acknowledged and lost': ['C20', lost],
-  'there for no reason': ['C20', unasked],
-  'a hook otherwise than asked': ['C12', hooksOtherwise],
-  'pending and not told': ['C20', untold],
+  'without a request': ['C20', unexplained],
+  'hook differs from its requests': ['C12', hookDifferences],
+  'pending and not delivered': ['C20', undelivered],
   'still pending at the end': ['C20', leftPending],
-  'told and not there': ['C16', phantom],
-  'told before it could be fetched': ['C16', notFetchable],
-  'told to somebody else': ['C14', misdirected],
-  'told in other words': ['C15', malformed],
-  'told again for no reason': ['C20', repeated],
-  'asked for and not told': ['X3', unheeded],
-  'told after the end': ['C13', afterTheEnd],
-  'removed, or not, against the count': ['C17', wronglyRemoved],
+  'delivered without a record': ['C16', phantom],
+  'delivered before it could be fetched': ['C16', notFetchable],
+  'delivered to the wrong hook': ['C14', misdirected],
+  'malformed notification': ['C15', malformed],
+  'unexplained duplicate': ['C20', unexplainedDuplicates],
+  'requested and not delivered': ['X3', ignoredRequests],
+  'delivered after the end of the hook': ['C13', deliveredAfterEnd],
+  'hook state differs from the state table': ['C17', wronglyRemoved],
 } as const;
 
-/** Lays the ledgers side by side. No fault is the promise kept. */
-export function check(ledgers: Ledgers): readonly Fault[] {
+/** Checks a history against all rules. An empty result means that every promise was kept. */
+export function check(history: History): readonly Fault[] {
   return (Object.keys(rules) as (keyof typeof rules)[]).flatMap((what) => {
     const [clause, find] = rules[what];
-    return find(ledgers).map((says): Fault => ({ clause, what, says }));
+    return find(history).map((says): Fault => ({ clause, what, says }));
   });
 }
 
-/** How many faults of each kind there are; every kind is named, also those without any. */
+/** Number of faults by rule; rules without a fault are listed with 0. */
 export function countFaults(faults: readonly Fault[]): Record<string, number> {
   return Object.fromEntries(Object.keys(rules).map((what) => [what, faults.filter((one) => one.what === what).length]));
 }
 
-export const sayFault = ({ clause, what, says }: Fault): string => `${clause} ${what}: ${says}`;
+export const formatFault = ({ clause, what, says }: Fault): string => `${clause} ${what}: ${says}`;
 
 /**
- * A record that was acknowledged is there, or was deleted; one whose deletion was acknowledged is not, and that it was is. If two were told
- * that the same one is theirs, it was lost to the first, and its number given out again.
+ * C20: an acknowledged record exists or was deleted later; an acknowledged deletion removed the record and
+ * recorded an occurrence. If two clients were given the same id, the first record was lost and its id was
+ * issued again.
  */
-function lost({ calls, database }: Ledgers): string[] {
+function lost({ calls, database }: History): string[] {
   const deleted = deletedIn(calls);
-  const told = new Set(database.occurrences.map(({ kind, record }) => `${kind} ${record}`));
-  const gone = calls.flatMap((call) => (call.did === 'delete' && call.answeredAt !== undefined ? [call.record] : []));
+  const recorded = new Set(database.occurrences.map(({ kind, record }) => `${kind} ${record}`));
+  const acknowledgedDeletions = calls.flatMap((call) =>
+    call.did === 'delete' && call.answeredAt !== undefined ? [call.record] : [],
+  );
   const ended = new Set(database.occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
   const acknowledged = occurring(calls).filter((one) => one.answeredAt !== undefined && one.record !== undefined);
   const made = acknowledged.filter(({ kind }) => kind.startsWith('new_')).map(({ record = '' }) => record);
@@ -67,23 +70,28 @@ function lost({ calls, database }: Ledgers): string[] {
   const missing = acknowledged
     .filter(
       ({ kind, record = '' }) =>
-        !told.has(`${kind} ${record}`) || !(database.records.has(record) || deleted.has(record)),
+        !recorded.has(`${kind} ${record}`) || !(database.records.has(record) || deleted.has(record)),
     )
     .map(({ kind, record }) => `${kind} ${record}`);
   return [
     ...missing,
-    ...again.map((record) => `${record}, which another one has`),
-    ...gone
+    ...again.map((record) => `${record}, which was issued twice`),
+    ...acknowledgedDeletions
       .filter((record) => database.records.has(record) || !ended.has(record))
       .map((record) => `the deletion of ${record}`),
   ];
 }
 
-/** Every hook that lives has heard, with a 200, of all that its user caused since it was there. */
-function untold(ledgers: Ledgers): string[] {
-  const { calls, arrivals, database } = ledgers;
-  const causeOf = causes(ledgers);
-  const heard = new Set(arrivals.filter((one) => one.answer === 200).map((one) => `${one.path} ${recordIn(one.body)}`));
+/**
+ * Every live hook has received, with a 200, each occurrence that its user caused after the subscription was
+ * answered.
+ */
+function undelivered(history: History): string[] {
+  const { calls, arrivals, database } = history;
+  const causeOf = causes(history);
+  const delivered = new Set(
+    arrivals.filter((one) => one.answer === 200).map((one) => `${one.path} ${recordIn(one.body)}`),
+  );
   return database.hooks
     .filter(({ endedReason }) => endedReason === null)
     .flatMap((hook) => {
@@ -91,23 +99,23 @@ function untold(ledgers: Ledgers): string[] {
       return database.occurrences
         .filter(({ kind, userId }) => kind === hook.kind && userId === hook.userId)
         .filter((occurrence) => (causeOf(occurrence)?.askedAt ?? -1) >= since)
-        .filter(({ record }) => !heard.has(`${hook.path} ${record}`))
+        .filter(({ record }) => !delivered.has(`${hook.path} ${record}`))
         .map(({ record }) => `${hook.path} ${record}`);
     });
 }
 
-function leftPending({ database }: Ledgers): string[] {
+function leftPending({ database }: History): string[] {
   return database.pending === 0 ? [] : [`${database.pending} deliveries`];
 }
 
-function phantom({ calls, arrivals, database }: Ledgers): string[] {
+function phantom({ calls, arrivals, database }: History): string[] {
   const deleted = deletedIn(calls);
   const hooks = new Set(database.hooks.map(({ address }) => address));
   const there = (record: string) => database.records.has(record) || deleted.has(record) || hooks.has(record);
   return arrivals.filter(({ body }) => !there(recordIn(body))).map(({ path, body }) => `${path} ${body}`);
 }
 
-function notFetchable({ calls, arrivals }: Ledgers): string[] {
+function notFetchable({ calls, arrivals }: History): string[] {
   const deleted = deletedIn(calls);
   return arrivals
     .filter(({ fetched = 200, body }) => fetched !== 200 && !(fetched === 404 && deleted.has(recordIn(body))))
@@ -115,53 +123,52 @@ function notFetchable({ calls, arrivals }: Ledgers): string[] {
 }
 
 /**
- * What occurs is of whoever caused it; each arrival is of an occurrence of its hook's kind and user, and not of one that was
- * over before the hook was asked for.
+ * C14: an occurrence belongs to the user who caused it. Each notification is of an occurrence of its hook's
+ * kind and user that was not over before the subscription was requested.
  */
-function misdirected(ledgers: Ledgers): string[] {
-  const { calls, arrivals, database } = ledgers;
-  const causeOf = causes(ledgers);
+function misdirected(history: History): string[] {
+  const { calls, arrivals, database } = history;
+  const causeOf = causes(history);
   const facts = new Map(database.occurrences.map((one) => [`${one.kind} ${one.record}`, one]));
   const hooks = new Map(database.hooks.map((hook) => [hook.path, hook]));
   const addresses = new Set(database.hooks.map(({ address }) => address));
-  const ofAnother = database.occurrences
+  const wrongUser = database.occurrences
     .filter((fact) => (causeOf(fact)?.userId ?? fact.userId) !== fact.userId)
     .map(({ kind, record, userId }) => `${kind} ${record} is of ${userId}`);
-  const misled = arrivals
+  const wrongHook = arrivals
     .filter((one) => {
       const { path, body } = one;
       const hook = hooks.get(path);
       const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
-      if (isOfTest(ledgers, one)) return false;
-      // What is nowhere is a phantom, and counted there.
+      if (isOfTest(history, one)) return false;
+      // A notification without any record is counted as `delivered without a record`.
       if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
       const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
       const { answeredAt = Number.POSITIVE_INFINITY } = causeOf(fact) ?? {};
       return fact.userId !== hook?.userId || answeredAt < since;
     })
     .map(({ path, body }) => `${path} ${body}`);
-  return [...ofAnother, ...misled];
+  return [...wrongUser, ...wrongHook];
 }
 
-function malformed({ arrivals }: Ledgers): string[] {
+function malformed({ arrivals }: History): string[] {
   return arrivals
     .filter(({ body, deliveryId }) => recordIn(body) === '' || !/^\d+$/.test(deliveryId))
     .map(({ path, deliveryId, body }) => `${path} ${deliveryId} ${body}`);
 }
 
 /**
- * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it pending and
- * kept that answer from being written down, or because somebody asks for it: once for this delivery (X3), or for all that
- * was undelivered when its hook ended (X1). A test that failed does not come again either. Over a pause it comes again where it
- * was given up before its answer.
+ * C20: after its 200, or while it is in flight, a delivery is sent again only if a crash left it pending
+ * before the result was committed, if a pause outlasted the attempt, or on request: a redelivery (X3), or a
+ * restore of the hook (X1). A failed test is not retried either.
  */
-function repeated(ledgers: Ledgers): string[] {
-  const { calls, arrivals, crashes, pauses = [] } = ledgers;
+function unexplainedDuplicates(history: History): string[] {
+  const { calls, arrivals, crashes, pauses = [] } = history;
   const isBetween = (earlier: Arrival, moment: number, later: Arrival) => earlier.at <= moment && moment <= later.at;
-  // What occurred once is one delivery to a hook, however often it is told.
+  // An occurrence is one delivery for each hook, however often it is sent.
   const found = [
     ...Map.groupBy(
-      arrivals.filter((one) => !isOfTest(ledgers, one)),
+      arrivals.filter((one) => !isOfTest(history, one)),
       (one) => `${one.path} ${one.body}`,
     ),
   ]
@@ -169,53 +176,55 @@ function repeated(ledgers: Ledgers): string[] {
     .map(([what, all]) => `${what} as ${[...new Set(all.map(({ deliveryId }) => deliveryId))].join(' and ')}`);
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
-    const asks = about(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
+    const requestTimes = about(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
-      const told = inOrder
+      const earlier = inOrder
         .slice(0, index)
-        .findLast((one) => isOver(one) || (isOfTest(ledgers, one) && isExcused(ledgers, one) === false));
-      if (told === undefined) continue;
+        .findLast((one) => isOver(one) || (isOfTest(history, one) && isExcused(history, one) === false));
+      if (earlier === undefined) continue;
       const isLost = crashes.some(
         (crash) =>
-          isBetween(told, crash.at, later) && diedUnwritten(ledgers, crash, told) && crash.pending.has(told.deliveryId),
+          isBetween(earlier, crash.at, later) &&
+          diedUnwritten(history, crash, earlier) &&
+          crash.pending.has(earlier.deliveryId),
       );
       const isRestored = about(calls, 'restore', later.path).some(
-        ({ askedAt }) => isBetween(told, askedAt, later) && askedAt <= writtenBy(ledgers, told),
+        ({ askedAt }) => isBetween(earlier, askedAt, later) && askedAt <= writtenBy(history, earlier),
       );
-      if (isLost || isRestored || isGivenUp(pauses, told)) continue;
-      const ask = asks.findIndex((askedAt) => askedAt <= later.at);
-      if (ask < 0) found.push(sayAgain(ledgers, told, later));
-      // What a crash or a pause has cut off was asked for all the same.
+      if (isLost || isRestored || isGivenUp(pauses, earlier)) continue;
+      const request = requestTimes.findIndex((askedAt) => askedAt <= later.at);
+      if (request < 0) found.push(describeDuplicate(history, earlier, later));
+      // An attempt that was cut off by a crash or a pause does not use up the request.
       else if (
         !later.isExcused &&
-        !crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later))
+        !crashes.some((crash) => later.at <= crash.at && diedUnwritten(history, crash, later))
       )
-        asks.splice(ask, 1);
+        requestTimes.splice(request, 1);
     }
   }
   return found;
 }
 
-/** What was told, when and how it was answered, what has died since, and what these have left pending of it. */
-function sayAgain({ crashes }: Ledgers, told: Arrival, later: Arrival): string {
-  const since = crashes.filter(({ at }) => told.at <= at && at <= later.at);
+/** Both attempts, and the crashes between them with what each left pending. */
+function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arrival): string {
+  const since = crashes.filter(({ at }) => earlier.at <= at && at <= later.at);
   const died = since.map(
-    ({ at, pending }) => `${at} ${pending.has(told.deliveryId) ? 'and left it pending' : 'and did not'}`,
+    ({ at, pending }) => `${at} ${pending.has(earlier.deliveryId) ? 'left it pending' : 'did not'}`,
   );
-  return `${later.path} ${later.deliveryId} at ${later.at}, answered ${later.answer}; before from ${told.at} to ${told.answeredAt}, answered ${told.answer}; died since: ${died.join(', ') || 'nothing'}`;
+  return `${later.path} ${later.deliveryId} at ${later.at}, response ${later.answer}; before from ${earlier.at} to ${earlier.answeredAt}, response ${earlier.answer}; crashes since: ${died.join(', ') || 'nothing'}`;
 }
 
-/** What was asked for is told once more, if its hook lives on (X1, X3). */
-function unheeded({ calls, arrivals, database }: Ledgers): string[] {
-  const told = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
+/** X1, X3: a requested test or redelivery is sent if its hook stays live. */
+function ignoredRequests({ calls, arrivals, database }: History): string[] {
+  const byDelivery = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
   const live = new Set(database.hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path));
   const livesOn = (path: string, askedAt: number) =>
     live.has(path) && !about(calls, 'restore', path).some((call) => call.askedAt >= askedAt);
   return calls
     .flatMap((call) => (call.did === 'redeliver' || call.did === 'test' ? [call] : []))
     .filter(({ answeredAt, askedAt, deliveryId = '', ...call }) => {
-      const all = told.get(deliveryId) ?? [];
+      const all = byDelivery.get(deliveryId) ?? [];
       const path = 'path' in call ? call.path : (all[0]?.path ?? '');
       if (answeredAt === undefined || deliveryId === '' || !livesOn(path, askedAt)) return false;
       return !all.some((one) => endOf(one) >= askedAt);
@@ -223,8 +232,8 @@ function unheeded({ calls, arrivals, database }: Ledgers): string[] {
     .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`);
 }
 
-/** From the answer to its DELETE on, nothing begins, until somebody asks for the hook again. */
-function afterTheEnd({ calls, arrivals }: Ledgers): string[] {
+/** C13: no attempt starts after the response to a DELETE, unless the hook is restored or created again. */
+function deliveredAfterEnd({ calls, arrivals }: History): string[] {
   return arrivals
     .filter(({ path, at }) => {
       const ends = about(calls, 'unsubscribe', path).map(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt);

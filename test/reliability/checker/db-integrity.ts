@@ -5,7 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { whatIsWrong } from '../../../src/store/backup/copy-database.ts';
 
-/** Every row of every table of a PostgreSQL, and every index against its table; the second throws what it finds. */
+/**
+ * amcheck on every table and every B-tree index of a PostgreSQL database. `verify_heapam` returns faults as
+ * rows, `bt_index_check` throws.
+ */
 const TABLES = `
   select c.relname || ': ' || wrong.msg as wrong from pg_class c, verify_heapam(c.oid) wrong where c.relkind = 'r'`;
 const INDEXES = `
@@ -13,31 +16,32 @@ const INDEXES = `
   where c.relkind = 'i' and c.relam = (select oid from pg_am where amname = 'btree') and i.indisvalid`;
 
 /**
- * Finds out what is wrong with a database that nobody serves: pages, rows, indexes.
+ * Checks the integrity of a database that no service has open: pages, rows, indexes.
  *
- * @param work takes what was found, and where to read: of an SQLite file a copy, so that whoever starts on it next is the
- *   first to open what was left
+ * @param work is called with the faults and the address of a readable database. For SQLite that is a copy, so
+ *   that the next service is the first to open and recover the original file.
  */
-export async function lookAt(
+export async function inspectDatabase(
   database: string,
   work: (wrong: string[], readable: string) => Promise<void>,
 ): Promise<void> {
   if (!database.startsWith('sqlite:')) {
-    await work(await wrongOnServer(database), database);
+    await work(await faultsOnServer(database), database);
     return;
   }
   const folder = mkdtempSync(join(tmpdir(), 'carillon-looked-at-'));
   try {
     const [path, copy] = [database.slice('sqlite:'.length), join(folder, 'carillon.db')];
-    // Not the index of the log in memory (-shm): a power failure takes it along, and everybody makes it anew.
+    // Without the -shm file: it is an index of the log in shared memory, which a power failure loses and
+    // every start rebuilds.
     for (const end of ['', '-journal', '-wal']) if (existsSync(path + end)) copyFileSync(path + end, copy + end);
-    await work(wrongIn(copy), `sqlite:${copy}`);
+    await work(faultsInFile(copy), `sqlite:${copy}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function wrongIn(file: string): string[] {
+function faultsInFile(file: string): string[] {
   const database = new DatabaseSync(file);
   try {
     return whatIsWrong(database, 'integrity_check');
@@ -48,7 +52,7 @@ function wrongIn(file: string): string[] {
   }
 }
 
-async function wrongOnServer(address: string): Promise<string[]> {
+async function faultsOnServer(address: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: address });
   await client.connect();
   try {

@@ -9,14 +9,14 @@ export const MAX_FAILURES = 3;
 /** Attempts that a hook may have in flight while it is healthy (C22). A failing hook has one. */
 export const MAX_IN_FLIGHT = 8;
 
-/** Longest random extension of a backoff, as a part of it, and longest `Retry-After` that counts (C18). */
+/** Maximum jitter of a backoff, as a fraction of it, and maximum `Retry-After` that is honored (C18). */
 const MAX_JITTER = 0.1;
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
-/** A hook as the state table sees it: its failures in a row, or the reason for which the service ended it. */
+/** Status of a hook in the state table: its failures in a row, or the reason for which the service ended it. */
 export type HookStatus = number | 'answered_401' | 'three_failures';
 
-/** The status in a row of the table `hooks`. */
+/** The status of a row of the table `hooks`. */
 export function statusOf({ failures, ended_reason: endedReason }: Record<string, unknown>): HookStatus {
   return endedReason === '' ? Number(failures) : (String(endedReason) as HookStatus);
 }
@@ -47,15 +47,18 @@ export type Attempt = {
 };
 
 export type CheckerOptions = {
-  /** Backoff after the first and the second failure; a wait that is left out is not checked. */
+  /** Backoff after the first and the second failure, in milliseconds; a missing one is not checked. */
   readonly waitsMs: readonly number[];
-  /** Wall clock at a monotonic time: the service measures backoffs by it. */
+  /** Wall-clock time at a monotonic time: the service measures backoffs with the wall clock. */
   readonly wallOf: (at: number) => number;
-  /** The times at which the service knew the results are exact, so that their order and the attempts in flight are known. */
+  /**
+   * True if the times at which the service knew the results are exact, so that the order of attempts and the
+   * number in flight are known.
+   */
   readonly isExact: boolean;
 };
 
-/** One of the states that a hook may be in. */
+/** One of the states that the hook may be in. */
 type State = {
   readonly status: HookStatus;
   /** When the service knew of the last counted failure. Attempts that started earlier are part of that failure (C18). */
@@ -65,7 +68,7 @@ type State = {
   /** Wall-clock times between which the retry starts. */
   readonly retryFrom: number;
   readonly retryBy: number;
-  /** Attempts in flight that the hook has earned: 1, and 1 more for each 200. */
+  /** Attempts that the hook may have in flight: 1, and 1 more for each 200, up to MAX_IN_FLIGHT. */
   readonly concurrency: number;
 };
 
@@ -79,8 +82,9 @@ const initial = (status: HookStatus): State => ({
 });
 
 /**
- * Checks the attempts of one hook. A doubt (a result that a crash may have lost, a request without a response) makes it
- * follow each state that is possible, until the database says which one it was. A step is wrong if no state allows it.
+ * Checks the attempts of one hook. Where the outcome is uncertain (a result that a crash may have lost, a
+ * request without a response), it follows every possible state until the database shows which one applies. An
+ * attempt is a fault if no possible state allows it.
  */
 export class DeliveryChecker {
   readonly faults: string[] = [];
@@ -90,7 +94,7 @@ export class DeliveryChecker {
   #states: readonly State[] | undefined = [initial(0)];
   /** Attempts since the hook was last restored and the service last started. */
   readonly #inFlight = new Set<Attempt>();
-  /** Includes deliveries by attempts from before the hook ended: they are not retried either. */
+  /** Includes deliveries by attempts from before the hook ended, since these are not retried either. */
   readonly #delivered = new Set<string>();
 
   constructor(options: CheckerOptions) {
@@ -162,7 +166,7 @@ export class DeliveryChecker {
     const isScheduled = isRetry(state, attempt);
     const wall = wallOf(startedAt);
     const isOther = retryDeliveryId !== undefined && retryDeliveryId !== deliveryId;
-    // A longer wait than the longest backoff was stored while the wall clock was ahead, and counts as over.
+    // A wait that exceeds the maximum backoff was stored while the wall clock was ahead, and counts as over.
     const isWaiting = wall < retryFrom && retryFrom - wall <= this.#maxBackoffMs;
     const healthy = manual === 'no' ? state.concurrency : MAX_IN_FLIGHT;
     const inFlight = this.#inFlight.size;

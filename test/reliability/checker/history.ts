@@ -2,87 +2,90 @@ import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { HookStatus } from './delivery-checker.ts';
 
 /**
- * Three ledgers of the same records: what clients asked for, what receivers heard, what the database holds in the end.
- * The test writes the first two itself, as it happens, so that nothing that dies can take them along. Moments are
- * milliseconds of one clock that clients and receivers share; a record is named by its address.
+ * History of one run: the calls of clients, the notifications that receivers got, and the final content of
+ * the database. The test process records the first two as they happen, so no crash of the service loses them.
+ * Times are milliseconds of one monotonic clock; a record is identified by its address.
  */
-export type Ledgers = {
+export type History = {
   readonly calls: readonly Call[];
   readonly arrivals: readonly Arrival[];
   readonly database: Database;
-  /** In order. */
+  /** In order of time. */
   readonly crashes: readonly Crash[];
-  /** When a process that delivers stood still, in order. */
+  /** Pauses of delivering processes, in order of time. */
   readonly pauses?: readonly Pause[];
-  /** How long a hook waits at least after its first and its second failure; what is not given is not looked at. */
+  /** Minimum backoff after the first and the second failure, in milliseconds; a missing one is not checked. */
   readonly waitsMs?: readonly number[];
-  /** How long an answer takes at most until the service knows of it, where that is not known of each. */
-  readonly hearsWithinMs?: number;
-  /** How long what a service knows may take at most to be written down; it may depend on when it came to know. */
+  /**
+   * Maximum time between a response and the moment at which the service knows it, where `heardAt` is not
+   * recorded.
+   */
+  readonly maxResultDelayMs?: number;
+  /** Maximum time until a known result is committed; may depend on when the service knew it. */
   readonly settlesWithinMs?: number | ((since: number) => number);
-  /** What the clock on the wall, by which waits are measured, showed at a moment; where somebody sets it. */
+  /** Wall-clock time at a monotonic time, for runs that set the clock. Backoffs are measured with the wall clock. */
   readonly wallOf?: (moment: number) => number;
-  /** From here on nothing keeps a wait from ending when it should. */
+  /** From this time on nothing delays a retry. */
   readonly calmFrom?: number;
 };
 
-/** What a client asked for that changes something. Left out is what was refused: it did nothing. */
+/** A change that a client requested. Rejected requests are left out: they had no effect. */
 export type Call = {
   readonly askedAt: number;
-  /** Undefined where the answer never came: whether it was done, only the database knows. */
+  /** Undefined without a response: only the database shows whether the request took effect. */
   readonly answeredAt: number | undefined;
 } & (
   | {
       readonly did: 'occur';
       readonly kind: Kind;
       readonly userId: string;
-      /** The record, if it is known, and a word in it that stands in no other one. */
+      /** Address of the record, if the response is known, and a word that no other record contains. */
       readonly record: string | undefined;
       readonly word: string;
-      /** What it belongs to, and is completed with. */
+      /** Address of the parent, whose completion also completes the record. */
       readonly above?: string;
     }
   | { readonly did: 'delete'; readonly record: string }
   | { readonly did: 'subscribe'; readonly path: string; readonly kind: Kind; readonly userId: string }
   | { readonly did: 'restore'; readonly path: string }
-  /** By itself, or with the user whose hook it is. */
+  /** `withUser`: the hook ends because its user is deleted. */
   | { readonly did: 'unsubscribe'; readonly path: string; readonly withUser?: true }
-  /** By which id it is told, where that was answered. */
+  /** The id of the delivery, if the response is known. */
   | { readonly did: 'test'; readonly path: string; readonly deliveryId?: string }
-  /** Of what had been told. */
+  /** Requests a redelivery of an earlier delivery. */
   | { readonly did: 'redeliver'; readonly deliveryId: string }
 );
 
-/** One notification, as a receiver saw it. */
+/** One notification, as the receiver recorded it. */
 export type Arrival = {
-  /** The hook, by the path of its target. */
+  /** The hook, identified by the path of its target. */
   readonly path: string;
   readonly deliveryId: string;
   readonly body: string;
-  /** When its connection was there. */
+  /** Time at which the connection was accepted. */
   readonly at: number;
-  /** When its attempt began, where that is known: before it was there. */
+  /** Start of the attempt, if known: before `at`. */
   readonly began?: number;
   readonly answeredAt: number | undefined;
-  /** When whoever told it had heard of that, where it is known. */
+  /** Time at which the sender knew the response, if known. */
   readonly heardAt?: number;
-  /** The status that was answered; undefined for none. */
+  /** Status of the response; undefined for none. */
   readonly answer: number | undefined;
-  /** The process that told it was paused meanwhile, for so long that no answer is no failure (C19). */
+  /** The sending process was paused for so long that a missing response is no failure (C19). */
   readonly isExcused?: true;
-  /** How long the answer asked to be left alone. */
+  /** `Retry-After` of the response. */
   readonly retryAfterMs?: number;
-  /** What a GET of the record answered before this was; undefined where nobody asked. */
+  /** Status of a GET of the record before the response; undefined if none was sent. */
   readonly fetched?: number;
 };
 
-/** What the database holds when everything is over. */
+/** Content of the database at the end of the run. */
 export type Database = {
-  /** The word of each record, by address. */
+  /** The word of each record, by its address. */
   readonly records: ReadonlyMap<string, string>;
   readonly occurrences: readonly { readonly kind: string; readonly userId: string; readonly record: string }[];
   readonly hooks: readonly StoredHook[];
-  /** Deliveries that live hooks are still pending. */
+  /** Pending deliveries of live hooks. */
   readonly pending: number;
 };
 
@@ -90,38 +93,38 @@ export type StoredHook = {
   readonly path: string;
   readonly kind: string;
   readonly userId: string;
-  /** Why it ended; null while it lives. */
+  /** Reason for its end; null for a live hook. */
   readonly endedReason: string | null;
-  /** Its own address, which a test of it tells. */
+  /** Address of the hook itself, which a test notification names. */
   readonly address?: string;
 };
 
-/** The end of a process that delivers, and what its database then held. */
+/** The end of a delivering process, and what its database held then. */
 export type Crash = {
   readonly at: number;
-  /** When it was killed, where that is known: by `at` nothing of it is on its way any more. */
+  /** Time of the kill, if known. By `at` nothing that the process sent is in flight. */
   readonly killedAt?: number;
-  /** Deliveries, by id. */
+  /** Ids of the pending deliveries. */
   readonly pending: ReadonlySet<string>;
-  /** What had become of each hook, by the path of its target. */
+  /** Status of each hook, by the path of its target. */
   readonly fates: ReadonlyMap<string, HookStatus>;
 };
 
 /**
- * A pause of the process that delivers, longer than an attempt may take: it stood still from `stoppedAt` on, from `from` on
- * perhaps, until `to`.
+ * A pause of a delivering process that is longer than an attempt may take. The process stops between `from`
+ * and `stoppedAt` and continues at `to`.
  */
 export type Pause = { readonly from: number; readonly stoppedAt: number; readonly to: number };
 
-/** The record that a notification names; empty where its body is anything else than that (C15). */
+/** The address that a notification names; empty if the body has any other form (C15). */
 export const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
 
 type AboutHook = Extract<Call, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' | 'redeliver' }>;
 
-/** An index for each list of calls: a search per arrival would slow down the run that is observed. */
+/** Index of each list of calls: a linear search for each notification would slow down the run under test. */
 const indexes = new WeakMap<readonly Call[], ReadonlyMap<string, readonly AboutHook[]>>();
 
-/** The calls of one sort about one hook, by the path of its target; redeliveries by the id of the delivery. */
+/** The calls of one sort for one hook, by the path of its target; redeliveries by the id of the delivery. */
 export function about<Did extends AboutHook['did']>(calls: readonly Call[], did: Did, subject: string) {
   const index = indexes.get(calls) ?? Map.groupBy(calls.filter(isAboutHook), keyOf);
   indexes.set(calls, index);
@@ -136,22 +139,22 @@ export type Occurrence = Database['occurrences'][number];
 
 export const occurring = (calls: readonly Call[]) => calls.filter((call): call is Occurring => call.did === 'occur');
 
-/** Whether a kind of occurrence is the end of a record. */
+/** Whether an occurrence of this kind is a deletion. */
 export const isEnd = (kind: string): boolean => kind.startsWith('deleted_');
 
-/** Those records that somebody asked to be deleted. */
+/** Records whose deletion was requested. */
 export function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
   return new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
 }
 
 /**
- * The call that made something occur: by the record, or by the word in it where the answer never came; of a subtask that was
- * completed unasked, the completion of its task.
+ * Finds the call that caused an occurrence: by its record, or by its word if the response was lost. A subtask
+ * that was completed with its task is caused by the completion of the task.
  */
 export function causes({
   calls,
   database,
-}: Pick<Ledgers, 'calls' | 'database'>): (what: Occurrence) => Occurring | undefined {
+}: Pick<History, 'calls' | 'database'>): (what: Occurrence) => Occurring | undefined {
   const all = occurring(calls);
   const byRecord = new Map(
     all.filter(({ record }) => record !== undefined).map((call) => [`${call.kind} ${call.record}`, call]),
@@ -168,54 +171,54 @@ export function causes({
   };
 }
 
-/** When an attempt was over, as far as its receiver knows. */
+/** End of an attempt, as far as the receiver knows. */
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
-/** When something is over at the latest that takes so long from a moment on, and does not go on during a pause. */
-function overPauses({ pauses = [] }: Pick<Ledgers, 'pauses'>, since: number, takesMs: number): number {
+/** Latest end of something that takes `takesMs` from `since` on and does not progress during pauses. */
+function extendedByPauses({ pauses = [] }: Pick<History, 'pauses'>, since: number, takesMs: number): number {
   return pauses.reduce((by, { from, to }) => (from <= by && to >= since ? to + takesMs : by), since + takesMs);
 }
 
-/** When whoever told it knew that, at the latest. */
-export const heardAt = (ledgers: Pick<Ledgers, 'hearsWithinMs' | 'pauses'>, one: Arrival): number =>
-  one.heardAt ?? overPauses(ledgers, endOf(one), ledgers.hearsWithinMs ?? 0);
+/** Latest time at which the sender knew the result. */
+export const heardAt = (history: Pick<History, 'maxResultDelayMs' | 'pauses'>, one: Arrival): number =>
+  one.heardAt ?? extendedByPauses(history, endOf(one), history.maxResultDelayMs ?? 0);
 
-/** By when at the latest it is written down what came of an attempt: what ends before may not know of it. */
-export function writtenBy(ledgers: Pick<Ledgers, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
-  const { settlesWithinMs = 0 } = ledgers;
+/** Latest time at which the result of an attempt is committed. A process that dies earlier may lose it. */
+export function writtenBy(history: Pick<History, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
+  const { settlesWithinMs = 0 } = history;
   const end = endOf(one);
-  return overPauses(ledgers, end, typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
+  return extendedByPauses(history, end, typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
 }
 
 /**
- * Whether it is no failure that an attempt had no answer, since its process was paused meanwhile (C19): certainly where it
- * was in flight when that stood still already, perhaps where it was over, or began, at about that time.
+ * C19: whether a missing response is no failure because the sender was paused. True if the attempt was in
+ * flight when the process stopped; `perhaps` if it started or ended around that time.
  */
-export function isExcused(ledgers: Ledgers, one: Arrival): boolean | 'perhaps' {
+export function isExcused(history: History, one: Arrival): boolean | 'perhaps' {
   if (one.answer !== undefined) return false;
   if (one.isExcused) return true;
-  const { pauses = [], hearsWithinMs = 0 } = ledgers;
+  const { pauses = [], maxResultDelayMs = 0 } = history;
   if (pauses.some(({ from, stoppedAt }) => one.at <= from && endOf(one) >= stoppedAt)) return true;
-  const isNear = ({ from, to }: Pause) => one.at <= to + hearsWithinMs && heardAt(ledgers, one) >= from;
+  const isNear = ({ from, to }: Pause) => one.at <= to + maxResultDelayMs && heardAt(history, one) >= from;
   return pauses.some(isNear) && 'perhaps';
 }
 
-/** Whether an attempt was given up after a pause, at a moment at which its receiver had not answered yet. */
+/** Whether an attempt timed out after a pause before the receiver had answered. */
 export const isGivenUp = (pauses: readonly Pause[], one: Arrival): boolean =>
   pauses.some(({ to }) => one.at <= to && endOf(one) >= to);
 
 /**
- * Whether a process died so soon after an attempt that what came of it may not have been written down. It is known to be dead
- * later than it died: where its database went with it, by as long as that took to be there again.
+ * Whether a process died so soon after an attempt that its result may not be committed. A crash is noticed
+ * later than it happens, for example if the database server has to restart first; `killedAt` is exact.
  */
 export const diedUnwritten = (
-  ledgers: Pick<Ledgers, 'settlesWithinMs' | 'pauses'>,
+  history: Pick<History, 'settlesWithinMs' | 'pauses'>,
   crash: Crash,
   one: Arrival,
-): boolean => (crash.killedAt ?? crash.at) <= writtenBy(ledgers, one);
+): boolean => (crash.killedAt ?? crash.at) <= writtenBy(history, one);
 
-/** A test tells the hook of itself, and was asked for (X1). */
-export function isOfTest({ calls, database }: Ledgers, { path, body, at: moment }: Arrival): boolean {
+/** Whether a notification belongs to a test that was requested: it names the hook itself (X1). */
+export function isOfTest({ calls, database }: History, { path, body, at: moment }: Arrival): boolean {
   const record = recordIn(body);
   const isOwn = record !== '' && database.hooks.some((hook) => hook.path === path && hook.address === record);
   return isOwn && about(calls, 'test', path).some(({ askedAt }) => askedAt <= moment);

@@ -4,25 +4,25 @@ import {
   about,
   diedUnwritten,
   endOf,
+  type History,
   heardAt,
   isExcused,
   isOfTest,
-  type Ledgers,
   type StoredHook,
 } from './history.ts';
 
 /** Replays the history of each hook against the state table: which attempts its receiver saw, and what clients requested. */
-export function wronglyRemoved(ledgers: Ledgers): string[] {
-  const arrivals = Map.groupBy(ledgers.arrivals, ({ path }) => path);
-  return ledgers.database.hooks.flatMap((hook) => faultsOf(ledgers, hook, arrivals.get(hook.path) ?? []));
+export function wronglyRemoved(history: History): string[] {
+  const arrivals = Map.groupBy(history.arrivals, ({ path }) => path);
+  return history.database.hooks.flatMap((hook) => faultsOf(history, hook, arrivals.get(hook.path) ?? []));
 }
 
-function faultsOf(ledgers: Ledgers, { path, endedReason }: StoredHook, arrivals: readonly Arrival[]): string[] {
-  const { calls, crashes, waitsMs = [], hearsWithinMs = 0, wallOf = (at) => at } = ledgers;
-  const checker = new DeliveryChecker({ waitsMs, wallOf, isExact: hearsWithinMs === 0 });
+function faultsOf(history: History, { path, endedReason }: StoredHook, arrivals: readonly Arrival[]): string[] {
+  const { calls, crashes, waitsMs = [], maxResultDelayMs = 0, wallOf = (at) => at } = history;
+  const checker = new DeliveryChecker({ waitsMs, wallOf, isExact: maxResultDelayMs === 0 });
   const steps = [
     ...arrivals.flatMap((one) => {
-      const attempt = attemptOf(ledgers, one);
+      const attempt = attemptOf(history, one);
       return [
         { at: attempt.startedAt, run: () => checker.started(attempt) },
         { at: attempt.knownFrom, run: () => checker.finished(attempt) },
@@ -43,16 +43,16 @@ function faultsOf(ledgers: Ledgers, { path, endedReason }: StoredHook, arrivals:
   return checker.faults.map((fault) => `${path} ${fault}`);
 }
 
-function attemptOf(ledgers: Ledgers, one: Arrival): Attempt {
-  const { calmFrom = Number.POSITIVE_INFINITY } = ledgers;
+function attemptOf(history: History, one: Arrival): Attempt {
+  const { calmFrom = Number.POSITIVE_INFINITY } = history;
   const { deliveryId, answer, retryAfterMs } = one;
-  const manual = manualOf(ledgers, one);
+  const manual = manualOf(history, one);
   return {
     ...{ deliveryId, answer, retryAfterMs, manual },
     startedAt: startedAt(one),
     knownFrom: one.heardAt ?? endOf(one),
-    knownBy: heardAt(ledgers, one),
-    effect: effectOf(ledgers, one, manual),
+    knownBy: heardAt(history, one),
+    effect: effectOf(history, one, manual),
     isRetryPunctual: endOf(one) >= calmFrom,
   };
 }
@@ -60,12 +60,12 @@ function attemptOf(ledgers: Ledgers, one: Arrival): Attempt {
 const startedAt = ({ began, at }: Arrival): number => began ?? at;
 
 /** Whether a client requested this attempt (X1, X3). */
-function manualOf(ledgers: Ledgers, one: Arrival): Attempt['manual'] {
-  if (isOfTest(ledgers, one)) return 'yes';
-  const restores = about(ledgers.calls, 'restore', one.path).map(({ askedAt }) => askedAt);
+function manualOf(history: History, one: Arrival): Attempt['manual'] {
+  if (isOfTest(history, one)) return 'yes';
+  const restores = about(history.calls, 'restore', one.path).map(({ askedAt }) => askedAt);
   const restoredAt = Math.max(Number.NEGATIVE_INFINITY, ...restores.filter((askedAt) => askedAt < startedAt(one)));
   // A request that was answered before the hook was restored ended with the hook.
-  const isRequested = about(ledgers.calls, 'redeliver', one.deliveryId).some(
+  const isRequested = about(history.calls, 'redeliver', one.deliveryId).some(
     ({ askedAt, answeredAt = Number.POSITIVE_INFINITY }) => askedAt <= one.at && answeredAt > restoredAt,
   );
   if (!isRequested) return 'no';
@@ -73,15 +73,15 @@ function manualOf(ledgers: Ledgers, one: Arrival): Attempt['manual'] {
   return restoredAt > Number.NEGATIVE_INFINITY ? 'perhaps' : 'yes';
 }
 
-function effectOf(ledgers: Ledgers, one: Arrival, manual: Attempt['manual']): Attempt['effect'] {
-  const { crashes } = ledgers;
-  const excused = isExcused(ledgers, one);
+function effectOf(history: History, one: Arrival, manual: Attempt['manual']): Attempt['effect'] {
+  const { crashes } = history;
+  const excused = isExcused(history, one);
   if (excused === true) return 'none';
   // After a crash, a redelivery looks the same as a scheduled attempt of a pending delivery; a test is never scheduled.
   const mayBePending = crashes.some(({ at, pending }) => at <= one.at && pending.has(one.deliveryId));
-  if (manual !== 'no' && mayBePending && !isOfTest(ledgers, one)) return 'unknown';
+  if (manual !== 'no' && mayBePending && !isOfTest(history, one)) return 'unknown';
   const isLost = crashes.some(
-    (crash) => crash.fates.has(one.path) && endOf(one) <= crash.at && diedUnwritten(ledgers, crash, one),
+    (crash) => crash.fates.has(one.path) && endOf(one) <= crash.at && diedUnwritten(history, crash, one),
   );
   return isLost || excused === 'perhaps' ? 'possible' : 'certain';
 }

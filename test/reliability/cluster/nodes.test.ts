@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shared } from '../../kit/stores.ts';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { lossesOf, nodes, tooSlow } from './nodes.ts';
 
-if (shared.length > 0) quick(nodes);
+if (shared.length > 0) smokeTest(nodes);
 
-test('nodes are lost in every way, and lanes that wait for too long are named', () => {
+test('every kind of loss is scheduled, and a takeover that is too slow is reported', () => {
   assert.deepEqual(lossesOf(6).toSorted(), [
-    'cut off',
-    'cut off in a transaction',
     'killed',
     'killed',
-    'stands still',
-    'stands still for seconds',
+    'partitioned',
+    'partitioned in a transaction',
+    'paused',
+    'paused for seconds',
   ]);
   const waited = (killed: number, still: number, isAlone = true) =>
-    tooSlow(new Map([['killed', [1_200, killed]] as const, ['stands still', [still]] as const]), isAlone);
+    tooSlow(new Map([['killed', [1_200, killed]] as const, ['paused', [still]] as const]), isAlone);
   assert.deepEqual(waited(2_000, 15_000), []);
   assert.equal(waited(2_001, 15_000).length, 1);
   assert.equal(waited(1_300, 15_001).length, 1);

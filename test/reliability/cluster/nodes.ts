@@ -4,73 +4,82 @@ import { eventually } from '../../kit/eventually.ts';
 import { nodesOn } from '../../kit/nodes.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { shared } from '../../kit/stores.ts';
-import { check, countFaults, sayFault } from '../checker/check.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { brokeOff, sideBySide } from '../shards.ts';
+import { check, countFaults, formatFault } from '../checker/check.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { abortedPart, waitForAll } from '../shards.ts';
 import {
   BASE,
-  type Heard,
+  type ReceivedArrival,
   readCrash,
   readDatabase,
-  startWitnesses,
+  startObservers,
   untilBetweenTransactions,
+  untilDelivered,
   untilQuiet,
-  untilTold,
 } from '../workload/observers.ts';
-import { choose, type Pair, QUIESCE_TIMEOUT_MS, startPair, type Way } from './pair.ts';
+import { type ClusterNode, choose, type Pair, QUIESCE_TIMEOUT_MS, startPair } from './pair.ts';
 import { pauseOne, type Round } from './paused.ts';
 
-export const nodes: Proof = {
+export const nodes: ReliabilityTest = {
   id: 'R7',
   name: 'nodes',
   title: 'C13 C18 C20 one of two nodes is killed, paused or cut off',
   promise: 'the other delivers within 2 s (killed) or 15 s at p99, nothing is lost, nothing is sent after a DELETE',
   unit: 'lost nodes',
-  quick: 6,
-  long: 200,
+  smoke: 6,
+  full: 200,
   lacks: () => (shared.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
-  prove,
+  execute,
 };
 
-/** What becomes of a node, how long its lanes may wait for the other, and how often it is done beside the others. */
+/**
+ * Ways to lose a node, the limit for the takeover of its hook queues, and how often each occurs in a round of
+ * losses.
+ */
 const LOSSES = {
   killed: { limitMs: 2_000, often: 2 },
-  'stands still': { limitMs: 15_000, often: 1 },
-  /** Its lanes wait for it, and for nobody else. */
-  'stands still for seconds': { limitMs: undefined, often: 1 },
-  'cut off': { limitMs: 15_000, often: 1 },
-  'cut off in a transaction': { limitMs: 15_000, often: 1 },
+  paused: { limitMs: 15_000, often: 1 },
+  /** No takeover: the hook queues stay with the node. */
+  'paused for seconds': { limitMs: undefined, often: 1 },
+  partitioned: { limitMs: 15_000, often: 1 },
+  'partitioned in a transaction': { limitMs: 15_000, often: 1 },
 } as const;
 
 type Loss = keyof typeof LOSSES;
 
-/** Beside other tests, on processors that have to do with these, a killed one is at least never waited for as a silent one. */
-const LIMIT_BESIDE_OTHERS_MS = 4_000;
+/**
+ * Takeover limit in the smoke run, which shares the CPUs with other tests. It is far below the limit for an
+ * unresponsive node, so a killed node is still told apart from it.
+ */
+const LIMIT_SHARED_MACHINE_MS = 4_000;
 
-/** What there is to be told at the moment of the loss: more than is in flight, so that a node could begin more. */
+/** Pending deliveries at the moment of the loss: more than are in flight, so that the lost node could start more. */
 const BACKLOG = 60;
 
-/** What a node that is cut off has in flight is answered then: by that time a hook of its lanes could be deleted, unacknowledged. */
-const ANSWERED_AFTER_MS = 300;
+/**
+ * Responses to a partitioned node are delayed until then, so that a hook of its queues could be deleted
+ * without its acknowledgement.
+ */
+const RESPONSE_DELAY_MS = 300;
 
-/** So many pairs of nodes side by side: most of a round is waiting. */
+/** Pairs of nodes that run concurrently: most of a round is waiting. */
 const PAIRS = 4;
 
-/** So many losses, then a new database and new nodes. */
-const EVICTIONS_PER_PAIR = 20;
+/** Losses before a new database and new nodes are started. */
+const LOSSES_PER_PAIR = 20;
 
 const HOOKS = 6;
 
-/** So many of those that a node has are deleted at the moment of its loss, and one at least is not. */
+/** Hooks of the lost node that are deleted at the moment of the loss; at least one of its hooks is kept. */
 const DELETED = 2;
 
-/** A node that cannot reach the database may go on with what it has for so long, and no longer. */
-const FRESH_MS = 1_000;
+/** A node that cannot reach the database may deliver from its loaded queues for this long. */
+const LEASE_TTL_MS = 1_000;
 
-/** What cannot have been taken up by then is broken, and not waited for. */
+/** A hook queue that was not taken over by then is reported, not waited for. */
 const TAKEOVER_TIMEOUT_MS = 25_000;
 
-async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
+async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
   const [store] = stores.filter((one) => shared.includes(one));
   if (store === undefined) throw new Error('two nodes need a database that they can share');
   const random = chanceFrom(seed);
@@ -79,149 +88,153 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const broken: string[] = [];
   const tookMs = new Map<Loss, number[]>();
   let done = 0;
-  await sideBySide(
+  await waitForAll(
     Array.from({ length: PAIRS }, async () => {
-      const dice = random.fork();
+      const rng = random.fork();
       while (losses.length > 0 && broken.length === 0) {
         await within(async (context) => {
           const pair = await startPair(context, store);
-          for (let round = 0; round < EVICTIONS_PER_PAIR; round += 1) {
+          for (let round = 0; round < LOSSES_PER_PAIR; round += 1) {
             const loss = losses.shift();
             if (loss === undefined) return;
             const found = await within((own) =>
-              loss === 'stands still for seconds'
-                ? pauseOne(own, pair, { round, dice })
-                : lose(own, pair, { loss, round, dice }),
+              loss === 'paused for seconds'
+                ? pauseOne(own, pair, { round, rng })
+                : runLoss(own, pair, { loss, round, rng }),
             );
             for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
             if (LOSSES[loss].limitMs !== undefined) tookMs.set(loss, [...(tookMs.get(loss) ?? []), ...found.tookMs]);
             broken.push(...found.broken.map((line) => `${loss}: ${line}`));
             done += 1;
-            say(`${done} of ${count}: ${loss}, ${saySpan(loss, found.tookMs)}, ${found.broken.length} faults`);
+            log(`${done} of ${count}: ${loss}, ${formatTakeover(loss, found.tookMs)}, ${found.broken.length} faults`);
           }
-        }).catch((error: unknown) => void broken.push(...brokeOff(error).broken));
+        }).catch((error: unknown) => void broken.push(...abortedPart(error).broken));
       }
     }),
   );
-  return { counts: { ...figuresOf(tookMs), ...counts }, broken: [...broken, ...tooSlow(tookMs, count >= nodes.long)] };
+  return { counts: { ...summarize(tookMs), ...counts }, broken: [...broken, ...tooSlow(tookMs, count >= nodes.full)] };
 }
 
-/** The long ones first, so that none of them is waited for alone. */
+/** Longest losses first, so that no pair runs one of them alone at the end. */
 export function lossesOf(count: number): Loss[] {
   const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
   const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
   return all.sort((a, b) => (LOSSES[b].limitMs ?? 0) - (LOSSES[a].limitMs ?? 0));
 }
 
-type Losing = {
-  readonly loss: Exclude<Loss, 'stands still for seconds'>;
+type LossOptions = {
+  readonly loss: Exclude<Loss, 'paused for seconds'>;
   readonly round: number;
-  readonly dice: SeededChance;
+  readonly rng: SeededChance;
 };
 
-/** One loss, under the eyes of witnesses of its own. */
-async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing): Promise<Round> {
+/** One loss, with its own observers. */
+async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossOptions): Promise<Round> {
   const [older] = pair.nodes;
   if (older === undefined) throw new Error('there is no node');
-  const witnesses = await startWitnesses(context, {
-    random: dice,
+  const observers = await startObservers(context, {
+    random: rng,
     writers: 3,
     restMs: 40,
     words: `r${round}w`,
-    answersAfterMs: [80, 160],
+    responseDelayMs: [80, 160],
   });
   const hooks = new Map<string, string>();
   for (let index = 0; index < HOOKS; index += 1) {
     const path = `/${round}-${index}`;
-    hooks.set(path, await witnesses.subscribe(older.service, path, 'new_event'));
+    hooks.set(path, await observers.subscribe(older.service, path, 'new_event'));
   }
-  // Whoever an event is made at takes up the lanes that it is pending for.
-  witnesses.through(older.service);
+  // The node that handles a write claims the hook queues of its pending deliveries.
+  observers.routeTo(older.service);
   const { victim, other, queues } = await choose(pair, hooks);
-  witnesses.through(victim.service, other.service);
-  await wait(100 + dice.below(300));
-  await witnesses.untilAcknowledged(5);
-  // All of it is there before more is looked for: so a node that is cut off has it at hand, on every lane.
-  const release = witnesses.hold();
-  await witnesses.burst(victim.service, BACKLOG);
+  observers.routeTo(victim.service, other.service);
+  await wait(100 + rng.below(300));
+  await observers.untilAcknowledged(5);
+  // All pending deliveries exist before the queues are loaded, so that a partitioned node has them in memory
+  // for every queue.
+  const release = observers.holdResponses();
+  await observers.burst(victim.service, BACKLOG);
   await release();
-  await witnesses.whenBusy([...queues]);
+  await observers.whenBusy([...queues]);
   let answer = () => Promise.resolve();
-  if (loss === 'cut off') {
-    // A row that it had locked would keep a hook from being deleted, and hide that nobody waits for its word.
-    answer = witnesses.hold();
-    witnesses.through(other.service);
+  if (loss === 'partitioned') {
+    // A transaction in progress would lock rows and block the DELETE, which hides whether the DELETE waits
+    // for an acknowledgement of the node.
+    answer = observers.holdResponses();
+    observers.routeTo(other.service);
     await untilBetweenTransactions(pair.address, victim.name);
   }
 
-  const doomed = [...queues].slice(1).slice(0, DELETED);
+  const toDelete = [...queues].slice(1).slice(0, DELETED);
   const lost = Promise.withResolvers<void>();
-  const ending = doomed.map(async (path, index) => {
-    // One of them a little before the loss, the other right after it.
+  const ending = toDelete.map(async (path, index) => {
+    // One DELETE a little before the loss, the other right after it.
     if (index > 0) await lost.promise;
-    return witnesses.unsubscribe(other.service, path, hooks.get(path) ?? '');
+    return observers.unsubscribe(other.service, path, hooks.get(path) ?? '');
   });
-  await wait(dice.below(20));
-  const lostAt = await strike(loss, victim, () => {
+  await wait(rng.below(20));
+  const lostAt = await injectLoss(loss, victim, () => {
     lost.resolve();
-    witnesses.through(other.service);
-    // These failures nobody hears of, or somebody whose lanes they are no more. The deleted ones have more to be told.
-    witnesses.failAll((path) => !doomed.includes(path));
-    void wait(ANSWERED_AFTER_MS).then(answer);
+    observers.routeTo(other.service);
+    // The service does not learn of these failures, or learns of them on a node that no longer owns the
+    // queues. Deleted hooks keep pending deliveries.
+    observers.failAll((path) => !toDelete.includes(path));
+    void wait(RESPONSE_DELAY_MS).then(answer);
   });
   const isLost = (path: string) => queues.has(path);
-  const { fates } = await witnesses.crashed(async () => {
+  const { fates } = await observers.recordCrash(async () => {
     await untilQuiet(pair.address, victim.name);
     return readCrash(pair.address, isLost);
   });
-  // Those that wait after a failure go on when that is over.
-  const kept = [...queues].filter((path) => !doomed.includes(path) && fates.get(path) === 0);
-  const firstBy = (path: string) => firstAttempt(witnesses.heard, { path, from: other.service.baseUrl, since: lostAt });
-  const taken = () => kept.map(firstBy).filter((at) => at !== undefined);
-  await eventually(taken, (all) => all.length === kept.length, TAKEOVER_TIMEOUT_MS).catch(() => undefined);
-  const tookMs = taken().map((at) => Math.round(at - lostAt));
+  // Hooks that are in backoff continue later, so their takeover is not measured.
+  const kept = [...queues].filter((path) => !toDelete.includes(path) && fates.get(path) === 0);
+  const firstBy = (path: string) =>
+    firstAttempt(observers.arrivals, { path, from: other.service.baseUrl, since: lostAt });
+  const takenOverAt = () => kept.map(firstBy).filter((at) => at !== undefined);
+  await eventually(takenOverAt, (all) => all.length === kept.length, TAKEOVER_TIMEOUT_MS).catch(() => undefined);
+  const tookMs = takenOverAt().map((at) => Math.round(at - lostAt));
   const endedAt = await Promise.all(ending);
-  const awake = await recover(loss, victim, pair);
-  witnesses.recover();
-  witnesses.through(other.service);
-  await witnesses.stop();
-  await untilTold(pair.address);
-  // What came too late has changed nothing of what the other counts.
-  await witnesses.crashed(() => readCrash(pair.address, (path) => hooks.has(path)));
+  const recoveredAt = await recover(loss, victim, pair);
+  observers.recover();
+  observers.routeTo(other.service);
+  await observers.stop();
+  await untilDelivered(pair.address);
+  // Late results of the lost node must not change the failure counts: the other node owns the hooks now.
+  await observers.recordCrash(() => readCrash(pair.address, (path) => hooks.has(path)));
 
-  const faults = check(witnesses.ledgers(await readDatabase(pair.address, BASE), pair.calls));
-  for (const [path, id] of hooks) if (!doomed.includes(path)) await witnesses.unsubscribe(other.service, path, id);
-  pair.calls.push(...witnesses.calls);
-  const late = witnesses.heard.filter(
-    (one) => one.from === victim.service.baseUrl && one.at > awake && queues.has(one.path),
+  const faults = check(observers.history(await readDatabase(pair.address, BASE), pair.calls));
+  for (const [path, id] of hooks) if (!toDelete.includes(path)) await observers.unsubscribe(other.service, path, id);
+  pair.calls.push(...observers.calls);
+  const late = observers.arrivals.filter(
+    (one) => one.from === victim.service.baseUrl && one.at > recoveredAt && queues.has(one.path),
   );
   const broken = [
-    ...faults.map(sayFault),
-    ...late.map((one) => `C20 begun by a node whose lane it was no more: ${one.path} ${one.deliveryId}`),
-    ...witnesses.tally.others.map((one) => `C20 a client was answered ${one}`),
-    ...(tookMs.length === kept.length ? [] : [`C20 ${kept.length - tookMs.length} lanes were not taken up`]),
+    ...faults.map(formatFault),
+    ...late.map((one) => `C20 started by a node without the lease: ${one.path} ${one.deliveryId}`),
+    ...observers.tally.others.map((one) => `C20 a client got ${one}`),
+    ...(tookMs.length === kept.length ? [] : [`C20 ${kept.length - tookMs.length} hook queues were not taken over`]),
   ];
-  const { acknowledged, unanswered } = witnesses.tally;
+  const { acknowledged, unanswered } = observers.tally;
   const counts = {
-    'lanes taken up': tookMs.length,
-    'deleted at that moment': endedAt.length,
+    'hook queues taken over': tookMs.length,
+    'hooks deleted during the loss': endedAt.length,
     acknowledged,
-    'cut off before the answer': unanswered.length,
-    told: witnesses.heard.length,
+    'requests without a response': unanswered.length,
+    notifications: observers.arrivals.length,
     ...countFaults(faults),
   };
   return { counts, tookMs, broken };
 }
 
-/** Does it; answers since when the node is lost. */
-async function strike(loss: Loss, { service, proxy }: Way, onLost: () => void): Promise<number> {
-  if (loss !== 'killed' && loss !== 'stands still') {
-    // In the middle of a settlement, whose locks the database would keep for as long as the node is silent.
-    if (loss === 'cut off in a transaction') await proxy.silenceAfter('delivered');
+/** Causes the loss; returns its time. */
+async function injectLoss(loss: Loss, { service, proxy }: ClusterNode, onLost: () => void): Promise<number> {
+  if (loss !== 'killed' && loss !== 'paused') {
+    // In the middle of committing results: PostgreSQL would keep the row locks as long as the node is silent.
+    if (loss === 'partitioned in a transaction') await proxy.silenceAfter('delivered');
     else proxy.silence();
     const at = performance.now();
     onLost();
-    await wait(FRESH_MS + 100);
+    await wait(LEASE_TTL_MS + 100);
     return at;
   }
   service.process.kill(loss === 'killed' ? 'SIGKILL' : 'SIGSTOP');
@@ -230,59 +243,59 @@ async function strike(loss: Loss, { service, proxy }: Way, onLost: () => void): 
   return at;
 }
 
-/** Two nodes again; answers from when on the one that was lost may begin nothing on what it had. */
-async function recover(loss: Loss, victim: Way, pair: Pair): Promise<number> {
-  const awake = performance.now();
+/** Restores two nodes. Returns the time from which on the lost node must not start attempts of its former hooks. */
+async function recover(loss: Loss, victim: ClusterNode, pair: Pair): Promise<number> {
+  const recoveredAt = performance.now();
   if (loss === 'killed') {
     pair.nodes = [...pair.nodes.filter((one) => one !== victim), await pair.start()];
-    return awake;
+    return recoveredAt;
   }
-  if (loss === 'stands still') victim.service.process.kill('SIGCONT');
+  if (loss === 'paused') victim.service.process.kill('SIGCONT');
   else victim.proxy.mend();
   await eventually(
     () => nodesOn(pair.store),
     (now) => now.length === 2,
     QUIESCE_TIMEOUT_MS,
   );
-  // It has come back as the younger one.
+  // The returning node counts as the younger one.
   pair.nodes = [...pair.nodes.filter((one) => one !== victim), victim];
-  return awake;
+  return recoveredAt;
 }
 
-type Wanted = { readonly path: string; readonly from: string; readonly since: number };
+type AttemptQuery = { readonly path: string; readonly from: string; readonly since: number };
 
-function firstAttempt(heard: readonly Heard[], { path, from, since }: Wanted): number | undefined {
+function firstAttempt(heard: readonly ReceivedArrival[], { path, from, since }: AttemptQuery): number | undefined {
   return heard.find((one) => one.path === path && one.from === from && one.at > since)?.at;
 }
 
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-function saySpan(loss: Loss, tookMs: readonly number[]): string {
-  if (LOSSES[loss].limitMs === undefined) return 'its lanes stayed its own';
-  if (tookMs.length === 0) return 'every lane waited after a failure';
-  return `lanes taken up after ${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
+function formatTakeover(loss: Loss, tookMs: readonly number[]): string {
+  if (LOSSES[loss].limitMs === undefined) return 'its hook queues were kept';
+  if (tookMs.length === 0) return 'every hook was in backoff';
+  return `hook queues taken over after ${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
 }
 
-function figuresOf(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string, string> {
+function summarize(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string, string> {
   return Object.fromEntries(
     [...tookMs].map(([loss, all]) => {
       const sorted = all.toSorted((a, b) => a - b);
       const [p50, p99] = [percentile(sorted, 0.5), percentile(sorted, 0.99)];
-      return [`${loss}: a lane goes on after, ms`, `p50 ${p50}, p99 ${p99}, max ${sorted.at(-1)}`];
+      return [`${loss}: takeover after, ms`, `p50 ${p50}, p99 ${p99}, max ${sorted.at(-1)}`];
     }),
   );
 }
 
-/** Those losses whose lanes waited for too long. */
-export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isAlone: boolean): string[] {
+/** Losses whose takeover took too long. */
+export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isMachineExclusive: boolean): string[] {
   return [...tookMs].flatMap(([loss, all]) => {
     const p99 = percentile(
       all.toSorted((a, b) => a - b),
       0.99,
     );
-    const { limitMs: aloneMs = 0 } = LOSSES[loss];
-    const limitMs = isAlone ? aloneMs : Math.max(aloneMs, LIMIT_BESIDE_OTHERS_MS);
-    return p99 <= limitMs ? [] : [`C20 ${loss}: lanes waited for ${p99} ms at p99`];
+    const { limitMs: exclusiveMs = 0 } = LOSSES[loss];
+    const limitMs = isMachineExclusive ? exclusiveMs : Math.max(exclusiveMs, LIMIT_SHARED_MACHINE_MS);
+    return p99 <= limitMs ? [] : [`C20 ${loss}: takeover took ${p99} ms at p99`];
   });
 }

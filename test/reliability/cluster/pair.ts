@@ -12,26 +12,26 @@ import { WATCHED } from '../workload/observers.ts';
 
 const options = { ...WATCHED, ...PAUSED };
 
-/** How long it takes until every lane is somebody's, or there are two nodes again. */
+/** Maximum time until every hook queue is leased, or two nodes are running again. */
 export const QUIESCE_TIMEOUT_MS = 15_000;
 
-/** A node, and the way that it alone has to the database. */
-export type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
+/** A node, and the proxy through which it alone reaches the database. */
+export type ClusterNode = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
 
-/** Two nodes on a database, the older one first. */
+/** Two nodes on one database, the older one first. */
 export type Pair = {
   readonly address: string;
   readonly store: Store;
-  start(): Promise<Way>;
-  nodes: Way[];
-  /** What was asked for in the rounds before this one. */
+  start(): Promise<ClusterNode>;
+  nodes: ClusterNode[];
+  /** Calls of earlier rounds on this database. */
   readonly calls: Call[];
 };
 
 export async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
   const address = await store.database(context);
   let started = 0;
-  const start = async (process: (database: string) => Promise<ServiceProcess>): Promise<Way> => {
+  const start = async (process: (database: string) => Promise<ServiceProcess>): Promise<ClusterNode> => {
     started += 1;
     const name = `node-${started}`;
     const proxy = await startProxy(context, address);
@@ -43,7 +43,10 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Pai
   return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes, calls: [] };
 }
 
-/** The node that has more of these lanes, once all of them are somebody's, and which it has. */
+/**
+ * Waits until all of these hook queues are leased. Returns the node that has more of them, the other node,
+ * and the queues of the first.
+ */
 export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, string>) {
   const ids = [...hooks.values()];
   const owners = await eventually(

@@ -8,52 +8,52 @@ import { startServiceProcess } from '../../kit/process.ts';
 import { temporaryFolder } from '../../kit/service.ts';
 import { startProcess } from '../../kit/start-service.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import { check, countFaults, sayFault } from '../checker/check.ts';
+import { check, countFaults, formatFault } from '../checker/check.ts';
 import type { Call } from '../checker/history.ts';
-import type { Proof } from '../reliability-test.ts';
-import { inStretches, type Part, type Stretch } from '../shards.ts';
+import type { ReliabilityTest } from '../reliability-test.ts';
+import { type PartialResult, runInShards, type Shard } from '../shards.ts';
 import {
-  ask,
   BASE,
-  type Door,
-  isAnswer,
+  type Endpoint,
+  isResponse,
+  type Observers,
   readDatabase,
-  startWitnesses,
-  untilTold,
+  send,
+  startObservers,
+  untilDelivered,
   WATCHED,
-  type Witnesses,
 } from '../workload/observers.ts';
 import { copyWhileRunning } from './backups/base-backup.ts';
 import { type Backup, pendingIn, whatIsMissing } from './backups/wholeness.ts';
 
-export const backups: Proof = {
+export const backups: ReliabilityTest = {
   id: 'R14',
   name: 'backups',
   title: 'C16 C20 backups during load, restored and started',
   promise: 'every occurrence has its record, everything acknowledged before is there, everything pending is delivered',
   unit: 'backups',
-  quick: 3,
-  long: 100,
-  prove: (run) => inStretches(run, { most: BACKUPS_PER_RUN, onPostgres: 0.3 }, stretch),
+  smoke: 3,
+  full: 100,
+  execute: (run) => runInShards(run, { maxPerShard: BACKUPS_PER_RUN, postgresShare: 0.3 }, runShard),
 };
 
-/** So many backups of one service, before it is stopped and they are restored. */
+/** Backups of one service before it is stopped and they are restored. */
 const BACKUPS_PER_RUN = 10;
 
-/** What there is at least before the first of them, so that none is over in no time. */
+/** Records before the first backup, so that a backup takes long enough to overlap with writes. */
 const RECORDS_BEFORE = 150;
 
-/** A place that backups are made at, and how one is made there and brought back. */
-type Place = {
+/** How backups of a database are made and restored. */
+type BackupMethod = {
   readonly address: string;
   make(number: number): Promise<string>;
-  /** Answers where the restored database is. */
+  /** Returns the address of the restored database. */
   restore(context: Cleanup, backup: string, number: number): Promise<string>;
 };
 
-async function placeOn(context: Cleanup, store: TestStore): Promise<Place> {
+async function backupMethodFor(context: Cleanup, store: TestStore): Promise<BackupMethod> {
   if (store.name === 'PostgreSQL') {
-    // What is copied needs the log from its beginning.
+    // The WAL must reach back to the start of the backup.
     const server = await startPostgres({ settings: ['wal_keep_size=256MB'] });
     atEnd(context, server.stop);
     return onPostgres(context, server);
@@ -75,12 +75,12 @@ async function placeOn(context: Cleanup, store: TestStore): Promise<Place> {
   };
 }
 
-/** Its own means: a copy of its files while it runs, with the log that makes it whole. */
-function onPostgres(context: Cleanup, server: PostgresServer): Place {
+/** PostgreSQL: a base backup of the running server, with the WAL that makes it consistent. */
+function onPostgres(context: Cleanup, server: PostgresServer): BackupMethod {
   return {
     address: server.address,
     async make(number) {
-      // Beside it, where its user may go.
+      // Next to the data folder, where the system user of the server may write.
       const to = `${server.folder}-backup-${number}`;
       atEnd(context, () => rmSync(to, { recursive: true, force: true }));
       await copyWhileRunning(server, to);
@@ -95,15 +95,15 @@ function onPostgres(context: Cleanup, server: PostgresServer): Place {
   };
 }
 
-/** Backups under load, the end of the service that they are of, and then one restore after the other. */
-async function stretch({ context, store, times, random }: Stretch): Promise<Part> {
-  const place = await placeOn(context, store);
+/** Makes backups under load, stops the service, then restores and checks one backup after the other. */
+async function runShard({ context, store, times, random }: Shard): Promise<PartialResult> {
+  const place = await backupMethodFor(context, store);
   const service = await startServiceProcess(context, place.address, WATCHED);
-  const witnesses = await startWitnesses(context, { random });
-  for (const path of ['/events', '/events-too']) await witnesses.subscribe(service, path, 'new_event');
-  await witnesses.subscribe(service, '/clients', 'new_client');
-  witnesses.through(service);
-  await witnesses.untilAcknowledged(RECORDS_BEFORE);
+  const observers = await startObservers(context, { random });
+  for (const path of ['/events', '/events-too']) await observers.subscribe(service, path, 'new_event');
+  await observers.subscribe(service, '/clients', 'new_client');
+  observers.routeTo(service);
+  await observers.untilAcknowledged(RECORDS_BEFORE);
   const made: Backup[] = [];
   const failed: string[] = [];
   for (let number = 0; number < times; number += 1) {
@@ -112,36 +112,38 @@ async function stretch({ context, store, times, random }: Stretch): Promise<Part
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
-  // Behind the first entry: what follows it is in every backup.
+  // Position after the first entry: later entries are in every backup.
   const { next: cursor } = await feedAt(service, '?limit=1');
-  witnesses.recover();
-  await witnesses.stop();
-  await untilTold(place.address);
+  observers.recover();
+  await observers.stop();
+  await untilDelivered(place.address);
   const code = await service.stop('SIGTERM');
-  const faults = check(witnesses.ledgers(await readDatabase(place.address, BASE)));
-  const { tally, calls } = witnesses;
+  const faults = check(observers.history(await readDatabase(place.address, BASE)));
+  const { tally, calls } = observers;
   const broken = [
     ...failed,
-    ...faults.map(sayFault),
-    ...tally.others.map((one) => `C20 a client was answered ${one}`),
+    ...faults.map(formatFault),
+    ...tally.others.map((one) => `C20 a client got ${one}`),
     ...(code === 0 && tally.unanswered.length + tally.refused === 0
       ? []
-      : [`C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests not answered, beside a backup`]),
+      : [
+          `C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests without a response, during a backup`,
+        ]),
   ];
   const counts: Record<string, number> = {
     'backups restored': 0,
     acknowledged: tally.acknowledged,
-    'acknowledged while a backup was made': made.flatMap((one) => calls.filter(isWithin(one))).length,
-    told: witnesses.heard.length,
-    'records in them': 0,
-    'pending in them': 0,
-    'pending in them and told after the start': 0,
+    'acknowledged during a backup': made.flatMap((one) => calls.filter(isWithin(one))).length,
+    notifications: observers.arrivals.length,
+    'records in the backups': 0,
+    'pending in the backups': 0,
+    'of these, delivered after the restore': 0,
     ...countFaults(faults),
   };
   const issued = eventsIn(calls);
   const { headers } = service;
   for (const [number, one] of made.entries()) {
-    const found = await within((own) => comeBack(own, { place, one, number, witnesses, headers, issued, cursor }));
+    const found = await within((own) => checkRestore(own, { place, one, number, observers, headers, issued, cursor }));
     for (const [what, count] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + count;
     broken.push(...found.broken.map((line) => `backup ${number + 1} of ${times}: ${line}`));
   }
@@ -153,90 +155,97 @@ const isWithin =
   ({ answeredAt = 0 }) =>
     beganAt <= answeredAt && answeredAt <= endedAt;
 
-type Coming = {
-  readonly place: Place;
+type RestoreContext = {
+  readonly place: BackupMethod;
   readonly one: Backup;
   readonly number: number;
-  readonly witnesses: Witnesses;
-  readonly headers: Door['headers'];
-  /** The ids of all events that there have ever been. */
+  readonly observers: Observers;
+  readonly headers: Endpoint['headers'];
+  /** Ids of all events ever created. */
   readonly issued: number[];
-  /** From before the restore. */
+  /** A cursor issued before the restore. */
   readonly cursor: string;
 };
 
-/** Restores one, looks at it, starts a service on it, and waits for all that it owes; then makes something new. */
-async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
-  const { place, one, number, witnesses, headers, cursor } = coming;
+/**
+ * Restores one backup, checks its content, starts a service on it, waits for all pending deliveries, and
+ * creates a new record.
+ */
+async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<PartialResult> {
+  const { place, one, number, observers, headers, cursor } = coming;
   const failed = (error: unknown) => ({ broken: [`C20 no restore: ${error}`] });
   const restored = await place.restore(context, one.backup, number).catch(failed);
   if (typeof restored !== 'string') return { counts: {}, ...restored };
   const address = restored;
   const database = await readDatabase(address, BASE);
-  const broken = await whatIsMissing(address, database, witnesses, one);
+  const broken = await whatIsMissing(address, database, observers, one);
   const pending = await pendingIn(address);
-  const heardBefore = witnesses.heard.length;
+  const heardBefore = observers.arrivals.length;
   const service = await startProcess({ CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED });
   atEnd(context, () => service.process.kill('SIGKILL'));
-  if (service.key !== undefined) broken.push('an account was made anew');
-  await untilTold(address);
-  const heard = witnesses.heard.slice(heardBefore).filter(({ answer }) => answer === 200);
+  if (service.key !== undefined) broken.push('a new account was created');
+  await untilDelivered(address);
+  const heard = observers.arrivals.slice(heardBefore).filter(({ answer }) => answer === 200);
   const told = new Set(heard.map(({ deliveryId }) => deliveryId));
-  const untold = pending.filter((deliveryId) => !told.has(deliveryId));
-  broken.push(...untold.map((deliveryId) => `C20 pending in the backup and not told: ${deliveryId}`));
-  const tooMuch = [...told].filter((deliveryId) => !pending.includes(deliveryId));
-  broken.push(...tooMuch.map((deliveryId) => `C20 told and not pending in the backup: ${deliveryId}`));
-  const door = { baseUrl: service.baseUrl, headers };
-  // What is kept from before is not shown: nobody could say where in it they are.
-  const empty = await feedAt(door);
-  broken.push(...(await makeAnew({ ...coming, address, baseUrl: service.baseUrl })));
-  const [old, since] = await Promise.all([feedAt(door, `?after=${cursor}`), feedAt(door, `?after=${empty.next}`)]);
-  if (empty.data.length > 0) broken.push(`X2 the feed shows ${empty.data.length} entries from before the restore`);
-  if (old.status !== 410) broken.push(`X2 a cursor from before the restore is answered ${old.status}`);
-  if (since.data.length !== 1)
-    broken.push(`X2 the feed has ${since.data.length} entries of what was made since, not one`);
+  const undelivered = pending.filter((deliveryId) => !told.has(deliveryId));
+  broken.push(...undelivered.map((deliveryId) => `C20 pending in the backup and not delivered: ${deliveryId}`));
+  const unexpected = [...told].filter((deliveryId) => !pending.includes(deliveryId));
+  broken.push(...unexpected.map((deliveryId) => `C20 delivered and not pending in the backup: ${deliveryId}`));
+  const endpoint = { baseUrl: service.baseUrl, headers };
+  // X2: the feed is empty after a restore, since positions from before are not issued again.
+  const empty = await feedAt(endpoint);
+  broken.push(...(await createAfterRestore({ ...coming, address, baseUrl: service.baseUrl })));
+  const [old, since] = await Promise.all([
+    feedAt(endpoint, `?after=${cursor}`),
+    feedAt(endpoint, `?after=${empty.next}`),
+  ]);
+  if (empty.data.length > 0) broken.push(`X2 the feed contains ${empty.data.length} entries from before the restore`);
+  if (old.status !== 410) broken.push(`X2 a cursor from before the restore got ${old.status}`);
+  if (since.data.length !== 1) broken.push(`X2 the feed has ${since.data.length} entries since the restore, not one`);
   const code = await service.stop('SIGTERM');
   if (code !== 0) broken.push(`exit code ${code}`);
   const counts = {
     'backups restored': 1,
-    'records in them': database.records.size,
-    'pending in them': pending.length,
-    'pending in them and told after the start': pending.length - untold.length,
+    'records in the backups': database.records.size,
+    'pending in the backups': pending.length,
+    'of these, delivered after the restore': pending.length - undelivered.length,
   };
   return { counts, broken };
 }
 
 /** X2: a page of the feed. */
-async function feedAt({ baseUrl, headers }: Door, query = '') {
+async function feedAt({ baseUrl, headers }: Endpoint, query = '') {
   const answer = await fetch(`${baseUrl}/v2/notifications${query}`, { headers });
   const { data = [], next = '' } = (await answer.json()) as { data?: unknown[]; next?: string };
   return { status: answer.status, data, next };
 }
 
-/** C5: what is made after a restore has ids that nothing ever had, before the restore or in another one. */
-async function makeAnew({
-  witnesses,
+/**
+ * C5: records created after a restore get ids that were never issued before, neither before the restore nor
+ * in another one.
+ */
+async function createAfterRestore({
+  observers,
   headers,
   baseUrl,
   address,
   issued,
-}: Coming & { baseUrl: string; address: string }) {
+}: RestoreContext & { baseUrl: string; address: string }) {
   const event = { event_name: 'After the restore', start_date: '20270101', due_date: '20270102' };
-  const deliveries = Math.max(...witnesses.heard.map(({ deliveryId }) => Number(deliveryId)));
-  const reply = await ask({ baseUrl, headers }, ['POST', '/v2/events'], event);
-  const eventId = isAnswer(reply) ? String(reply.data.event_id) : 'none';
-  await untilTold(address);
-  const told = witnesses.heard.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
+  const deliveries = Math.max(...observers.arrivals.map(({ deliveryId }) => Number(deliveryId)));
+  const reply = await send({ baseUrl, headers }, ['POST', '/v2/events'], event);
+  const eventId = isResponse(reply) ? String(reply.data.event_id) : 'none';
+  await untilDelivered(address);
+  const told = observers.arrivals.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
   const broken: string[] = [];
-  if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id that was given out before: ${eventId}`);
-  if (told.length === 0) broken.push(`C20 made after the restore and not told: ${eventId}`);
-  if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries))
-    broken.push('C5 a Webhook-Id for the second time');
+  if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id was issued twice: ${eventId}`);
+  if (told.length === 0) broken.push(`C20 created after the restore and not delivered: ${eventId}`);
+  if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries)) broken.push('C5 a Webhook-Id was issued twice');
   issued.push(Number(eventId));
   return broken;
 }
 
-/** The ids of all events that clients were answered. */
+/** The ids of all events in the responses to clients. */
 function eventsIn(calls: readonly Call[]): number[] {
   const ids = calls.map((call) => /\/v2\/events\/(\d+)$/.exec('record' in call ? (call.record ?? '') : '')?.[1]);
   return ids.filter((id) => id !== undefined).map(Number);

@@ -1,4 +1,4 @@
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { kills } from './kill.ts';
 
-quick(kills);
+smokeTest(kills);

@@ -3,15 +3,15 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pause } from '../checker/history.ts';
 
-/** How a service is started that is paused: so that a pause outlasts every attempt in flight, and a proof does not wait long. */
+/** Options of a service that is paused: a pause outlasts every attempt in flight, and the test does not wait long. */
 export const PAUSED = { CARILLON_ATTEMPT_TIMEOUT: '5s' } as const;
 export const PAUSE_MS = 6_000;
 
-/** Pauses a process in the midst of its work, as a container or a machine is paused. */
+/** Pauses a process in the middle of its work, as a container or a virtual machine is paused. */
 export async function pause(process: ChildProcess): Promise<Pause> {
   const from = performance.now();
   process.kill('SIGSTOP');
-  // The signal is not obeyed before the process would have had its turn.
+  // SIGSTOP takes effect only when the process is scheduled.
   while ((await stateOf(process)) !== 'T') await wait(1);
   const stoppedAt = performance.now();
   await wait(PAUSE_MS);

@@ -1,4 +1,4 @@
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { removal } from './retry-limit.ts';
 
-quick(removal);
+smokeTest(removal);

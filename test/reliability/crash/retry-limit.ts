@@ -8,77 +8,77 @@ import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { startProcess } from '../../kit/start-service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import { Beginnings, heardAll } from '../../kit/wait-for-arrivals.ts';
-import { check, sayFault } from '../checker/check.ts';
-import type { Arrival, Call, Crash, Ledgers, Pause } from '../checker/history.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { readCrash, readDatabase, untilQuiet, untilTold } from '../workload/observers.ts';
+import { check, formatFault } from '../checker/check.ts';
+import type { Arrival, Call, Crash, History, Pause } from '../checker/history.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { readCrash, readDatabase, untilDelivered, untilQuiet } from '../workload/observers.ts';
 import { PAUSED, pause } from './pauses.ts';
 
-/** R5: hooks end at the third failure in a row or the first 401, whatever their receivers do, over kills too. */
-export const removal: Proof = {
+/** R5: hooks end at the third failure in a row or the first 401, with random receivers, also across kills. */
+export const removal: ReliabilityTest = {
   id: 'R5',
   name: 'removal',
   title: 'random receivers, with kills and pauses of the service',
   promise: 'each hook ends exactly at its third failure in a row or its first 401',
   unit: 'scripts',
-  quick: 1_000,
-  long: 10_000,
-  prove,
+  smoke: 1_000,
+  full: 10_000,
+  execute,
 };
 
-/** So many scripts on one database. */
+/** Hooks, and so scripts, on one database. */
 const HOOKS = 500;
 const EVENTS = 6;
 const KILLS = 3;
 
-/** It is paused once, among its first kills, while most receivers have something to be told. */
+/** The pause comes before this kill, while most receivers have pending deliveries. */
 const PAUSED_BEFORE_KILL = 1;
 
-/** How many requests are under way at once. */
-const AT_ONCE = 16;
+/** Concurrent requests. */
+const CONCURRENCY = 16;
 
 /**
- * Nothing begins within a wait of a failure; what comes so soon was begun before the failure was heard of, however slow
- * this machine is.
+ * No retry starts within a backoff. An attempt that arrives sooner after a failure had started before the
+ * service knew the failure, however slow the machine is.
  */
 const RETRY_WAITS = '2s,2200ms';
 const WAITS_MS = [2_000, 2_200];
-const HEARS_WITHIN_MS = 1_990;
+const MAX_RESULT_DELAY_MS = 1_990;
 
-/** What was answered so long before a killed process was gone may not have been written down. */
-const SETTLES_WITHIN_MS = 10_000;
+/** A process that is killed within this time after a response may lose the result. */
+const MAX_COMMIT_DELAY_MS = 10_000;
 
-/** What a target does, attempt by attempt: the likelier, the oftener it stands here. */
-const doings = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
+/** Actions of a target, one for each attempt; repeated entries are more likely. */
+const actions = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
 const MAX_SCRIPT_LENGTH = 7;
 const MAX_RESPONSE_MS = 12;
 
-async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
   const random = chanceFrom(seed);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
-  const dice = stores.map(() => random.fork());
-  // Most of it is waiting: both at once.
-  await Promise.all(stores.map((store, index) => playAll(store, index)));
+  const rng = stores.map(() => random.fork());
+  // Most of the time is waiting, so both databases run concurrently.
+  await Promise.all(stores.map((store, index) => runStore(store, index)));
   return { counts, broken };
 
-  async function playAll(store: TestStore, index: number): Promise<void> {
+  async function runStore(store: TestStore, index: number): Promise<void> {
     const own = Math.floor(count / stores.length) + (index < count % stores.length ? 1 : 0);
     for (let left = own; left > 0; left -= HOOKS) {
-      const ledgers = await play(context, store, Math.min(left, HOOKS), dice[index] ?? random);
-      const faults = check(ledgers);
-      broken.push(...faults.map((fault) => `${store.name}: ${sayFault(fault)}`));
-      for (const [what, counted] of Object.entries(tally(ledgers))) counts[what] = (counts[what] ?? 0) + counted;
-      say(`${store.name}: ${own - Math.max(0, left - HOOKS)} of ${own}`);
+      const history = await runScripts(context, store, Math.min(left, HOOKS), rng[index] ?? random);
+      const faults = check(history);
+      broken.push(...faults.map((fault) => `${store.name}: ${formatFault(fault)}`));
+      for (const [what, counted] of Object.entries(tally(history))) counts[what] = (counts[what] ?? 0) + counted;
+      log(`${store.name}: ${own - Math.max(0, left - HOOKS)} of ${own}`);
     }
   }
 }
 
-export function tally({ database: { hooks }, arrivals, crashes, pauses = [] }: Ledgers): Record<string, number> {
+export function tally({ database: { hooks }, arrivals, crashes, pauses = [] }: History): Record<string, number> {
   const ended = (reason: string) => hooks.filter(({ endedReason }) => endedReason === reason).length;
   return {
     scripts: hooks.length,
-    'attempts heard': arrivals.length,
+    'attempts received': arrivals.length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     'still live': hooks.filter(({ endedReason }) => endedReason === null).length,
@@ -93,8 +93,8 @@ const isInFlightAt =
   ({ at, answeredAt = at }: Arrival) =>
     at <= stoppedAt && answeredAt >= stoppedAt;
 
-/** Plays so many scripts to one service, which is killed now and then; answers what everybody knows in the end. */
-async function play(context: Cleanup, store: TestStore, hooks: number, random: SeededChance): Promise<Ledgers> {
+/** Runs the scripts against one service that is killed several times; returns the history. */
+async function runScripts(context: Cleanup, store: TestStore, hooks: number, random: SeededChance): Promise<History> {
   const address = await store.database(context);
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
@@ -113,13 +113,13 @@ async function play(context: Cleanup, store: TestStore, hooks: number, random: S
   const crashes: Crash[] = [];
   const pauses: Pause[] = [];
 
-  await inTurn(hooks, async (index) => {
+  await runConcurrently(hooks, async (index) => {
     const path = `/${index}`;
     const askedAt = performance.now();
     await carillon.hooks.create({ target_url: receiver.url + path, event: 'new_event' });
     calls.push({ did: 'subscribe', path, kind: 'new_event', userId: '1', askedAt, answeredAt: performance.now() });
   });
-  await inTurn(EVENTS, async (index) => {
+  await runConcurrently(EVENTS, async (index) => {
     const askedAt = performance.now();
     const word = `word ${index}`;
     const event = { event_name: word, start_date: '20270101', due_date: '20270101' };
@@ -128,28 +128,28 @@ async function play(context: Cleanup, store: TestStore, hooks: number, random: S
     calls.push({ did: 'occur', kind: 'new_event', userId: '1', record, word, askedAt, answeredAt: performance.now() });
   });
   for (let kills = 0; kills < KILLS; kills += 1) {
-    await receiver.heardMore(1 + random.below(hooks * 2));
+    await receiver.waitForArrivals(1 + random.below(hooks * 2));
     if (kills === PAUSED_BEFORE_KILL) {
       pauses.push(await pause(service.process));
-      await receiver.heardMore(1 + random.below(hooks));
+      await receiver.waitForArrivals(1 + random.below(hooks));
     }
     const sentAt = performance.now();
     await service.stop('SIGKILL');
     await untilQuiet(address);
-    const at = await receiver.caughtUp(sentAt);
+    const at = await receiver.catchUp(sentAt);
     crashes.push({ at, ...(await readCrash(address)) });
     service = await startProcess(surroundings);
   }
-  await untilTold(address);
+  await untilDelivered(address);
   await service.stop('SIGTERM');
   await receiver.close();
   const database = await readDatabase(address, baseUrl);
   const { arrivals } = receiver;
-  const known = { waitsMs: WAITS_MS, hearsWithinMs: HEARS_WITHIN_MS, settlesWithinMs: SETTLES_WITHIN_MS };
+  const known = { waitsMs: WAITS_MS, maxResultDelayMs: MAX_RESULT_DELAY_MS, settlesWithinMs: MAX_COMMIT_DELAY_MS };
   return { calls, arrivals, database, crashes, pauses, ...known };
 }
 
-async function inTurn(count: number, work: (index: number) => Promise<void>): Promise<void> {
+async function runConcurrently(count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {
     for (let index = next; index < count; index = next) {
@@ -157,18 +157,18 @@ async function inTurn(count: number, work: (index: number) => Promise<void>): Pr
       await work(index);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
 }
 
-/** Targets that do as their scripts say, and then answer 200; and what they saw. */
+/** Receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
 async function startReceiver(context: Cleanup, random: SeededChance) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
   const beginnings = new Beginnings();
-  const scripts = new Map<string, (typeof doings)[number][]>();
+  const scripts = new Map<string, (typeof actions)[number][]>();
   let waiting: { count: number; resolve: () => void }[] = [];
-  const doesNext = (path: string) => {
+  const nextAction = (path: string) => {
     const script =
-      scripts.get(path) ?? Array.from({ length: random.below(MAX_SCRIPT_LENGTH) }, () => random.one(doings));
+      scripts.get(path) ?? Array.from({ length: random.below(MAX_SCRIPT_LENGTH) }, () => random.one(actions));
     scripts.set(path, script);
     return script.shift() ?? 200;
   };
@@ -183,16 +183,16 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
       deliveryId: String(request.headers['webhook-id']),
       at,
     };
-    const does = doesNext(arrival.path);
+    const action = nextAction(arrival.path);
     const takesMs = random.below(MAX_RESPONSE_MS);
     response.once('close', () => {
-      const answer = does === 'reset' || !response.writableFinished ? undefined : does;
+      const answer = action === 'reset' || !response.writableFinished ? undefined : action;
       arrivals.push({
         ...arrival,
         body,
-        answeredAt: answer === undefined && does !== 'reset' ? performance.now() : answeredAt,
+        answeredAt: answer === undefined && action !== 'reset' ? performance.now() : answeredAt,
         answer,
-        isReset: does === 'reset',
+        isReset: action === 'reset',
       });
       for (const one of waiting) if (arrivals.length >= one.count) one.resolve();
       waiting = waiting.filter((one) => arrivals.length < one.count);
@@ -203,12 +203,12 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
       for await (const chunk of request.setEncoding('utf8')) body += chunk;
       await wait(takesMs);
     } catch {
-      // Its sender is gone.
+      // The sender is gone.
     }
-    // Before its sender can have heard of it.
+    // Taken before the sender can know of the response.
     answeredAt = performance.now();
-    if (does === 'reset') response.socket?.resetAndDestroy();
-    else response.writeHead(does, does === 302 ? { location: '/elsewhere' } : {}).end();
+    if (action === 'reset') response.socket?.resetAndDestroy();
+    else response.writeHead(action, action === 302 ? { location: '/elsewhere' } : {}).end();
   });
   server.on('connection', (socket) => beginnings.connected(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
@@ -223,8 +223,11 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
     url,
     arrivals: arrivals as readonly Arrival[],
     close,
-    /** Resolves when whoever had connected by now is known of, with that moment: whom a kill since then cut off ends with it. */
-    async caughtUp(killedAt: number) {
+    /**
+     * Resolves when every connection accepted so far is recorded, with that time. Attempts that a kill cut
+     * off since `killedAt` end at that time.
+     */
+    async catchUp(killedAt: number) {
       const at = await heardAll(url);
       for (const one of arrivals) {
         const isCut = one.answer === undefined && !one.isReset && (one.answeredAt ?? 0) >= killedAt;
@@ -232,8 +235,8 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
       }
       return at;
     },
-    /** Resolves when so many more were heard, or when nothing more comes. */
-    heardMore: (more: number) =>
+    /** Resolves after that many more arrivals, or when nothing has arrived for a while. */
+    waitForArrivals: (more: number) =>
       Promise.race([
         new Promise<void>((resolve) => waiting.push({ count: arrivals.length + more, resolve })),
         wait(QUIET_MS, undefined, { ref: false }),
@@ -241,5 +244,5 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
   };
 }
 
-/** A kill comes at the latest so long after the one before. */
+/** Maximum time between two kills. */
 const QUIET_MS = 1_500;

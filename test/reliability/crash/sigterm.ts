@@ -1,63 +1,63 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { processBeside } from '../../kit/nodes.ts';
 import type { ServiceProcess } from '../../kit/process.ts';
-import { check, countFaults, sayFault } from '../checker/check.ts';
+import { check, countFaults, formatFault } from '../checker/check.ts';
 import type { Call, Database } from '../checker/history.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { inStretches, type Part, type Stretch } from '../shards.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { type PartialResult, runInShards, type Shard } from '../shards.ts';
 import {
   BASE,
   readDatabase,
-  startWitnesses,
+  startObservers,
   type Tally,
   type Unanswered,
-  untilTold,
+  untilDelivered,
   WATCHED,
 } from '../workload/observers.ts';
 
-export const stops: Proof = {
+export const stops: ReliabilityTest = {
   id: 'R13',
   name: 'stops',
   title: 'C19 C20 SIGTERM under load, and rolling restarts of two nodes',
   promise: 'exit within 10 s, every accepted request is answered, nothing is lost or delivered twice',
   unit: 'stops',
-  quick: 10,
-  long: 200,
-  prove,
+  smoke: 10,
+  full: 200,
+  execute,
 };
 
-/** So many stops, then a new database: what is compared stays small. */
+/** Stops before a new database is created, so that the final comparison stays small. */
 const STOPS_PER_RUN = 40;
 
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * A connection that nothing came on for a while after a stop began is closed; a request that is sent at that very moment was
- * never taken, and no server can answer it. What is asked before this arrives before any is closed, also where the client
- * is kept busy by others between asking and sending.
+ * Idle connections are closed a while after a stop begins. A request sent at that very moment was never
+ * accepted, and no server can answer it. Requests that were started earlier than this after the stop arrive
+ * before any connection is closed, even if the client process is delayed between measuring and sending.
  */
 const MIN_OPEN_MS = 50;
 
-/** How many nodes there are: so many as can share a database, so that somebody always answers. */
+/** Nodes: as many as can share the database, so that one always answers. */
 const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
 
-async function prove(run: Run): Promise<Figure> {
+async function execute(run: Run): Promise<RunResult> {
   const tookMs: number[] = [];
-  const { counts, broken } = await inStretches(run, { most: STOPS_PER_RUN, onPostgres: 0.5 }, (some) =>
-    stretch(some, tookMs),
+  const { counts, broken } = await runInShards(run, { maxPerShard: STOPS_PER_RUN, postgresShare: 0.5 }, (some) =>
+    runShard(some, tookMs),
   );
   tookMs.sort((a, b) => a - b);
-  const longest = { 'half of them within, ms': tookMs[tookMs.length >> 1] ?? 0, 'the longest, ms': tookMs.at(-1) ?? 0 };
+  const longest = { 'median, ms': tookMs[tookMs.length >> 1] ?? 0, 'maximum, ms': tookMs.at(-1) ?? 0 };
   return { counts: { stops: tookMs.length, ...longest, ...counts }, broken };
 }
 
-async function stretch({ context, store, times, random }: Stretch, tookMs: number[]): Promise<Part> {
+async function runShard({ context, store, times, random }: Shard, tookMs: number[]): Promise<PartialResult> {
   const first = await store.serviceProcess(context, WATCHED);
   const nodes: ServiceProcess[] = [first];
   while (nodes.length < NODES[store.name]) nodes.push(await processBeside(context, first, WATCHED));
-  const witnesses = await startWitnesses(context, { random });
-  for (const path of ['/events', '/events-too']) await witnesses.subscribe(first, path, 'new_event');
-  await witnesses.subscribe(first, '/clients', 'new_client');
+  const observers = await startObservers(context, { random });
+  for (const path of ['/events', '/events-too']) await observers.subscribe(first, path, 'new_event');
+  await observers.subscribe(first, '/clients', 'new_client');
   const broken: string[] = [];
   const stoppedAt: number[] = [];
   const stop = async (node: ServiceProcess) => {
@@ -66,90 +66,94 @@ async function stretch({ context, store, times, random }: Stretch, tookMs: numbe
     const code = await node.stop('SIGTERM');
     const ms = Math.round(performance.now() - begun);
     tookMs.push(ms);
-    broken.push(...wrongWith(code, ms));
+    broken.push(...exitFaults(code, ms));
   };
 
   for (let time = 0; time < times; time += 1) {
-    // Whoever calls goes on calling the one that stops, as long as that takes a connection.
-    witnesses.through(...nodes);
+    // Clients keep calling the stopping node as long as it accepts requests.
+    observers.routeTo(...nodes);
     await wait(50 + random.below(250));
-    await witnesses.untilAcknowledged(10);
-    await witnesses.whenBusy();
+    await observers.untilAcknowledged(10);
+    await observers.whenBusy();
     const leaving = nodes.shift();
     if (leaving !== undefined) await stop(leaving);
     nodes.push(await processBeside(context, first, WATCHED));
   }
-  witnesses.recover();
-  witnesses.through(...nodes);
-  await witnesses.stop();
-  await untilTold(first.database);
-  for (const node of nodes) broken.push(...wrongWith(await node.stop('SIGTERM'), 0));
-  const { acknowledged, unanswered, newcomerAt } = witnesses.tally;
+  observers.recover();
+  observers.routeTo(...nodes);
+  await observers.stop();
+  await untilDelivered(first.database);
+  for (const node of nodes) broken.push(...exitFaults(await node.stop('SIGTERM'), 0));
+  const { acknowledged, unanswered, newcomerAt } = observers.tally;
   const database = await readDatabase(first.database, BASE);
-  const faults = check(witnesses.ledgers(database));
+  const faults = check(observers.history(database));
   const after = { stoppedAt, database, newcomerAt };
   const tooLate = unanswered.filter((one) => wasTooLate(one, after));
   const neverAccepted = unanswered.filter((one) => wasNeverAccepted(one, after));
   const taken = unanswered.filter((one) => !tooLate.includes(one) && !neverAccepted.includes(one));
-  broken.push(...wrongAnswers({ ...witnesses.tally, unanswered: taken }), ...faults.map(sayFault));
+  broken.push(...unansweredFaults({ ...observers.tally, unanswered: taken }), ...faults.map(formatFault));
   const counts = {
     acknowledged,
-    'taken and not answered': taken.length,
-    'sent as an idle connection was closed': tooLate.length,
-    'connected as it stopped to listen': neverAccepted.length,
-    told: witnesses.heard.length,
-    'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
+    'accepted and not answered': taken.length,
+    'sent while an idle connection was closed': tooLate.length,
+    'connected while the listener closed': neverAccepted.length,
+    notifications: observers.arrivals.length,
+    'failures of the receiver': observers.arrivals.filter(({ answer }) => answer !== 200).length,
     ...countFaults(faults),
   };
   return { counts, broken };
 }
 
-/** What is wrong with how a service has ended. */
-export function wrongWith(exitCode: number | null, ms: number): string[] {
+/** Faults in the exit of a service. */
+export function exitFaults(exitCode: number | null, ms: number): string[] {
   return [
     ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
     ...(ms <= STOP_TIMEOUT_MS ? [] : [`a stop took ${ms} ms`]),
   ];
 }
 
-/** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
-export function wrongAnswers({ unanswered, refused, others }: Omit<Tally, 'newcomerAt'>): string[] {
+/** C20: with another node, or after the restart, every accepted request is answered and none is rejected. */
+export function unansweredFaults({ unanswered, refused, others }: Omit<Tally, 'newcomerAt'>): string[] {
   return [
     ...unanswered.map(
-      ({ why, onKept }) => `C20 a request was taken and not answered: ${why}${onKept ? ', on a kept connection' : ''}`,
+      ({ why, onReusedConnection }) =>
+        `C20 an accepted request got no response: ${why}${onReusedConnection ? ', on a kept-alive connection' : ''}`,
     ),
-    ...(refused === 0 ? [] : [`C20 ${refused} requests were answered 503`]),
-    ...others.map((one) => `C20 a client was answered ${one}`),
+    ...(refused === 0 ? [] : [`C20 ${refused} requests got 503`]),
+    ...others.map((one) => `C20 a client got ${one}`),
   ];
 }
 
-/** What is known when all is over. */
-type After = Pick<Tally, 'newcomerAt'> & {
+/** State at the end of the run. */
+type RunEnd = Pick<Tally, 'newcomerAt'> & {
   readonly stoppedAt: readonly number[];
   readonly database: Pick<Database, 'records'>;
 };
 
-/** Sent when its connection was about to be closed, and nothing has come of it. */
-export function wasTooLate({ call, onKept }: Unanswered, after: After): boolean {
-  const sinceMs = sinceAStop(call, after);
-  return onKept && sinceMs >= MIN_OPEN_MS && sinceMs <= STOP_TIMEOUT_MS && isNowhere(call, after);
+/** Whether a request was sent while its idle connection was being closed, and had no effect. */
+export function wasTooLate({ call, onReusedConnection }: Unanswered, after: RunEnd): boolean {
+  const sinceMs = sinceLastStop(call, after);
+  return onReusedConnection && sinceMs >= MIN_OPEN_MS && sinceMs <= STOP_TIMEOUT_MS && hadNoEffect(call, after);
 }
 
 /**
- * Connected between the last look for newcomers and the end of listening, and nothing has come of it: the system resets it, and
- * no service can help that. They are accepted in turn: whoever was, and was dropped, has been overtaken by nobody but the last.
+ * Whether a request connected between the last accept and the close of the listener, and had no effect: the
+ * system resets such a connection, and no service can prevent that. Connections are accepted in order, so no
+ * later request of that node was answered.
  */
-export function wasNeverAccepted({ call, onKept, at }: Unanswered, after: After): boolean {
+export function wasNeverAccepted({ call, onReusedConnection, at }: Unanswered, after: RunEnd): boolean {
   const isBehindAll = call.askedAt > (after.newcomerAt.get(at) ?? 0);
-  return !onKept && isBehindAll && sinceAStop(call, after) <= STOP_TIMEOUT_MS && isNowhere(call, after);
+  return (
+    !onReusedConnection && isBehindAll && sinceLastStop(call, after) <= STOP_TIMEOUT_MS && hadNoEffect(call, after)
+  );
 }
 
-/** Infinite for what was asked before any stop. */
-function sinceAStop({ askedAt }: Call, { stoppedAt }: After): number {
+/** Infinite for a request before any stop. */
+function sinceLastStop({ askedAt }: Call, { stoppedAt }: RunEnd): number {
   return askedAt - (stoppedAt.findLast((at) => at <= askedAt) ?? Number.NEGATIVE_INFINITY);
 }
 
-function isNowhere(call: Call, { database: { records } }: After): boolean {
+function hadNoEffect(call: Call, { database: { records } }: RunEnd): boolean {
   if (call.did === 'delete') return records.has(call.record);
   return call.did === 'occur' && ![...records.values()].includes(call.word);
 }

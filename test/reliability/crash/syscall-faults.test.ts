@@ -1,4 +1,4 @@
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { injection } from './syscall-faults.ts';
 
-quick(injection);
+smokeTest(injection);

@@ -5,32 +5,32 @@ import type { TestStore } from '../../kit/stores.ts';
 import { startTarget } from '../../kit/target.ts';
 import type { Run } from '../reliability-test.ts';
 import { type Operation, operationsIn } from './document.ts';
-import { newStage, type Stage } from './fixture.ts';
-import { Line } from './raw-client.ts';
-import { asked, bytesOf, type Draft, faultNames, spoil } from './requests.ts';
-import { judgeOf } from './response-checks.ts';
-import { draftsWithSigns } from './unkeepable.ts';
-import { valid } from './values.ts';
+import { type Fixture, newFixture } from './fixture.ts';
+import { RawConnection } from './raw-client.ts';
+import { bytesOf, corrupt, corruptionNames, type Draft, validRequest } from './requests.ts';
+import { responseChecker } from './response-checks.ts';
+import { draftsWithUnstorableText } from './unkeepable.ts';
+import { validValue } from './values.ts';
 
-/** How many callers there are at once, and how many requests an account sees before the next one. */
-const QUEUES = 24;
-const A_STAGE = 500;
+/** Concurrent connections, and requests to one account before a new one is created. */
+const CONNECTIONS = 24;
+const REQUESTS_PER_FIXTURE = 500;
 
 /**
- * Of what is asked as the document asks so much must be taken, of every operation: one whose requests are all refused
- * shows nothing. It is not more, since records end and are deleted meanwhile, as they should.
+ * Minimum share of valid requests that each operation must accept: if all were rejected, the test would show
+ * nothing. It is low because records end and are deleted during the run.
  */
-const FLOOR = 0.1;
+const MIN_ACCEPTED_SHARE = 0.1;
 
 export type Fuzzed = {
   readonly requests: number;
   readonly good: number;
-  readonly taken: number;
+  readonly accepted: number;
   readonly broken: string[];
 };
 
-/** Generates requests from the document of a running service, and judges every answer by it. */
-export async function fuzzAnswers(store: TestStore, count: number, { seed, context, say }: Run): Promise<Fuzzed> {
+/** Generates requests from the OpenAPI document of a running service and checks every response against it. */
+export async function fuzzResponses(store: TestStore, count: number, { seed, context, log }: Run): Promise<Fuzzed> {
   const service = await store.serviceProcess(context, {
     CARILLON_LOG_LEVEL: 'warn',
     CARILLON_RETRY_WAITS: '50ms,100ms',
@@ -39,7 +39,7 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   const broken: string[] = [];
   const logged = collect(child.stderr);
   const beside = await openAt(context, database, { as: 'command' });
-  // One in eight ends at the first that it is told, so that there are never many.
+  // One hook in eight ends at its first notification, so that their number stays small.
   const target = await startTarget(context, (response, { path }) =>
     response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),
   );
@@ -50,27 +50,27 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   };
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   const operations = operationsIn(document);
-  // A file is read in a process of its own, which takes as long as a hundred other requests.
-  const quickOnes = operations.filter(({ path }) => !path.endsWith('/import'));
-  const judge = judgeOf(document, operations);
+  // Imports are rare: each file is parsed in its own process and takes as long as a hundred other requests.
+  const fastOperations = operations.filter(({ path }) => !path.endsWith('/import'));
+  const judge = responseChecker(document, operations);
   const tally = new Map(operations.map(({ name }) => [name, { good: 0, taken: 0 }]));
-  let [requests, taken, good] = [0, 0, 0];
+  let [requests, accepted, good] = [0, 0, 0];
 
-  /** One request, and what came of it. */
-  async function tryOne(line: Line, stage: Stage, draft: Draft): Promise<void> {
+  /** Sends one request and checks its response. */
+  async function sendAndCheck(line: RawConnection, fixture: Fixture, draft: Draft): Promise<void> {
     requests += 1;
     const bytes = bytesOf(draft);
     try {
-      const reply = await line.ask(bytes, draft.method);
+      const reply = await line.send(bytes, draft.method);
       const fault = judge(draft, reply);
-      if (fault !== undefined) broken.push(`${fault}\n${shown(bytes)}`);
-      stage.learn(draft, reply);
+      if (fault !== undefined) broken.push(`${fault}\n${shellCommand(bytes)}`);
+      fixture.learn(draft, reply);
       if (reply.status >= 300) return;
-      taken += 1;
-      if (draft.faults.length === 0) count2xx(draft);
+      accepted += 1;
+      if (draft.corruptions.length === 0) count2xx(draft);
     } catch (error) {
-      const died = child.exitCode === null ? '' : `; the service ended with ${child.exitCode}`;
-      broken.push(`${error instanceof Error ? error.message : error}${died}\n${shown(bytes)}`);
+      const died = child.exitCode === null ? '' : `; the service exited with ${child.exitCode}`;
+      broken.push(`${error instanceof Error ? error.message : error}${died}\n${shellCommand(bytes)}`);
     }
   }
 
@@ -80,60 +80,62 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   }
 
   async function queue(random: SeededChance, share: number): Promise<void> {
-    const line = new Line(baseUrl);
-    let stage = await newStage(beside, baseUrl, nextTarget);
+    const line = new RawConnection(baseUrl);
+    let fixture = await newFixture(beside, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
-      if (index % A_STAGE === A_STAGE - 1) stage = await newStage(beside, baseUrl, nextTarget);
-      const operation = random.below(20) === 0 ? random.one(operations) : random.one(quickOnes);
-      const draft = asked(operation, stage.caller, stage, random);
+      if (index % REQUESTS_PER_FIXTURE === REQUESTS_PER_FIXTURE - 1)
+        fixture = await newFixture(beside, baseUrl, nextTarget);
+      const operation = random.below(20) === 0 ? random.one(operations) : random.one(fastOperations);
+      const draft = validRequest(operation, fixture.caller, fixture, random);
       const faults = random.one([0, 0, 1, 1, 1, 2, 4]);
-      for (let fault = 0; fault < faults; fault += 1) spoil(draft, random.one(faultNames), random, stage);
+      for (let fault = 0; fault < faults; fault += 1) corrupt(draft, random.one(corruptionNames), random, fixture);
       const one = tally.get(operation.name);
-      if (draft.faults.length === 0 && one !== undefined) {
+      if (draft.corruptions.length === 0 && one !== undefined) {
         one.good += 1;
         good += 1;
       }
-      await tryOne(line, stage, draft);
+      await sendAndCheck(line, fixture, draft);
     }
     line.close();
   }
 
-  /** Every place that takes a text, one after the other: chance would pass over most of them. */
+  /** Tests every place that takes a text, one after the other: random requests would miss most of them. */
   async function sweep(random: SeededChance): Promise<void> {
-    const line = new Line(baseUrl);
-    for (const operation of quickOnes) {
-      const stage = await newStage(beside, baseUrl, nextTarget);
-      const ask = () => asked(operation, stage.caller, stage, random);
-      const sampleOf = (name: string, schema: Json) => valid(name, schema, stage, random);
+    const line = new RawConnection(baseUrl);
+    for (const operation of fastOperations) {
+      const fixture = await newFixture(beside, baseUrl, nextTarget);
+      const ask = () => validRequest(operation, fixture.caller, fixture, random);
+      const sampleOf = (name: string, schema: Json) => validValue(name, schema, fixture, random);
       const cursors = await cursorsOf(operation, async (query) => {
-        const { headers } = await line.ask(bytesOf({ ...ask(), query }), operation.method);
+        const { headers } = await line.send(bytesOf({ ...ask(), query }), operation.method);
         return headers.get('link');
       });
-      for (const draft of draftsWithSigns(operation, ask, sampleOf, cursors)) await tryOne(line, stage, draft);
+      for (const draft of draftsWithUnstorableText(operation, ask, sampleOf, cursors))
+        await sendAndCheck(line, fixture, draft);
     }
     line.close();
   }
 
   const chance = chanceFrom(seed);
   await sweep(chance.fork());
-  const share = Math.ceil(count / QUEUES);
-  await Promise.all(Array.from({ length: QUEUES }, () => queue(chance.fork(), share)));
+  const share = Math.ceil(count / CONNECTIONS);
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => queue(chance.fork(), share)));
   for (const [name, { good, taken }] of tally) {
-    // Of few requests chance may take more than its share, but not all.
-    const least = Math.max(1, good * FLOOR - 3 * Math.sqrt(good * FLOOR));
-    if (good >= 20 && taken < least) broken.push(`${name} took ${taken} of ${good} good requests`);
+    // Lower bound with a tolerance of three standard deviations, at least one request.
+    const minAccepted = Math.max(1, good * MIN_ACCEPTED_SHARE - 3 * Math.sqrt(good * MIN_ACCEPTED_SHARE));
+    if (good >= 20 && taken < minAccepted) broken.push(`${name} accepted ${taken} of ${good} valid requests`);
   }
-  if (child.exitCode !== null) broken.push(`the service ended with ${child.exitCode}`);
+  if (child.exitCode !== null) broken.push(`the service exited with ${child.exitCode}`);
   const ended = await service.stop('SIGTERM');
-  if (ended !== 0) broken.push(`the service ended with ${ended}: ${logged.text.slice(-2_000)}`);
+  if (ended !== 0) broken.push(`the service exited with ${ended}: ${logged.text.slice(-2_000)}`);
   for (const line of logged.text.split('\n')) {
     if (line.includes('"level":50') || line.includes('"level":60')) broken.push(`it logged ${line}`);
   }
-  say(`${store.name}: ${requests} requests, ${taken} taken`);
-  return { requests, good, taken, broken };
+  log(`${store.name}: ${requests} requests, ${accepted} accepted`);
+  return { requests, good, accepted, broken };
 }
 
-/** Where the first page of a list ends, in each of its orders. */
+/** Cursors of the second page of a list, in each of its orders. */
 async function cursorsOf(
   { method, query }: Operation,
   linkOf: (query: Draft['query']) => Promise<string | undefined>,
@@ -155,8 +157,8 @@ async function cursorsOf(
   return found;
 }
 
-/** The bytes of a request, as they can be sent again: `printf '…' | nc`. */
-function shown(bytes: Buffer): string {
+/** The request as a command that repeats it: `printf '…' | nc`. */
+function shellCommand(bytes: Buffer): string {
   return `printf ${JSON.stringify(bytes.subarray(0, 2_000).toString('latin1')).replaceAll('%', '%%')}`;
 }
 

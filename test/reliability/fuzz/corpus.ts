@@ -1,10 +1,13 @@
 import { requestText } from '../../kit/conversation.ts';
 import { chanceFrom } from '../../kit/random.ts';
 
-/** What is sent over a connection of its own, and the statuses that are answered, in order; then it is ended. */
+/**
+ * Bytes sent over their own connection, and the expected statuses in order, after which the service closes
+ * the connection.
+ */
 export type Case = { readonly what: string; readonly bytes: string; readonly statuses: readonly number[] };
 
-const REFUSED = [400];
+const REJECTED = [400];
 const JSON_BODY = '{"client_name":"Corpus"}';
 const SIZE = JSON_BODY.length.toString(16);
 const chunksOf = (size: string, end = '\r\n0\r\n\r\n') => `${size}\r\n${JSON_BODY}${end}`;
@@ -12,22 +15,22 @@ const CHUNKS = chunksOf(SIZE);
 const LENGTH = `content-length: ${JSON_BODY.length}`;
 const CHUNKED = 'transfer-encoding: chunked';
 
-/** Every sign that is shown by its number. */
-const signs = (from: number, to: number) =>
+/** All characters with these codes. */
+const characters = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => String.fromCharCode(from + index));
-const shown = (text: string) => JSON.stringify(text);
+const quote = (text: string) => JSON.stringify(text);
 
 /**
- * Requests that no honest client sends, that two readers of HTTP might read in two ways, or that are only unusual. Behind
- * those that must be refused hides another one, which would delete something if it were read as one.
+ * Requests that are malformed, ambiguous (request smuggling), or only unusual. A rejected one is followed by
+ * a DELETE, which would take effect if it were read as a request.
  */
 export function corpus(credentials: readonly string[], seed: number): readonly Case[] {
   const hidden = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
-  const refused = (what: string, bytes: string): Case => ({ what, bytes: bytes + hidden, statuses: REFUSED });
+  const rejected = (what: string, bytes: string): Case => ({ what, bytes: bytes + hidden, statuses: REJECTED });
   const last = ['host: x', ...credentials, 'connection: close'];
   const get = (what: string, lines: readonly string[], ...statuses: number[]): Case =>
     statuses.length === 0
-      ? refused(what, requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials]))
+      ? rejected(what, requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials]))
       : {
           what,
           bytes: requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials, 'connection: close']),
@@ -35,40 +38,40 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
         };
   const post = (what: string, lines: readonly string[], body: string, ...statuses: number[]): Case => {
     const head = ['POST /v2/clients HTTP/1.1', 'host: x', ...credentials, ...lines];
-    if (statuses.length === 0) return refused(what, requestText(head, body));
+    if (statuses.length === 0) return rejected(what, requestText(head, body));
     return { what, bytes: requestText([...head, 'connection: close'], body), statuses };
   };
   const line = (first: string, ...statuses: number[]): Case =>
     statuses.length === 0
-      ? refused(shown(first), requestText([first, 'host: x', ...credentials]))
-      : { what: shown(first), bytes: requestText([first, ...last]), statuses };
+      ? rejected(quote(first), requestText([first, 'host: x', ...credentials]))
+      : { what: quote(first), bytes: requestText([first, ...last]), statuses };
   const at = (path: string, ...statuses: number[]) => line(`GET ${path} HTTP/1.1`, ...statuses);
 
   const framing: Case[] = [
     ...TRANSFERS.flatMap((written) => [
-      post(`${shown(written)} and a length`, [written, LENGTH], CHUNKS),
-      post(`a length and ${shown(written)}`, [LENGTH, written], CHUNKS),
-      post(`${shown(written)} alone`, [written], CHUNKS),
+      post(`${quote(written)} and a length`, [written, LENGTH], CHUNKS),
+      post(`a length and ${quote(written)}`, [LENGTH, written], CHUNKS),
+      post(`${quote(written)} alone`, [written], CHUNKS),
     ]),
     post('chunks and a length', [CHUNKED, 'content-length: 4'], CHUNKS),
     post('a length and chunks', [LENGTH, CHUNKED], CHUNKS),
     post('chunks and no length at all', [CHUNKED, 'content-length: 0'], CHUNKS),
     post('two transfer codings', [CHUNKED, 'transfer-encoding: identity'], CHUNKS),
     post('the same transfer coding twice', [CHUNKED, CHUNKED], CHUNKS),
-    refused('chunks of HTTP/1.0', requestText(['POST /v2/clients HTTP/1.0', ...credentials, CHUNKED], CHUNKS)),
-    ...LENGTHS.map((length) => post(`length ${shown(length)}`, [`content-length: ${length}`], JSON_BODY)),
+    rejected('chunks of HTTP/1.0', requestText(['POST /v2/clients HTTP/1.0', ...credentials, CHUNKED], CHUNKS)),
+    ...LENGTHS.map((length) => post(`length ${quote(length)}`, [`content-length: ${length}`], JSON_BODY)),
     post('two lengths', [LENGTH, 'content-length: 4'], JSON_BODY),
     post('the same length twice', [LENGTH, LENGTH], JSON_BODY),
     post('a length with zeros before it', [`content-length: 00${JSON_BODY.length}`], JSON_BODY, 201),
-    ...SIZES.map((size) => post(`chunk size ${shown(size)}`, [CHUNKED], chunksOf(size))),
-    ...ENDS.map((end) => post(`a chunk that ends with ${shown(end)}`, [CHUNKED], chunksOf(SIZE, end))),
+    ...SIZES.map((size) => post(`chunk size ${quote(size)}`, [CHUNKED], chunksOf(size))),
+    ...ENDS.map((end) => post(`a chunk that ends with ${quote(end)}`, [CHUNKED], chunksOf(SIZE, end))),
     post('a chunk longer than its size', [CHUNKED], chunksOf('2')),
     post('chunks with bare line feeds', [CHUNKED], CHUNKS.replaceAll('\r\n', '\n')),
     post('a line feed in a chunk extension', [CHUNKED], CHUNKS.replace('\r\n', ';a\nb\r\n')),
     post('a line end in a quoted chunk extension', [CHUNKED], CHUNKS.replace('\r\n', ';a="\r\n"\r\n')),
     post('an endless chunk extension', [CHUNKED], CHUNKS.replace('\r\n', `;${'a'.repeat(20_000)}\r\n`), 400),
     ...['transfer-encoding: chunked', 'content-length: 5', 'x y', ' x: y'].map((trailer) =>
-      post(`the trailer ${shown(trailer)}`, [CHUNKED], chunksOf(SIZE, `\r\n0\r\n${trailer}\r\n\r\n`)),
+      post(`the trailer ${quote(trailer)}`, [CHUNKED], chunksOf(SIZE, `\r\n0\r\n${trailer}\r\n\r\n`)),
     ),
     post('a chunk extension', [CHUNKED], CHUNKS.replace('\r\n', ';a=b;c="d"\r\n'), 201),
     post('a trailer', [CHUNKED], chunksOf(SIZE, '\r\n0\r\nkey: x\r\nhost: y\r\n\r\n'), 201),
@@ -82,18 +85,18 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   ];
 
   const heads: Case[] = [
-    ...signs(0, 32)
-      .concat('\x7f', ...'()[]{}<>@,;\\"/?=', ...signs(128, 140))
-      .map((sign) => get(`${shown(sign)} in the name of a header`, ['host: x', `x${sign}y: z`])),
-    ...signs(0, 31)
+    ...characters(0, 32)
+      .concat('\x7f', ...'()[]{}<>@,;\\"/?=', ...characters(128, 140))
+      .map((sign) => get(`${quote(sign)} in the name of a header`, ['host: x', `x${sign}y: z`])),
+    ...characters(0, 31)
       .filter((sign) => sign !== '\t')
       .concat('\x7f')
-      .map((sign) => get(`${shown(sign)} in a header`, ['host: x', `x: a${sign}b`])),
-    ...signs(0, 31)
+      .map((sign) => get(`${quote(sign)} in a header`, ['host: x', `x: a${sign}b`])),
+    ...characters(0, 31)
       .filter((sign) => !'\t'.includes(sign))
       .map((sign) =>
-        refused(
-          `${shown(sign)} in the key`,
+        rejected(
+          `${quote(sign)} in the key`,
           requestText(['GET /v2/user HTTP/1.1', 'host: x', `key: a${sign}${credentials[0]}`]),
         ),
       ),
@@ -101,7 +104,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     get('the same host twice', ['host: x', 'HOST: x']),
     get('no host', []),
     ...['x y', 'a/b', 'a@b', 'a#b', 'a?b', '\xff', '"x"', '<x>', 'a\\b'].map((host) =>
-      get(`the host ${shown(host)}`, [`host: ${host}`]),
+      get(`the host ${quote(host)}`, [`host: ${host}`]),
     ),
     get('a folded header', ['host: x', 'x: a', ' b']),
     get('a header folded by a tab', ['host: x', 'x: a', '\tb']),
@@ -112,11 +115,11 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     get('a tab before the colon', ['host: x', 'x\t: y']),
     get('a bare carriage return behind a header', ['host: x\r']),
     post('two content types', [LENGTH, 'content-type: application/json', 'content-type: text/plain'], JSON_BODY),
-    refused(
+    rejected(
       'bare line feeds',
       requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\n'),
     ),
-    refused(
+    rejected(
       'bare carriage returns',
       requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\r'),
     ),
@@ -139,9 +142,9 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   ];
 
   const lines: Case[] = [
-    ...REFUSED_LINES.map((first) => line(first)),
-    ...signs(0, 31)
-      .concat('\x7f', ...signs(128, 132), '\xff')
+    ...REJECTED_LINES.map((first) => line(first)),
+    ...characters(0, 31)
+      .concat('\x7f', ...characters(128, 132), '\xff')
       .map((sign) => at(`/v2/us${sign}er`)),
     ...UNKNOWN_PATHS.map((path) => at(path, 404)),
     ...[
@@ -220,20 +223,20 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
   const random = chanceFrom(seed);
   const noise = Array.from({ length: 60 }, (_, index): Case => {
     const bytes = Array.from({ length: 1 + random.below(200) }, () => String.fromCharCode(random.below(256))).join('');
-    // It begins with no letter, so that no chance makes a method of it.
-    return refused(`noise ${index}`, `\x00${bytes}\r\n\r\n`);
+    // The first byte is no letter, so that no random bytes form a method.
+    return rejected(`noise ${index}`, `\x00${bytes}\r\n\r\n`);
   });
   return [
     ...framing,
     ...heads,
     ...lines,
     ...pipelines,
-    ...OTHERS.map(([what, bytes]) => refused(what, bytes)),
+    ...OTHERS.map(([what, bytes]) => rejected(what, bytes)),
     ...noise,
   ];
 }
 
-/** Transfer codings that are none, or none that is read here. */
+/** Invalid transfer codings, and valid ones that the service does not support. */
 const TRANSFERS: readonly string[] = [
   ...[
     'xchunked',
@@ -330,7 +333,7 @@ const ENDS = [
   '\r\n0 \r\n\r\n',
 ];
 
-const REFUSED_LINES: readonly string[] = [
+const REJECTED_LINES: readonly string[] = [
   ...[
     'GET',
     'GET /v2/user',
@@ -399,7 +402,7 @@ const REFUSED_LINES: readonly string[] = [
   ],
 ];
 
-/** Paths that lead nowhere, and must not lead elsewhere. */
+/** Unknown paths, which must not lead to another route. */
 const UNKNOWN_PATHS: readonly string[] = [
   ...[
     '/v2/clients/%00',

@@ -3,17 +3,17 @@ import type { Json } from '../../kit/service.ts';
 
 export type Parameter = { readonly name: string; readonly schema: Json };
 
-/** One operation, as whoever reads nothing but the document knows it. */
+/** One operation, as the OpenAPI document describes it. */
 export type Operation = {
   /** `GET /v2/clients/{client_id}` */
   readonly name: string;
   readonly method: string;
   readonly path: string;
-  /** What the ids in its path are ids of, in order: `client_id`. */
+  /** Names of the ids in its path, in order: `client_id`. */
   readonly ids: readonly string[];
   readonly query: readonly Parameter[];
   readonly headers: readonly Parameter[];
-  /** The schema of its body; undefined where it takes none. */
+  /** Schema of the body; undefined if it takes none. */
   readonly body: Json | undefined;
   readonly responses: Json;
 };
@@ -27,7 +27,7 @@ export function operationsIn(document: Json): Operation[] {
       name: `${method} ${path}`,
       method,
       path,
-      // Where paths of one shape name their id differently it is called `id`, and its sentence says of what.
+      // Paths of the same shape share the parameter name `id`; its description names the resource.
       ids: within('path').map(({ name, description }) => /^A (\w+_id)\.$/.exec(description)?.[1] ?? name),
       query: within('query'),
       headers: within('header'),

@@ -7,15 +7,15 @@ import type { SeededChance } from '../../kit/random.ts';
 import type { Json } from '../../kit/service.ts';
 import type { Reply } from './raw-client.ts';
 import type { Caller, Draft } from './requests.ts';
-import type { Known } from './values.ts';
+import type { KnownIds } from './values.ts';
 
-/** How many of a noun are remembered. */
-const MOST = 30;
+/** Maximum ids remembered for each resource. */
+const MAX_IDS = 30;
 
 let accounts = 0;
 
-/** An account to try things in: who calls, and what has been made so far. */
-export class Stage implements Known {
+/** An account under test: its caller, and the ids of what has been created so far. */
+export class Fixture implements KnownIds {
   readonly caller: Caller;
   readonly tags: string[] = [];
   readonly #ids = new Map<string, string[]>();
@@ -28,11 +28,11 @@ export class Stage implements Known {
 
   one(name: string, random: SeededChance): string | undefined {
     const ids = this.#ids.get(name) ?? [];
-    // Rather a newer one: it is more likely to be there still.
+    // Prefers newer ids, which are more likely to exist still.
     return ids[Math.min(random.below(ids.length), random.below(ids.length))];
   }
 
-  /** The newest. */
+  /** The newest id. */
   first(name: string): string | undefined {
     return this.#ids.get(name)?.[0];
   }
@@ -43,10 +43,10 @@ export class Stage implements Known {
 
   add(name: string, id: string): void {
     const ids = this.#ids.get(name) ?? [];
-    this.#ids.set(name, [id, ...ids].slice(0, MOST));
+    this.#ids.set(name, [id, ...ids].slice(0, MAX_IDS));
   }
 
-  /** Remembers what an answer tells of: what was made, what is gone, and how a record was tagged. */
+  /** Learns from a response: new ids, deleted ids, ETags. */
   learn({ method, operation, ids }: Draft, { status, headers, body }: Reply): void {
     const [, , resourceType = ''] = operation.path.split('/');
     const name = operation.ids.at(-1) ?? '';
@@ -56,7 +56,7 @@ export class Stage implements Known {
     const known = Object.values(resourceTypes).find(({ collection }) => collection === `/${resourceType}`);
     if (status === 201 && made !== undefined) this.add(known?.key ?? `${resourceType.replace(/s$/, '')}_id`, made);
     if (status === 202) this.add('delivery_id', String((JSON.parse(body.toString()) as Json).data.id));
-    // An ended hook can still be read, and restored.
+    // An ended hook can still be read and restored.
     const isGone = status === 404 || (method === 'DELETE' && status === 200);
     if (isGone && ids.length > 0 && name !== 'hook_id') this.#forget(name, ids.at(-1));
   }
@@ -69,13 +69,13 @@ export class Stage implements Known {
   }
 }
 
-/** A new account, with a few records of each noun. */
-export async function newStage(store: Store, baseUrl: string, targets: () => string): Promise<Stage> {
+/** Creates an account with a few records of each resource. */
+export async function newFixture(store: Store, baseUrl: string, targets: () => string): Promise<Fixture> {
   accounts += 1;
   const account = { domain: `fuzz-${accounts}.test`, email: `owner@fuzz-${accounts}.test` };
   const { domain, key } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const own = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
-  const stage = new Stage({ domain, key }, targets);
+  const fixture = new Fixture({ domain, key }, targets);
   for (let count = 0; count < 2; count += 1) {
     const { client_id } = await own.clients.create({ client_name: 'C' });
     const { contact_id } = await own.contacts.create({ contact_name: 'C', client_id });
@@ -95,7 +95,7 @@ export async function newStage(store: Store, baseUrl: string, targets: () => str
       ...{ client_id, contact_id, project_id, task_id, subtask_id, entry_id, comment_id, hook_id, delivery_id },
       ...{ event_id, key_id, calendar_id, user_id, team_id },
     };
-    for (const [name, id] of Object.entries(made)) stage.add(name, id);
+    for (const [name, id] of Object.entries(made)) fixture.add(name, id);
   }
-  return stage;
+  return fixture;
 }

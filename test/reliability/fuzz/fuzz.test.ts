@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { operationsIn } from './document.ts';
 import { fuzz } from './fuzz.ts';
 import { faultIn } from './malformed.ts';
 import type { Reply } from './raw-client.ts';
 import type { Draft } from './requests.ts';
-import { judgeOf } from './response-checks.ts';
+import { responseChecker } from './response-checks.ts';
 
-quick(fuzz);
+smokeTest(fuzz);
 
 const problem = {
   type: 'object',
@@ -48,13 +48,22 @@ const document = {
 
 const [reading, ...operations] = operationsIn(document);
 if (reading === undefined) throw new Error('there is one to read');
-const judge = judgeOf(document, [reading, ...operations]);
+const judge = responseChecker(document, [reading, ...operations]);
 
 function draft(given: Partial<Draft> = {}): Draft {
   const [operation] = operations;
   if (operation === undefined) throw new Error('there is one');
-  const faults: string[] = [];
-  const asked = { operation, method: 'PUT', ids: ['1'], behind: '', query: [], headers: [], raw: undefined, faults };
+  const corruptions: string[] = [];
+  const asked = {
+    operation,
+    method: 'PUT',
+    ids: ['1'],
+    suffix: '',
+    query: [],
+    headers: [],
+    raw: undefined,
+    corruptions,
+  };
   return { ...asked, fields: [['tone', '"a"']], ...given };
 }
 
@@ -64,7 +73,7 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
   return { status, headers: new Map(Object.entries({ 'content-type': type, ...headers })), body: Buffer.from(text) };
 }
 
-test('R11 an answer as the document has it is in order, and every other is named', () => {
+test('R11 a response that the document describes is accepted, and every other is reported', () => {
   const wrong = (faults: string, ...answer: Parameters<typeof reply>) => {
     assert.match(judge(draft(), reply(...answer)) ?? 'in order', new RegExp(faults));
   };
@@ -89,10 +98,10 @@ test('R11 an answer as the document has it is in order, and every other is named
   wrong('tells too much', 400, { ...named, code: 'SQLITE_CONSTRAINT: constraint failed' });
 });
 
-test('R11 what should not have been taken, and what leads elsewhere, is named', () => {
+test('R11 an accepted request that is invalid, and a response of an unknown operation, are reported', () => {
   const ok = reply(200, { id: '1' });
   assert.match(judge(draft({ fields: [['tone', '7']] }), ok) ?? '', /it was taken/);
-  assert.match(judge(draft({ faults: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
+  assert.match(judge(draft({ corruptions: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
   assert.match(judge(draft({ ids: ['1e3'] }), ok) ?? '', /is answered 200/);
   assert.match(judge(draft({ method: 'PATCH' }), ok) ?? '', /PATCH .* is answered 200/);
   const head = (status: number) => judge({ ...draft({ method: 'HEAD' }), operation: reading }, reply(status, ''));
@@ -100,12 +109,12 @@ test('R11 what should not have been taken, and what leads elsewhere, is named', 
   assert.equal(head(200), undefined);
 });
 
-test('R11 a case of the corpus that is answered more often, otherwise or without an end is named', () => {
+test('R11 additional, wrong and unterminated responses to a malformed request are reported', () => {
   const one = { what: 'x', bytes: '', statuses: [400] };
   const text = 'HTTP/1.1 400 x\r\ncontent-type: application/problem+json\r\n\r\n';
   assert.equal(faultIn(one, { text, statuses: [400], closed: true }), undefined);
   assert.equal(faultIn(one, { text, statuses: [400, 200], closed: true }), '400,200 instead of 400');
   assert.equal(faultIn(one, { text, statuses: [], closed: true }), 'nothing instead of 400');
-  assert.equal(faultIn(one, { text, statuses: [400], closed: false }), 'the connection goes on');
+  assert.equal(faultIn(one, { text, statuses: [400], closed: false }), 'the connection stays open');
   assert.match(faultIn(one, { text: 'HTTP/1.1 400 x\r\n\r\n', statuses: [400], closed: true }) ?? '', /no problem/);
 });

@@ -1,28 +1,28 @@
 import type { TestStore } from '../../kit/stores.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { fuzzAnswers } from './answers.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { fuzzResponses } from './answers.ts';
 import { inject } from './injections.ts';
 import { sendMalformed } from './malformed.ts';
 
-/** R11: whatever is sent, what comes back is what the document says. */
-export const fuzz: Proof = {
+/** R11: every response is one that the OpenAPI document describes. */
+export const fuzz: ReliabilityTest = {
   id: 'R11',
   name: 'fuzz',
   title: 'generated, malformed and hostile requests',
   promise: 'every response is one that the OpenAPI document has, and none is a 5xx',
   unit: 'requests',
-  quick: 20_000,
-  long: 1_000_000,
-  prove,
+  smoke: 20_000,
+  full: 1_000_000,
+  execute,
 };
 
 type Part = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
-async function prove(run: Run): Promise<Figure> {
+async function execute(run: Run): Promise<RunResult> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const share = Math.ceil(run.count / run.stores.length);
-  // Each waits for another service: side by side they take half the time.
+  // The databases run concurrently: each waits mostly for its own service.
   const each = run.stores.map(async (store) => {
     const written = await corpora(store, run);
     return { store, parts: [written, await generated(store, Math.max(share - written.requests, 1_000), run)] };
@@ -36,7 +36,7 @@ async function prove(run: Run): Promise<Figure> {
   return { counts, broken };
 }
 
-/** What is written down: malformed requests, and texts for every field. */
+/** Fixed inputs: malformed requests, and injection texts for every field. */
 async function corpora(store: TestStore, { context, seed }: Run): Promise<Part & { requests: number }> {
   const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
   let logged = '';
@@ -50,14 +50,14 @@ async function corpora(store: TestStore, { context, seed }: Run): Promise<Part &
     requests: sent + injected.requests,
     counts: {
       'malformed requests': sent,
-      'requests with texts that mean something elsewhere': injected.requests,
-      'texts that came back as they were': injected.written,
+      'requests with injection texts': injected.requests,
+      'texts read back unchanged': injected.written,
     },
-    broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service ended with ${ended}`])],
+    broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service exited with ${ended}`])],
   };
 }
 
 async function generated(store: TestStore, count: number, run: Run): Promise<Part> {
-  const { requests, taken, broken } = await fuzzAnswers(store, count, run);
-  return { counts: { 'generated requests': requests, 'of them taken': taken }, broken };
+  const { requests, accepted, broken } = await fuzzResponses(store, count, run);
+  return { counts: { 'generated requests': requests, 'of these, accepted': accepted }, broken };
 }

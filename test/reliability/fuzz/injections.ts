@@ -8,14 +8,14 @@ import type { Json } from '../../kit/service.ts';
 import { startTarget } from '../../kit/target.ts';
 import { changes, rowsOf } from '../tenant-isolation/snapshot.ts';
 import { type Operation, operationsIn } from './document.ts';
-import { newStage } from './fixture.ts';
+import { newFixture } from './fixture.ts';
 import { TEXTS } from './strings.ts';
 
-/** Every header that an answer may have. */
+/** All headers that a response may have. */
 const HEADERS =
   /^(cache-control|connection|content-length|content-type|date|etag|idempotency-replayed|keep-alive|link|location|x-request-id)$/;
 
-/** Nothing of these may stand in what a person reads on a terminal, or an operator in a log. */
+/** Control characters that must not appear on a terminal or in a log. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
 export type Injected = { readonly written: number; readonly requests: number; readonly broken: readonly string[] };
@@ -27,16 +27,19 @@ type Ports = {
   readonly context: Cleanup;
 };
 
-/** Writes every text into every field of every noun that takes text, and looks at whatever it could have come to. */
+/**
+ * Writes every text into every text field of every resource, and checks responses, lists, calendar, command
+ * line and log.
+ */
 export async function inject({ baseUrl, database, logged, context }: Ports): Promise<Injected> {
   const store = await openAt(context, database, { as: 'command' });
   const target = await startTarget(context);
   const targets = () => target.at(`/${systemRandom.fraction()}`);
-  const [stage, bystander] = [await newStage(store, baseUrl, targets), await newStage(store, baseUrl, targets)];
+  const [fixture, bystander] = [await newFixture(store, baseUrl, targets), await newFixture(store, baseUrl, targets)];
   const broken: string[] = [];
   let [written, requests] = [0, 0];
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
-  // What is changed where nothing can be read is another spelling of a change.
+  // Skips paths that cannot be read: they are aliases of a change.
   const isRead = ({ method, path }: Operation) => method !== 'PUT' || document.paths[path].get !== undefined;
   const operations = operationsIn(document).filter(
     (one) => takesText(one) && isRead(one) && !one.path.endsWith('/import'),
@@ -46,21 +49,25 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     requests += 1;
     const answer = await fetch(baseUrl + path, {
       method,
-      headers: { ...stage.caller, 'content-type': 'application/json' },
+      headers: { ...fixture.caller, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    for (const [name] of answer.headers) if (!HEADERS.test(name)) broken.push(`${method} ${path}: the header ${name}`);
+    for (const [name] of answer.headers)
+      if (!HEADERS.test(name)) broken.push(`${method} ${path}: unexpected header ${name}`);
     const text = await answer.text();
     return { status: answer.status, headers: answer.headers, json: JSON.parse(text) as Json };
   }
 
-  /** One text in some fields; refused by name, where they have a form of their own, or read back as it is. */
+  /**
+   * Writes one text into some fields. It is rejected by the name of the field if it does not match its
+   * format, or read back unchanged.
+   */
   async function write(operation: Operation, names: readonly string[], text: string): Promise<void> {
-    const path = operation.path.replace(/\{\w+\}/g, () => stage.first(operation.ids[0] ?? '') ?? '0');
-    const body = { ...leastOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
+    const path = operation.path.replace(/\{\w+\}/g, () => fixture.first(operation.ids[0] ?? '') ?? '0');
+    const body = { ...requiredFieldsOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
     const answer = await ask(operation.method, path, body);
     const refused: readonly string[] = answer.json.errors?.map((one: Json) => one.field) ?? [];
-    if (answer.status === 400 && refused.length > 0 && refused.every((name) => mayRefuse(operation, name, text)))
+    if (answer.status === 400 && refused.length > 0 && refused.every((name) => mayReject(operation, name, text)))
       return;
     if (answer.status >= 300) {
       broken.push(`${operation.name} answers ${answer.status} to ${JSON.stringify(text)} in ${names}`);
@@ -69,11 +76,11 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     written += names.length;
     const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
     for (const name of names) {
-      const wanted = wantedOf(name, text);
+      const wanted = expectedValue(name, text);
       const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
       if (shown !== wanted || read !== wanted)
         broken.push(
-          `${operation.name}: ${name} was ${JSON.stringify(wanted)}, and reads ${JSON.stringify([shown, read])}`,
+          `${operation.name}: ${name} was written as ${JSON.stringify(wanted)}, and reads ${JSON.stringify([shown, read])}`,
         );
     }
   }
@@ -82,30 +89,30 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     const fields = textFieldsOf(operation);
     const inForm = operation.method === 'POST' ? fields.filter(({ isFree }) => !isFree).map(({ name }) => name) : [];
     for (const text of TEXTS) {
-      const free = fields.filter(({ isFree, most }) => isFree && text.length <= most).map(({ name }) => name);
+      const free = fields.filter(({ isFree, maxLength }) => isFree && text.length <= maxLength).map(({ name }) => name);
       if (free.length > 0) await write(operation, free, text);
       for (const name of inForm) await write(operation, [name], text);
     }
   }
 
   const ofBystander = () => rowsOf({ store }, bystander.caller.domain ?? '');
-  // What a bystander's hooks are told of changes rows by itself.
+  // Wait for the deliveries of the bystander, which change its rows.
   await eventually(
     () => store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
     (pending) => pending.length === 0,
     20_000,
   );
   const before = await ofBystander();
-  // One after another within an operation, so that what is read is what was written last.
+  // Sequential within an operation, so that a read returns the last write.
   await Promise.all(operations.map(writeAll));
 
-  await filtersReadThemAsThemselves(ask, broken);
-  await theCalendarHoldsNothingElse(ask, broken);
-  for (const line of changes(before, await ofBystander())) broken.push(`another account's rows have changed: ${line}`);
+  await checkFilters(ask, broken);
+  await checkCalendar(ask, broken);
+  for (const line of changes(before, await ofBystander())) broken.push(`a row of another account changed: ${line}`);
   const environment = {
     CARILLON_SERVICE: baseUrl,
-    CARILLON_KEY: stage.caller.key ?? '',
-    CARILLON_DOMAIN: stage.caller.domain ?? '',
+    CARILLON_KEY: fixture.caller.key ?? '',
+    CARILLON_DOMAIN: fixture.caller.domain ?? '',
   };
   for (const resourceType of [
     'clients',
@@ -124,15 +131,15 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   }
   for (const line of logged().split('\n').slice(1, -1)) {
     if (CONTROL.test(line) || !isObject(line) || line.includes('"event":"forged"'))
-      broken.push(`the log holds the line ${JSON.stringify(line)}`);
+      broken.push(`the log contains the line ${JSON.stringify(line)}`);
   }
   return { written, requests, broken };
 }
 
 type Ask = (method: string, path: string, body?: unknown) => Promise<{ status: number; headers: Headers; json: Json }>;
 
-/** A filter finds what has the text in it, and nothing else; and the address of the next page leads there. */
-async function filtersReadThemAsThemselves(ask: Ask, broken: string[]): Promise<void> {
+/** A filter finds exactly the records that contain the text, and the link to the next page keeps it. */
+async function checkFilters(ask: Ask, broken: string[]): Promise<void> {
   const all: readonly Json[] = (await ask('GET', '/v2/clients')).json.data;
   const names = all.map(({ client_name }) => String(client_name));
   for (const text of TEXTS.map((one) => one.trim()).filter((one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60)) {
@@ -149,11 +156,11 @@ async function filtersReadThemAsThemselves(ask: Ask, broken: string[]): Promise<
   }
 }
 
-/** Upper and lower case of ASCII are one; of everything else each database has its own mind. */
+/** ASCII is compared without case; for other characters the databases differ. */
 const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-/** The calendar, read by another hand than ours, has an entry for each event, by its name, and no line of anybody else's. */
-async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<void> {
+/** The calendar, parsed by another library, has an entry for each event, and no injected lines. */
+async function checkCalendar(ask: Ask, broken: string[]): Promise<void> {
   const { json } = await ask('POST', '/v2/calendars', { scope: 'account' });
   const text = await (await fetch(json.data.url)).text();
   const events: readonly Json[] = (await ask('GET', '/v2/events')).json.data;
@@ -161,32 +168,32 @@ async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<
   const names = entries.map((entry) => String(entry.getFirstPropertyValue('summary')));
   for (const { event_name } of events) {
     if (!names.some((one) => withoutControls(one) === withoutControls(String(event_name))))
-      broken.push(`the calendar does not have ${JSON.stringify(event_name)}`);
+      broken.push(`the calendar lacks ${JSON.stringify(event_name)}`);
   }
   const strange = text
     .split('\r\n')
     .find((line) => /^(ATTACH|SUMMARY:forged|set-cookie)/i.test(line) || /[\r\n]/.test(line));
-  if (strange !== undefined) broken.push(`the calendar holds the line ${JSON.stringify(strange)}`);
+  if (strange !== undefined) broken.push(`the calendar contains the line ${JSON.stringify(strange)}`);
   const extra = entries.length - events.length;
-  // Tasks that are due are entries, too.
+  // Due tasks are entries, too.
   if (extra < 0 || text.split('BEGIN:VEVENT\r\n').length - 1 !== entries.length)
     broken.push(`${entries.length} entries`);
 }
 
-/** A calendar has no control signs, and line ends of one kind. */
+/** Control characters are dropped, and line ends differ, in a calendar. */
 const withoutControls = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]/gu, '');
 
-/** A field may refuse what is not of its form, or nothing at all where it must say something. */
-function mayRefuse(operation: Operation, name: string, text: string): boolean {
+/** A field may reject a text that does not match its format, and a blank one if it is required. */
+function mayReject(operation: Operation, name: string, text: string): boolean {
   const field = textFieldsOf(operation).find((one) => one.name === name);
   return field?.isFree === false || (field !== undefined && text.trim() === '');
 }
 
 const takesText = (operation: Operation) => operation.body !== undefined && textFieldsOf(operation).length > 0;
 
-type TextField = { readonly name: string; readonly most: number; readonly isFree: boolean };
+type TextField = { readonly name: string; readonly maxLength: number; readonly isFree: boolean };
 
-/** The fields that take text, by the document: freely, or in a form of its own. */
+/** Text fields of a body by its schema; `isFree` if they accept any text. */
 function textFieldsOf({ body }: Operation): TextField[] {
   return Object.entries<Json>(body.properties).flatMap(([name, schema]) => {
     if (
@@ -198,27 +205,27 @@ function textFieldsOf({ body }: Operation): TextField[] {
     )
       return [];
     const isFree = schema.maxLength !== undefined && schema.pattern === undefined && !name.endsWith('time_zone');
-    return [{ name, most: schema.maxLength ?? 0, isFree }];
+    return [{ name, maxLength: schema.maxLength ?? 0, isFree }];
   });
 }
 
-/** A calendar shows what is near. */
+/** The calendar shows only entries near today. */
 const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
 
-/** What a creation needs beside the text. */
-function leastOf({ body }: Operation): Record<string, string> {
+/** Required fields of a creation, except the text under test. */
+function requiredFieldsOf({ body }: Operation): Record<string, string> {
   const required: readonly string[] = body.required ?? [];
-  return Object.fromEntries(required.map((name) => [name, leastFor(name)]));
+  return Object.fromEntries(required.map((name) => [name, requiredValueFor(name)]));
 }
 
-function leastFor(name: string): string {
+function requiredValueFor(name: string): string {
   if (name.endsWith('_date')) return today;
   if (name === 'seconds') return '60';
   return name === 'email' ? `${systemRandom.fraction()}@acme.test` : 'Plain';
 }
 
-/** What is read where a text was written: the text, without what stands around it. */
-function wantedOf(name: string, text: string): string {
+/** The value expected after writing a text: trimmed, and normalized for some fields. */
+function expectedValue(name: string, text: string): string {
   if (name === 'currency') return text.toUpperCase();
   return name === 'tags' ? tagsOf(text) : text.trim();
 }

@@ -2,12 +2,12 @@ import { type Conversation, converse } from '../../kit/conversation.ts';
 import type { Answer } from '../../kit/service.ts';
 import { type Case, corpus } from './corpus.ts';
 
-/** How many connections there are at once. */
-const AT_ONCE = 16;
+/** Concurrent connections. */
+const CONCURRENCY = 16;
 
 type Caller = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Sends every request of the corpus, and says what was answered otherwise than it should. */
+/** Sends every request of the corpus; returns the unexpected responses. */
 export async function sendMalformed(
   { baseUrl, headers }: Caller,
   seed: number,
@@ -21,7 +21,7 @@ export async function sendMalformed(
     return { status: answer.status, json: await answer.json() };
   };
   const credentials = [`key: ${headers.key}`, `domain: ${headers.domain}`];
-  // What the hidden requests would delete.
+  // The record that the hidden requests would delete.
   const kept = await ask('POST', '/v2/clients', '{"client_name":"Kept"}');
   const id: string = kept.json.data.client_id;
   const cases = corpus(credentials, seed).map((one) => ({
@@ -38,20 +38,19 @@ export async function sendMalformed(
       if (fault !== undefined) broken.push(`${next.what}: ${fault}`);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, queue));
+  await Promise.all(Array.from({ length: CONCURRENCY }, queue));
   const now = await ask('GET', `/v2/clients/${id}`);
-  if (now.status !== 200 || now.json.data.client_name !== 'Kept')
-    broken.push('a request that was hidden in another was done');
+  if (now.status !== 200 || now.json.data.client_name !== 'Kept') broken.push('a smuggled request was executed');
   const [more, taken] = [(await made()) - before, cases.filter(({ statuses }) => statuses.includes(201)).length];
-  if (more !== taken) broken.push(`${more} clients were made by ${taken} requests`);
+  if (more !== taken) broken.push(`${more} clients were created by ${taken} requests`);
   return { sent: cases.length, broken };
 }
 
-/** What is wrong with an answer to a case; undefined when nothing is. */
+/** Returns why a response does not match its case; undefined if it does. */
 export function faultIn({ statuses }: Case, { text, closed, ...answered }: Conversation): string | undefined {
   if (answered.statuses.join() !== statuses.join())
     return `${answered.statuses.join() || 'nothing'} instead of ${statuses.join()}`;
-  if (!closed) return 'the connection goes on';
+  if (!closed) return 'the connection stays open';
   if (statuses[0] !== 400 || statuses.length > 1) return undefined;
   return /\r\ncontent-type: application\/problem\+json/i.test(text) ? undefined : `no problem: ${text}`;
 }

@@ -1,21 +1,18 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** What came back for one request. */
+/** The response to one request. */
 export type Reply = {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 };
 
-/** Whoever hears nothing for so long has found a request that hangs: one that waits for what happens may do so for 30 s. */
+/** A request without a response after this time hangs. Long polls may take 30 s. */
 const TIMEOUT_MS = 50_000;
 
-/**
- * A caller who writes bytes as they are and reads what comes back, one request after another over one connection, and
- * a new one where that was ended.
- */
-export class Line {
+/** Sends raw bytes and reads the responses, one request at a time over one connection; reconnects after a close. */
+export class RawConnection {
   readonly #port: number;
   readonly #host: string;
   #socket: Socket | undefined;
@@ -25,23 +22,23 @@ export class Line {
     [this.#host, this.#port] = [hostname, Number(port)];
   }
 
-  /** Rejects where nothing comes, or half an answer. */
-  async ask(request: Buffer, method: string): Promise<Reply> {
+  /** Rejects if there is no response, or only a part of one. */
+  async send(request: Buffer, method: string): Promise<Reply> {
     const socket = await this.#connected();
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-    let [come, ended]: [Buffer, boolean] = [Buffer.alloc(0), false];
-    const look = () => {
-      const reply = replyIn(come, method, ended);
+    let [received, ended]: [Buffer, boolean] = [Buffer.alloc(0), false];
+    const check = () => {
+      const reply = replyIn(received, method, ended);
       if (reply !== undefined) resolve(reply);
-      else if (ended) reject(new Error(`the connection ended after ${JSON.stringify(come.toString('latin1'))}`));
+      else if (ended) reject(new Error(`the connection ended after ${JSON.stringify(received.toString('latin1'))}`));
     };
     const onData = (chunk: Buffer) => {
-      come = Buffer.concat([come, chunk]);
-      look();
+      received = Buffer.concat([received, chunk]);
+      check();
     };
     const onEnd = () => {
       ended = true;
-      look();
+      check();
     };
     const timer = setTimeout(() => reject(new Error(`nothing came within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
     socket.on('data', onData).once('close', onEnd);
@@ -70,7 +67,8 @@ export class Line {
     const socket = connect(this.#port, this.#host).setNoDelay(true);
     this.#socket = socket;
     await once(socket, 'connect');
-    // Cut while we still write: what came before counts.
+    // The service may close the connection while the request is being sent; the response received before
+    // counts.
     socket.on('error', () => undefined);
     return socket;
   }
@@ -78,7 +76,7 @@ export class Line {
 
 const isStream = (headers: Reply['headers']) => headers.get('content-type')?.startsWith('text/event-stream') === true;
 
-/** The whole answer, if it has come; of a stream, which has no end, its head. */
+/** The whole response if it has arrived; only the head of an event stream. */
 function replyIn(bytes: Buffer, method: string, ended: boolean): Reply | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;

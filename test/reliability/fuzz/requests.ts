@@ -1,60 +1,60 @@
 import { gzipSync } from 'node:zlib';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Operation } from './document.ts';
-import { type Known, valid, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
+import { type KnownIds, validValue, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
 
-/** A request while it is put together, in parts that can go wrong one by one. */
+/** A request under construction, in parts that can be corrupted one by one. */
 export type Draft = {
   readonly operation: Operation;
   method: string;
-  /** What stands in each brace of its path. */
+  /** Values of the path parameters. */
   ids: string[];
-  /** What is written behind its path. */
-  behind: string;
+  /** Suffix appended to the path. */
+  suffix: string;
   query: [name: string, written: string][];
   headers: [name: string, value: string][];
-  /** The fields of its body, each with its JSON; undefined where it has none. */
+  /** Fields of the body with their JSON; undefined without a body. */
   fields: [name: string, json: string][] | undefined;
-  /** Its body, where it is none of fields. */
+  /** The whole body, if it does not consist of fields. */
   raw: Buffer | undefined;
-  /** What went wrong with it, in order; nothing where it is as the document asks. */
-  readonly faults: string[];
+  /** Names of the corruptions applied, in order; empty for a valid request. */
+  readonly corruptions: string[];
 };
 
 export type Caller = Readonly<Record<string, string>>;
 
-/** Nobody's id, and a number all the same. */
-const NOBODYS = '9007199254740990';
+/** A valid id that was never issued. */
+const UNKNOWN_ID = '9007199254740990';
 
-/** Every field that a creation must be given, and some of the others. */
-function fieldsOf({ body }: Operation, known: Known, random: SeededChance): Draft['fields'] {
+/** All required fields, and a random selection of the others. */
+function fieldsOf({ body }: Operation, known: KnownIds, random: SeededChance): Draft['fields'] {
   if (body === undefined) return undefined;
   const required: readonly string[] = body.required ?? [];
   const fields: [string, string][] = [];
-  const generosity = random.below(4);
+  const density = random.below(4);
   for (const [name, schema] of Object.entries(body.properties ?? {})) {
-    const isWanted = required.includes(name) || name.endsWith('_date') || random.below(4) < generosity;
-    const value = isWanted ? valid(name, schema, known, random) : undefined;
+    const isWanted = required.includes(name) || name.endsWith('_date') || random.below(4) < density;
+    const value = isWanted ? validValue(name, schema, known, random) : undefined;
     if (value !== undefined) fields.push([name, JSON.stringify(value)]);
   }
   return fields;
 }
 
-/** A request as the document asks for it. */
-export function asked(operation: Operation, caller: Caller, known: Known, random: SeededChance): Draft {
+/** A valid request according to the document. */
+export function validRequest(operation: Operation, caller: Caller, known: KnownIds, random: SeededChance): Draft {
   const query: [string, string][] = [];
   for (const { name, schema } of operation.query) {
     if (random.below(4) > 0) continue;
-    const value = valid(name, schema, known, random);
+    const value = validValue(name, schema, known, random);
     if (value !== undefined) query.push([name, encodeURIComponent(String(value))]);
   }
   const fields = fieldsOf(operation, known, random);
-  const ids = operation.ids.map((name) => known.one(name, random) ?? NOBODYS);
+  const ids = operation.ids.map((name) => known.one(name, random) ?? UNKNOWN_ID);
   return {
     operation,
     method: operation.method,
     ids,
-    behind: '',
+    suffix: '',
     query,
     headers: [
       ['host', 'x'],
@@ -63,11 +63,11 @@ export function asked(operation: Operation, caller: Caller, known: Known, random
     ],
     fields,
     raw: undefined,
-    faults: ids.includes(NOBODYS) ? ["nobody's id"] : [],
+    corruptions: ids.includes(UNKNOWN_ID) ? ["nobody's id"] : [],
   };
 }
 
-type Fault = (draft: Draft, random: SeededChance, seen: { readonly tags: readonly string[] }) => void;
+type Corruption = (draft: Draft, random: SeededChance, seen: { readonly tags: readonly string[] }) => void;
 
 const header = (draft: Draft, name: string, value: string) => {
   draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, value]];
@@ -101,7 +101,7 @@ const ACCEPTS = [
   'q=0',
   '',
 ];
-const STRANGE: readonly [string, string][] = [
+const UNUSUAL_HEADERS: readonly [string, string][] = [
   ['prefer', 'return=minimal, wait=30'],
   ['x-http-method-override', 'DELETE'],
   ['x-original-url', '/v2/keys'],
@@ -122,7 +122,7 @@ const STRANGE: readonly [string, string][] = [
 const WORDS = ['w1', 'w2', 'w3', 'é', '', 'a b', 'x'.repeat(255), 'x'.repeat(256), '"quoted"', "';--"];
 const TAGS = ['*', '""', '"x"', 'W/"x"', 'x', '"a", "b"', '*, "x"', '"', 'W/*', ',', '"\xff"'];
 const METHODS = ['PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'POST', 'DELETE', 'GET', 'PROPFIND', 'QUERY', 'RING'];
-const BEHIND = [
+const SUFFIXES = [
   '/',
   '//',
   '/..',
@@ -139,13 +139,13 @@ const BEHIND = [
   '%',
 ];
 
-/** What can go wrong with a request, by what it is called. */
-const faults: Readonly<Record<string, Fault>> = {
+/** Corruptions by name. */
+const corruptionsByName: Readonly<Record<string, Corruption>> = {
   'a strange id': (draft, random) => {
     draft.ids = draft.ids.map((id) => (random.below(3) > 0 ? random.one(WRONG_IDS) : id));
   },
   'a strange path': (draft, random) => {
-    draft.behind = random.one(BEHIND);
+    draft.suffix = random.one(SUFFIXES);
   },
   'a strange query': (draft, random) => {
     const name = draft.operation.query.length === 0 ? 'x' : random.one(draft.operation.query).name;
@@ -214,7 +214,7 @@ const faults: Readonly<Record<string, Fault>> = {
   'another type': (draft, random) => header(draft, 'content-type', random.one([...TYPES, ...MORE_TYPES])),
   'another coding': (draft, random) => header(draft, 'content-encoding', random.one(CODINGS)),
   'another answer': (draft, random) => header(draft, 'accept', random.one(ACCEPTS)),
-  'a strange header': (draft, random) => header(draft, ...random.one(STRANGE)),
+  'a strange header': (draft, random) => header(draft, ...random.one(UNUSUAL_HEADERS)),
   'a word': (draft, random) => header(draft, 'idempotency-key', random.one(WORDS)),
   'a condition': (draft, random, { tags }) =>
     header(draft, random.one(['if-match', 'if-none-match']), random.one([...TAGS, ...tags])),
@@ -229,37 +229,37 @@ const faults: Readonly<Record<string, Fault>> = {
   },
 };
 
-export const faultNames = Object.keys(faults);
+export const corruptionNames = Object.keys(corruptionsByName);
 
-/** Makes one thing wrong with a request. */
-export function spoil(draft: Draft, name: string, random: SeededChance, seen: { tags: readonly string[] }): void {
-  faults[name]?.(draft, random, seen);
-  draft.faults.push(name);
+/** Applies one corruption to a request. */
+export function corrupt(draft: Draft, name: string, random: SeededChance, seen: { tags: readonly string[] }): void {
+  corruptionsByName[name]?.(draft, random, seen);
+  draft.corruptions.push(name);
 }
 
 function bodyText({ fields }: Pick<Draft, 'fields'>): string | undefined {
   return fields === undefined ? undefined : `{${fields.map(([name, json]) => `"${name}":${json}`).join()}}`;
 }
 
-/** The body as it is sent. */
+/** The body as sent. */
 export function bodyOf(draft: Draft): Buffer | undefined {
   if (draft.raw !== undefined) return draft.raw;
   const text = bodyText(draft);
   return text === undefined ? undefined : Buffer.from(text);
 }
 
-/** Its path and query, as they are sent. */
-export function addressOf({ operation, ids, behind, query }: Draft): string {
+/** Path and query as sent. */
+export function addressOf({ operation, ids, suffix, query }: Draft): string {
   let at = 0;
   const path = operation.path.replace(/\{\w+\}/g, () => ids[at++] ?? '');
   const pairs = query.map(([name, written]) => `${name}=${written}`).join('&');
-  // What HTTP does not allow in a request line belongs to another corpus.
-  return encodeControls(`${path}${behind}${pairs === '' ? '' : `?${pairs}`}`);
+  // Characters that HTTP does not allow in a request line are tested by the corpus of malformed requests.
+  return encodeControls(`${path}${suffix}${pairs === '' ? '' : `?${pairs}`}`);
 }
 
 const encodeControls = (text: string) => text.replace(/[^\x21-\x7e]/gu, (sign) => encodeURIComponent(sign));
 
-/** The request as bytes, framed as HTTP asks: what is wrong with it is what it says. */
+/** The request with correct HTTP framing: only its content is corrupted. */
 export function bytesOf(draft: Draft): Buffer {
   const body = bodyOf(draft);
   const lines = [

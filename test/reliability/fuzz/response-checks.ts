@@ -4,44 +4,45 @@ import type { Json } from '../../kit/service.ts';
 import type { Operation } from './document.ts';
 import type { Reply } from './raw-client.ts';
 import { addressOf, bodyOf, type Draft } from './requests.ts';
-import { unkeepableIn } from './unkeepable.ts';
+import { unstorableIn } from './unkeepable.ts';
 
-/** What nobody outside is to see: a stack, SQL, a file of ours, a word of a database's. */
+/** Internals that no response may contain: stack traces, SQL, file names, database errors. */
 const LEAK =
   /\n\s+at |node:internal|\.ts:\d|\bselect\b.+\bfrom\b|\binsert into\b|sqlite|postgres|constraint|ECONN|errno/i;
 
-/** What is answered where the document has nothing: another path, another method, an address that is too long. */
-const ELSEWHERE = new Set([400, 401, 404, 414]);
+/** Statuses allowed where the document has no operation: unknown path or method, or an address that is too long. */
+const UNDOCUMENTED_STATUSES = new Set([400, 401, 404, 414]);
 
-/** What any answer may have in its head, a word to proxies among it; the rest is told of, answer by answer, by the document. */
+/** Headers allowed on every response, including those for proxies; the document lists the others by response. */
 const HEADERS = new Set([
   ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['x-request-id', 'www-authenticate', 'x-accel-buffering'],
 ]);
 
-/** Says what is wrong with an answer; undefined when nothing is. */
+/** Returns what is wrong with a response; undefined if nothing. */
 export type Judge = (draft: Draft, reply: Reply) => string | undefined;
 
-export function judgeOf(document: Json, operations: readonly Operation[]): Judge {
+export function responseChecker(document: Json, operations: readonly Operation[]): Judge {
   const schemaFault = judgeBy(document);
   const takes = acceptance(operations);
 
   const known = new Map(operations.map((one) => [`${one.method} ${shapeOf(one.path)}`, one]));
-  /** The operation that a request meant, if it is one: another method on the same path may be another one. */
-  const meant = ({ operation, method, ids, behind }: Draft) =>
-    ['', '?'].includes(behind) && ids.every((id) => /^(\d|%3\d){1,64}$/.test(id))
+  /** The operation that a request addresses, if any: another method on the same path may be another one. */
+  const meant = ({ operation, method, ids, suffix }: Draft) =>
+    ['', '?'].includes(suffix) && ids.every((id) => /^(\d|%3\d){1,64}$/.test(id))
       ? known.get(`${method === 'HEAD' ? 'GET' : method} ${shapeOf(operation.path)}`)
       : undefined;
 
   return (draft, { status, headers, body }) => {
-    const { method, faults } = draft;
+    const { method, corruptions } = draft;
     const text = body.toString();
     if (status >= 500 || status < 200) return `${status} ${text}`;
     const operation = meant(draft);
-    if (operation === undefined && !ELSEWHERE.has(status)) return `${method} ${addressOf(draft)} is answered ${status}`;
-    const inHead = headFault(operation?.responses[status]?.headers ?? {}, headers);
+    if (operation === undefined && !UNDOCUMENTED_STATUSES.has(status))
+      return `${method} ${addressOf(draft)} is answered ${status}`;
+    const inHead = headerFault(operation?.responses[status]?.headers ?? {}, headers);
     if (inHead !== undefined) return `${method} ${addressOf(draft)} is answered ${status} ${inHead}`;
-    // They have no body to be judged by.
+    // These statuses have no body to check.
     if (method === 'HEAD' || status === 304) {
       const isKnown = operation === undefined || operation.responses[status] !== undefined;
       return isKnown && body.length === 0 ? undefined : `${method} is answered ${status}, ${body.length} octets`;
@@ -54,18 +55,18 @@ export function judgeOf(document: Json, operations: readonly Operation[]): Judge
       if (fault !== undefined) return `${fault}: ${text.slice(0, 500)}`;
     }
     if (status >= 400) return LEAK.test(text) ? `it tells too much: ${text}` : problemFault(operation, json, headers);
-    if (faults.includes('a stranger')) return `a stranger is answered ${status}`;
+    if (corruptions.includes('a stranger')) return `a stranger is answered ${status}`;
     if (status === 201 && !leadsTo(headers.get('location'), document)) return '201 without a Location that leads there';
     if (operation === undefined) return undefined;
-    const unkeepable = unkeepableIn(operation, draft.query, bodyOf(draft)?.toString());
+    const unkeepable = unstorableIn(operation, draft.query, bodyOf(draft)?.toString());
     return unkeepable === undefined
       ? takes(operation, draft)
       : `a text in ${unkeepable} that no database keeps is taken`;
   };
 }
 
-/** What stands in the head that the document does not tell of, or does not although it does; a link is there or not. */
-function headFault(told: Json, headers: Reply['headers']): string | undefined {
+/** A header that the document does not list, or a listed one that is missing; `Link` is optional. */
+function headerFault(told: Json, headers: Reply['headers']): string | undefined {
   const names = Object.keys(told).map((name) => name.toLowerCase());
   const extra = [...headers.keys()].find((name) => !HEADERS.has(name) && !names.includes(name));
   if (extra !== undefined) return `with the header ${extra}`;
@@ -75,13 +76,13 @@ function headFault(told: Json, headers: Reply['headers']): string | undefined {
   return link === undefined || /^<http[^<>"\s]+>; rel="next"$/.test(link) ? undefined : `with the link ${link}`;
 }
 
-/** Whether it is an address of what the document tells of. */
+/** Whether it is an address of the API in the document. */
 function leadsTo(location: string | undefined, document: Json): boolean {
   const [{ url = '' } = {}]: { url?: string }[] = document.servers ?? [];
   return location?.startsWith(`${url}/v2/`) === true;
 }
 
-/** Whether the document tells of this problem, and all that comes with it is there. */
+/** Checks that the document lists this problem for the operation, and that its members are complete. */
 function problemFault(operation: Operation | undefined, json: Json, headers: Reply['headers']): string | undefined {
   if (json?.status === 401 && headers.get('www-authenticate') === undefined) return '401 without a challenge';
   if (operation === undefined) return typeof json?.code === 'string' ? undefined : 'a problem without a code';
@@ -103,7 +104,7 @@ function jsonIn(text: string): Json {
   }
 }
 
-/** The same with its texts trimmed, which the document says happens before they are measured. */
+/** The value with all strings trimmed, since lengths are measured after trimming. */
 function trimmed(value: Json): Json {
   if (typeof value === 'string') return value.trim();
   if (Array.isArray(value)) return value.map(trimmed);
@@ -111,7 +112,7 @@ function trimmed(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, trimmed(one)]));
 }
 
-/** Whether what was taken is what the document says is taken. */
+/** Checks that the body of an accepted request is valid by the document. */
 function acceptance(operations: readonly Operation[]): (operation: Operation, draft: Draft) => string | undefined {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
   const validators = new Map<Operation, ValidateFunction>();

@@ -1,4 +1,7 @@
-/** Texts that mean something to whatever they may come to later: a database, a header, a log, a calendar, a terminal. */
+/**
+ * Texts with a special meaning to something that may process them later: a database, header, log, calendar or
+ * terminal.
+ */
 export const TEXTS: readonly string[] = [
   // SQL
   ...[
@@ -29,7 +32,7 @@ export const TEXTS: readonly string[] = [
     '\\x27',
     "e'\\n'",
   ],
-  // What LIKE reads as more than itself
+  // Wildcards of LIKE and regular expressions
   ...['%', '_', '%%', 'a%b', 'a_b', 'a\\%b', '\\', '\\\\', '[a-z]', '*', '^x$', '.*'],
   // Headers
   ...[
@@ -67,7 +70,7 @@ export const TEXTS: readonly string[] = [
     `${'x'.repeat(73)}\u{1f514}y`,
     'BEGIN:VCALENDAR',
   ],
-  // Tables, templates, shells, paths, pages
+  // Spreadsheets, templates, shells, paths, HTML
   ...[
     '=1+1',
     "=cmd|' /c calc'!A0",
@@ -100,7 +103,7 @@ export const TEXTS: readonly string[] = [
     '&#x27;',
     ']]>',
   ],
-  // Words of the language it is written in
+  // JavaScript names and literals
   ...[
     '__proto__',
     'constructor',
@@ -115,7 +118,7 @@ export const TEXTS: readonly string[] = [
     '\\u0000',
     '\\ud800',
   ],
-  // Signs of every plane
+  // Unicode planes, combining characters, case mappings
   ...[
     '\u{10ffff}',
     '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}',

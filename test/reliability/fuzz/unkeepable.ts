@@ -2,41 +2,42 @@ import type { Json } from '../../kit/service.ts';
 import type { Operation } from './document.ts';
 import type { Draft } from './requests.ts';
 
-/** Texts that some database refuses, and another changes or keeps; as they are written in JSON. */
-const SIGNS = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
+/** Characters that one of the databases rejects and another one changes or stores, as JSON escapes. */
+const UNSTORABLE = ['\\u0000', '\\ud800', '\\udfff', '\\udc00\\ud800'] as const;
 
-/** As an address can say them: NUL, and what would be a lone surrogate if it were UTF-8. */
-const ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
+/** The same in a URL: NUL, and the UTF-8 bytes of a lone surrogate. */
+const URL_ENCODED = ['%00', '%ED%A0%80', '%ED%BF%BF'] as const;
 
 const HEADERS = ['idempotency-key', 'if-match', 'if-none-match', 'last-event-id', 'accept', 'key', 'domain'] as const;
 
-/** The JSON of a text, behind it or before it such a sign; a value that is no text becomes one. */
-function withSign(json: string, sign: string): readonly string[] {
+/** A JSON text with such a character after or before it; other values become texts. */
+function withCharacter(json: string, sign: string): readonly string[] {
   const text = json.startsWith('"') ? json.slice(1, -1) : json.replaceAll('"', '');
   return [`"${text}${sign}"`, `"${sign}${text}"`];
 }
 
-/** Cursors whose texts hold such a sign: each is JSON in base64, and whoever has one can write another. */
-function cursorsLike(cursor: string): readonly string[] {
+/** Cursors that contain such a character: a cursor is JSON in base64, so a client can forge one. */
+function forgedCursors(cursor: string): readonly string[] {
   const place = jsonIn(Buffer.from(cursor, 'base64url').toString());
   if (!Array.isArray(place)) return [];
   return place.flatMap((_, at) =>
-    SIGNS.flatMap((sign) => withSign(JSON.stringify(place[at]), sign)).map((written) => {
+    UNSTORABLE.flatMap((sign) => withCharacter(JSON.stringify(place[at]), sign)).map((written) => {
       const parts = place.map((value, index) => (index === at ? written : JSON.stringify(value)));
       return Buffer.from(`[${parts.join()}]`).toString('base64url');
     }),
   );
 }
 
-/** A request as the document asks for it, and how it is put together anew. */
+/** Builds a new valid request. */
 type Asked = () => Draft;
 
 /**
- * An operation with such a sign in each place that takes a text: every field, every parameter, every id, and the headers.
+ * Requests of an operation with such a character in each place that takes a text: fields, parameters, ids,
+ * headers.
  *
- * @param cursors where pages of this list end, with the rest of the query that they are of
+ * @param cursors cursors of this list, with the rest of the query that they belong to
  */
-export function draftsWithSigns(
+export function draftsWithUnstorableText(
   operation: Operation,
   ask: Asked,
   sampleOf: (name: string, schema: Json) => unknown,
@@ -45,13 +46,13 @@ export function draftsWithSigns(
   const changed = (change: (draft: Draft) => void): Draft => {
     const draft = ask();
     change(draft);
-    draft.faults.push('a text that no database keeps');
+    draft.corruptions.push('a text that no database keeps');
     return draft;
   };
   const properties: Readonly<Record<string, Json>> = operation.body?.properties ?? {};
   const inBody = Object.entries(properties).flatMap(([name, schema]) => {
     const json = JSON.stringify(sampleOf(name, schema) ?? 'x');
-    return SIGNS.flatMap((sign) => withSign(json, sign)).map((written) =>
+    return UNSTORABLE.flatMap((sign) => withCharacter(json, sign)).map((written) =>
       changed((draft) => {
         draft.fields = [...(draft.fields ?? []).filter(([one]) => one !== name), [name, written]];
       }),
@@ -63,13 +64,13 @@ export function draftsWithSigns(
     });
   const inQuery = operation.query.flatMap(({ name, schema }) => {
     const value = encodeURIComponent(String(sampleOf(name, schema) ?? '1'));
-    return ENCODED.flatMap((sign) => [value + sign, sign + value]).map((written) => asQuery([[name, written]]));
+    return URL_ENCODED.flatMap((sign) => [value + sign, sign + value]).map((written) => asQuery([[name, written]]));
   });
   const inCursors = cursors.flatMap(({ cursor, query }) =>
-    cursorsLike(cursor).map((forged) => asQuery([...query, ['after', forged]])),
+    forgedCursors(cursor).map((forged) => asQuery([...query, ['after', forged]])),
   );
   const inIds = operation.ids.flatMap((_, at) =>
-    ENCODED.map((sign) =>
+    URL_ENCODED.map((sign) =>
       changed((draft) => {
         draft.ids = draft.ids.with(at, `${draft.ids[at]}${sign}`);
       }),
@@ -79,34 +80,36 @@ export function draftsWithSigns(
     ['%00', '\xed\xa0\x80', '\xc0\x80'].map((sign) =>
       changed((draft) => {
         draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, `x${sign}`]];
-        if (name === 'key' || name === 'domain') draft.faults.push('a stranger');
+        if (name === 'key' || name === 'domain') draft.corruptions.push('a stranger');
       }),
     ),
   );
   return [...inBody, ...inQuery, ...inCursors, ...inIds, ...inHeaders];
 }
 
-/** Where a known field or parameter holds a text that no database keeps; undefined where none does. */
-export function unkeepableIn(operation: Operation, query: readonly [string, string][], body: string | undefined) {
+/** The first known field or parameter that contains such a character; undefined if none does. */
+export function unstorableIn(operation: Operation, query: readonly [string, string][], body: string | undefined) {
   const inQuery = operation.query.find(({ name }) =>
-    query.some(([one, written]) => one === name && holdsSign(decoded(written))),
+    query.some(([one, written]) => one === name && isUnstorable(decoded(written))),
   );
   if (inQuery !== undefined) return inQuery.name;
   const sent = operation.body === undefined || body === undefined ? undefined : jsonIn(body);
   const properties: object = operation.body?.properties ?? {};
-  return Object.entries(Object(sent)).find(([name, value]) => Object.hasOwn(properties, name) && holdsSign(value))?.[0];
+  return Object.entries(Object(sent)).find(
+    ([name, value]) => Object.hasOwn(properties, name) && isUnstorable(value),
+  )?.[0];
 }
 
-/** Whether a value holds such a sign, also inside of a cursor. */
-function holdsSign(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.values(value).some(holdsSign);
+/** Whether a value contains such a character, also inside a cursor. */
+function isUnstorable(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(isUnstorable);
   if (typeof value !== 'string') return false;
   if (value.includes('\0') || !value.isWellFormed()) return true;
   const inside = /^[\w-]{8,}$/.test(value) ? jsonIn(Buffer.from(value, 'base64url').toString()) : undefined;
-  return Array.isArray(inside) && inside.some((one) => typeof one === 'string' && holdsSign(one));
+  return Array.isArray(inside) && inside.some((one) => typeof one === 'string' && isUnstorable(one));
 }
 
-/** What is no UTF-8 holds such a sign. */
+/** Text that is not valid UTF-8 counts as containing one. */
 function decoded(written: string): string {
   try {
     return decodeURIComponent(written.replaceAll('+', ' '));

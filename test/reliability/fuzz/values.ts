@@ -1,11 +1,11 @@
 import type { SeededChance } from '../../kit/random.ts';
 import type { Json } from '../../kit/service.ts';
 
-/** What is known of the account: ids by name, so that a value can lead somewhere. */
-export type Known = { one(name: string, random: SeededChance): string | undefined; target(): string };
+/** Ids of the account by name, so that values can refer to existing records. */
+export type KnownIds = { one(name: string, random: SeededChance): string | undefined; target(): string };
 
-/** What a field must be that its schema alone does not say; a reader has it from the sentence beside it. */
-const said: Readonly<Record<string, (known: Known, random: SeededChance) => unknown>> = {
+/** Values of fields whose constraints are only in the description, not in the schema. */
+const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededChance) => unknown>> = {
   target_url: (known) => known.target(),
   ics: (_, random) =>
     `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${random.below(1e6)}\nDTSTART:2027030${1 + random.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
@@ -14,19 +14,19 @@ const said: Readonly<Record<string, (known: Known, random: SeededChance) => unkn
   expires: (_, random) => random.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
   email: (_, random) => `fuzz-${random.below(2 ** 32)}@acme.test`,
   currency: (_, random) => random.one(['', 'chf', 'EUR']),
-  // An owner is made by an owner, and the last one stays: neither says anything of a value.
+  // Owners are left out: only an owner may create one, and the last one cannot be removed.
   role: (_, random) => random.one(['member', 'admin']),
   start_date: (_, random) => random.one(['20270301', '2027-03-01 09:30:00']),
   due_date: (_, random) => random.one(['20270302', '2027-03-02 00:00:00', '20280229']),
-  // Without a cursor the feed begins at the oldest; whoever waits for something new waits long.
+  // Without a cursor the feed begins at the oldest entry; waiting for a new one would take long.
   after: () => '0',
   wait: () => '0',
   tag: (known, random) => text(known, random),
   client_name: (known, random) => text(known, random),
 };
 
-/** A calendar of one project names it, any other none: what one field says, another must not deny. */
-const plain = new Set(['scope', 'completed', 'resume']);
+/** Fields that depend on each other are mostly left out, for example `scope` and `project_id` of a calendar. */
+const dependentFields = new Set(['scope', 'completed', 'resume']);
 
 const ALPHABETS = [
   'abcXYZ 019',
@@ -39,23 +39,23 @@ const ALPHABETS = [
   '\t\n\r',
 ];
 
-function text(_: Known, random: SeededChance): string {
+function text(_: KnownIds, random: SeededChance): string {
   const signs = [...random.one(ALPHABETS)];
   return `n${Array.from({ length: random.below(20) }, () => random.one(signs)).join('')}`;
 }
 
-/** A value that the document allows in a field of this name; undefined where it is better left out. */
-export function valid(name: string, schema: Json, known: Known, random: SeededChance): unknown {
-  if (plain.has(name) && random.below(4) > 0) return undefined;
-  const told = said[name];
+/** A valid value for a field of this name; undefined if the field should be left out. */
+export function validValue(name: string, schema: Json, known: KnownIds, random: SeededChance): unknown {
+  if (dependentFields.has(name) && random.below(4) > 0) return undefined;
+  const told = describedFields[name];
   if (told !== undefined) return told(known, random);
   if (schema.enum !== undefined) return random.one(schema.enum);
   if (schema.type === 'array') {
     const count = random.below(3);
-    return Array.from({ length: count }, () => valid(singular(name), schema.items, known, random)).filter(Boolean);
+    return Array.from({ length: count }, () => validValue(singular(name), schema.items, known, random)).filter(Boolean);
   }
   if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, random);
-  if (schema.anyOf !== undefined) return valid(name, random.one(schema.anyOf), known, random);
+  if (schema.anyOf !== undefined) return validValue(name, random.one(schema.anyOf), known, random);
   if ('const' in schema) return schema.const;
   if (schema.type === 'null') return null;
   if (schema.type === 'boolean') return random.below(2) === 0;
@@ -71,7 +71,7 @@ const singular = (name: string) => ({ users: 'user_id', teams: 'team_id' })[name
 
 const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
 
-/** What stands in a body where something else should, as JSON, or as what looks like it. */
+/** Wrong values for a body: JSON, and text that resembles it. */
 export const WRONG_JSON: readonly string[] = [
   ...[
     'null',
@@ -146,7 +146,7 @@ export const WRONG_JSON: readonly string[] = [
   ],
 ];
 
-/** Ids that are none, or nobody's. */
+/** Invalid ids, and valid ids that were never issued. */
 export const WRONG_IDS: readonly string[] = [
   ...[
     '0',
@@ -198,7 +198,7 @@ export const WRONG_IDS: readonly string[] = [
   ],
 ];
 
-/** What stands in a query where something else should, as it is written there. */
+/** Wrong values for a query, URL-encoded. */
 export const WRONG_QUERY: readonly string[] = [
   ...[
     '',

@@ -4,11 +4,11 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 
 export type Healthy = {
   readonly url: string;
-  /** When the next notification is here; monotonic milliseconds. */
+  /** Resolves with the arrival of the next notification; monotonic milliseconds. */
   next(): Promise<number>;
 };
 
-/** A target that answers 200 at once, and keeps nothing: memory is measured around it. */
+/** A target that answers 200 immediately and stores nothing, because memory is measured around it. */
 export async function startHealthy(context: Cleanup): Promise<Healthy> {
   let coming = Promise.withResolvers<number>();
   const server = createServer((request, response) => {

@@ -6,20 +6,20 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 
 const MIB = 2 ** 20;
 
-/** What the process holds on to, in MiB, after everything was let go that can be. */
-export type Held = { readonly liveMiB: number; readonly residentMiB: number };
+/** Memory of the process after garbage collection, in MiB. */
+export type MemoryUse = { readonly liveMiB: number; readonly residentMiB: number };
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-export function held(): Held {
+export function memoryInUse(): MemoryUse {
   collect();
   collect();
   const { heapUsed, external, rss } = process.memoryUsage();
   return { liveMiB: (heapUsed + external) / MIB, residentMiB: rss / MIB };
 }
 
-/** The most that is resident at any time from here on. */
+/** Samples the peak resident memory from now on, in MiB. */
 export function watchPeak(context: Cleanup): () => number {
   let peak = 0;
   const look = () => {
@@ -30,10 +30,10 @@ export function watchPeak(context: Cleanup): () => number {
   return () => peak;
 }
 
-/** How many connections of ours to these ports are open. */
+/** Counts the open connections of this process to these ports. */
 export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () => number {
   const open = new Set<Socket>();
-  const meet = (message: unknown) => {
+  const onSocket = (message: unknown) => {
     const { socket } = message as { socket: Socket };
     socket.once('connect', () => {
       if (socket.destroyed || !ports.has(socket.remotePort ?? 0)) return;
@@ -41,8 +41,8 @@ export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () =
       socket.once('close', () => open.delete(socket));
     });
   };
-  subscribe('net.client.socket', meet);
-  atEnd(context, () => unsubscribe('net.client.socket', meet));
+  subscribe('net.client.socket', onSocket);
+  atEnd(context, () => unsubscribe('net.client.socket', onSocket));
   return () => open.size;
 }
 

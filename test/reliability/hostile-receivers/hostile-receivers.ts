@@ -5,61 +5,67 @@ import { type Behaviour, outcomeOf } from '../../../packages/chaos-receiver/src/
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { Person } from '../../kit/service.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type Healthy, startHealthy } from './healthy.ts';
-import { type Held, held, timers, watchPeak, watchSockets } from './held.ts';
+import { type MemoryUse, memoryInUse, timers, watchPeak, watchSockets } from './held.ts';
 import { type Hostile, startHostile, type Visit } from './receivers.ts';
 
-/** Long enough for a busy machine to begin all of them in time, which come at once. */
+/** Long enough for a busy machine to start all attempts in time, although they start together. */
 const DEADLINE_MS = 4_000;
 const GRACE_MS = 1_000;
 const BODY_TIMEOUT_MS = 1_000;
 /**
- * For the healthy target at p95, or so many times what that was before, where the machine is busy anyway; within one round,
- * in which all of them begin at once, at the median.
+ * Maximum delay of the healthy target at p95, or 10 times its delay without hostile targets, whichever is
+ * longer. In a single round all attempts start together, so the median counts.
  */
-const AT_ONCE_MS = 250;
+const MAX_HEALTHY_MS = 250;
 const TIMES_SLOWER = 10;
-/** What has not come by now never will: all of them begin at once, and on a slow machine that takes a while. */
-const NEVER_MS = 40_000;
-/** Told to the healthy target before: what has never told anybody anything compiles first. */
-const CALM = 30;
-/** Noise of one process: what is compiled, pooled and cached. */
+/**
+ * A notification that has not arrived by now counts as lost. All attempts start together, which takes a while
+ * on a slow machine.
+ */
+const ARRIVAL_TIMEOUT_MS = 40_000;
+/** Notifications to the healthy target before the hostile ones: they warm up the code. */
+const CALM_NOTIFICATIONS = 30;
+/** Tolerated growth of memory: compiled code, pools, caches. */
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
-/** One left by every attempt would be hundreds a round; each idle connection to PostgreSQL has one of its own. */
+/** A leak of one timer for each attempt would be hundreds a round; each idle PostgreSQL connection has one timer. */
 const NOISE_TIMERS = 64;
-/** What the buffers of two systems hold, and a sender that stops reading leaves in them. */
+/** Maximum bytes that a receiver can send before the service stops reading: the socket buffers of both sides. */
 const MAX_WRITTEN_BYTES = 16 * 2 ** 20;
-/** While it goes on, beyond what is held before. */
+/** Maximum resident memory during the rounds, above that before. */
 const MAX_RESIDENT_MIB = 256;
 
-/** Rounds before memory is measured: code is compiled, pools are filled. In fewer rounds that is noise as well. */
-const WARM_UP = 3;
+/**
+ * Rounds before memory is measured, for compiled code and pools. Shorter runs include the warm-up, so the
+ * tolerance is tripled.
+ */
+const WARM_UP_ROUNDS = 3;
 const TIMES_NOISIER = 3;
 
-/** Rounds of the quick form. */
+/** Rounds of the smoke run. */
 const QUICK = 1;
 
-export const hostile: Proof = {
+export const hostile: ReliabilityTest = {
   id: 'R9',
   name: 'hostile',
   title: 'receivers that hang, drip, flood, reset and lie',
   promise: 'every attempt ends within a second of its deadline, memory stays flat, a healthy target is not delayed',
   unit: 'rounds',
-  quick: QUICK,
-  long: 60,
-  prove,
+  smoke: QUICK,
+  full: 60,
+  execute,
 };
 
 /** One attempt, as the service logs it. */
 export type Attempted = { readonly outcome: string; readonly result: string; readonly ms: number };
 
-/** The result that the log names for what it has to come to at a first attempt. */
+/** The `result` in the log for each outcome of a first attempt. */
 const RESULTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
 
-/** What is wrong with an attempt at a behaviour. */
-export function judge(behaviour: Behaviour, attempted: Attempted): readonly string[] {
+/** Faults of one attempt at a behavior. */
+export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readonly string[] {
   const { outcome, result, ms } = attempted;
   const due = RESULTS[outcomeOf(behaviour)];
   return [
@@ -70,129 +76,134 @@ export function judge(behaviour: Behaviour, attempted: Attempted): readonly stri
 }
 
 /**
- * What is wrong with a connection, as the receiver has seen it: behind an answer in time, its body is let in for a second. One
- * that reads nothing notices its end late.
+ * Faults of a connection, as the receiver saw it. After a response in time the service reads the body for one
+ * more second. A receiver that never reads notices the end late.
  */
-export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
+export function checkVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
   const { request, ms, bytesWritten } = visit;
   const path = request?.path ?? '';
   const isExpected =
     request === null || path === '' || (request.method === 'POST' && path.startsWith(`/${slug}?round=`));
   return [
-    ...(isExpected ? [] : [`${slug}: asked for ${request?.method} ${path}`]),
+    ...(isExpected ? [] : [`${slug}: requested ${request?.method} ${path}`]),
     ...(ms <= DEADLINE_MS + BODY_TIMEOUT_MS + GRACE_MS || slug === 'hang-unread'
       ? []
       : [`${slug}: the connection was open for ${ms} ms`]),
-    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were taken`]),
+    ...(bytesWritten <= MAX_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were read`]),
   ];
 }
 
-/** What is wrong with the memory: what is held at the end of each round, in order. */
-export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly string[] {
-  const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 2)], rounds.at(-1)];
+/** Faults of the memory measured at the end of each round, in order. */
+export function checkMemory(rounds: readonly MemoryUse[], peakMiB: number): readonly string[] {
+  const [first, last] = [rounds[Math.min(WARM_UP_ROUNDS, rounds.length - 2)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
   const above = peakMiB - (rounds[0]?.residentMiB ?? 0);
-  const times = rounds.length > WARM_UP + 1 ? 1 : TIMES_NOISIER;
+  const times = rounds.length > WARM_UP_ROUNDS + 1 ? 1 : TIMES_NOISIER;
   const grown = last.liveMiB - first.liveMiB;
   const resident = last.residentMiB - first.residentMiB;
   return [
     ...(grown <= times * NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
     ...(resident <= times * NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
-    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
+    ...(above <= MAX_RESIDENT_MIB ? [] : [`${above.toFixed(0)} MiB of additional resident memory`]),
   ];
 }
 
-type Scene = {
+type Fixture = {
   readonly all: readonly Hostile[];
   readonly owner: Person;
   readonly attempts: Map<string, Attempted>;
   readonly healthy: Healthy;
-  /** From the request to the arrival at the healthy target, before and meanwhile. */
+  /** Milliseconds from request to arrival at the healthy target, before and during the rounds. */
   readonly calmMs: readonly number[];
-  readonly lateMs: number[];
+  readonly busyMs: number[];
 };
 
-async function prove(run: Run): Promise<Figure> {
-  const { context, count, say, seed } = run;
+async function execute(run: Run): Promise<RunResult> {
+  const { context, count, log, seed } = run;
   const broken: string[] = [];
   const bySlug = new Map<string, Hostile>();
   let visits = 0;
-  const visited = (visit: Visit) => {
+  const onVisit = (visit: Visit) => {
     visits += 1;
     const behaviour = bySlug.get(visit.behaviour ?? '');
-    if (behaviour === undefined) broken.push(`nobody was asked for ${visit.request?.path}`);
-    else broken.push(...judgeVisit(behaviour, visit));
+    if (behaviour === undefined) broken.push(`a connection requested ${visit.request?.path}`);
+    else broken.push(...checkVisit(behaviour, visit));
   };
-  const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
+  const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, onVisit });
   for (const one of all) bySlug.set(one.slug, one);
-  trust(run, certificate);
-  const scenes = await Promise.all(run.stores.slice(0, count).map((store) => sceneOn(run, store, all)));
+  trustCertificate(run, certificate);
+  const fixtures = await Promise.all(run.stores.slice(0, count).map((store) => setUp(run, store, all)));
   const openSockets = watchSockets(context, new Set(all.map(({ port }) => port)));
   const peak = watchPeak(context);
   const timersBefore = timers();
-  const memory: Held[] = [held()];
+  const memory: MemoryUse[] = [memoryInUse()];
   for (let round = 0; round < count; round += 1) {
-    const scene = scenes[round % scenes.length];
-    if (scene === undefined) throw new Error('no store to prove it on');
-    broken.push(...(await playRound(scene, round)));
-    memory.push(held());
-    if (round % 10 === 9) say(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
+    const fixture = fixtures[round % fixtures.length];
+    if (fixture === undefined) throw new Error('there is no database to run on');
+    broken.push(...(await playRound(fixture, round)));
+    memory.push(memoryInUse());
+    if (round % 10 === 9) log(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
   }
   await eventually(
     () => [visits, openSockets()],
     ([seen = 0, open]) => seen >= count * all.length && open === 0,
     5 * DEADLINE_MS,
   ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
-  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
+  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers are left`);
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
-  broken.push(...judgeMemory(memory, peak()));
+  broken.push(...checkMemory(memory, peak()));
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
-  const lateMs = sorted(scenes.flatMap((scene) => scene.lateMs));
-  const calmMs = sorted(scenes.flatMap((scene) => scene.calmMs));
-  broken.push(...judgeHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
-  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), calmMs, lateMs) }, broken };
+  const lateMs = sorted(fixtures.flatMap((fixture) => fixture.busyMs));
+  const calmMs = sorted(fixtures.flatMap((fixture) => fixture.calmMs));
+  broken.push(...checkHealthy(calmMs, lateMs, count > QUICK ? 0.95 : 0.5));
+  return { counts: { ...countsOf(all, count, visits), ...measurements(memory, peak(), calmMs, lateMs) }, broken };
 }
 
-/** What is wrong with what the healthy target was told, of which that share has to be told at once; both sorted. */
-export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
-  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target was not told'];
-  const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.95));
-  const ms = at(lateMs, share);
-  return ms <= most ? [] : [`the healthy target was told after ${ms} ms at p${share * 100}, not ${most}`];
+/** Faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists are sorted. */
+export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
+  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target received nothing'];
+  const most = Math.max(MAX_HEALTHY_MS, TIMES_SLOWER * quantile(calmMs, 0.95));
+  const ms = quantile(lateMs, share);
+  return ms <= most ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${most}`];
 }
 
-/** In whole milliseconds; of sorted ones. */
-const at = (sorted: readonly number[], share: number): number =>
+/** Quantile of sorted values, in whole milliseconds. */
+const quantile = (sorted: readonly number[], share: number): number =>
   Math.round(sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.POSITIVE_INFINITY);
 
 function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
   return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
 }
 
-function figures(memory: readonly Held[], peakMiB: number, calmMs: readonly number[], lateMs: readonly number[]) {
-  const warm = memory[Math.min(WARM_UP, memory.length - 2)];
+function measurements(
+  memory: readonly MemoryUse[],
+  peakMiB: number,
+  calmMs: readonly number[],
+  lateMs: readonly number[],
+) {
+  const warm = memory[Math.min(WARM_UP_ROUNDS, memory.length - 2)];
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
-    'resident, first, last and at most (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
-    'told to the healthy target before, request to arrival, median and p95 (ms)': [0.5, 0.95]
-      .map((share) => at(calmMs, share))
+    'resident memory, first, last and peak (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
+    'healthy target without hostile ones, request to arrival, median and p95 (ms)': [0.5, 0.95]
+      .map((share) => quantile(calmMs, share))
       .join(', '),
-    'told to it meanwhile': lateMs.length,
-    'of these, request to arrival, median, p95 and longest (ms)': [0.5, 0.95, 1]
-      .map((share) => at(lateMs, share))
+    'notifications to the healthy target': lateMs.length,
+    'healthy target, request to arrival, median, p95 and maximum (ms)': [0.5, 0.95, 1]
+      .map((share) => quantile(lateMs, share))
       .join(', '),
   };
 }
 
-/** Their authority is trusted beside the usual ones, while this lasts: only so is a good handshake one. */
-function trust({ context }: Run, certificate: string): void {
+/** Trusts the certificate authority of the receivers during the run, so that their TLS handshakes can succeed. */
+function trustCertificate({ context }: Run, certificate: string): void {
   const usual = getCACertificates('default');
   setDefaultCACertificates([...usual, certificate]);
   atEnd(context, () => setDefaultCACertificates(usual));
 }
 
-async function sceneOn({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Scene> {
+async function setUp({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Fixture> {
   const attempts = new Map<string, Attempted>();
   const write = (line: string) => {
     const { event, kind, hook_id, outcome, result, ms } = JSON.parse(line);
@@ -205,21 +216,24 @@ async function sceneOn({ context }: Run, store: Run['stores'][number], all: read
   const healthy = await startHealthy(context);
   await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });
   const calmMs: number[] = [];
-  for (let told = 0; told < CALM; told += 1) calmMs.push(await tellHealthy(owner, healthy));
-  return { all, owner, attempts, healthy, calmMs, lateMs: [] };
+  for (let told = 0; told < CALM_NOTIFICATIONS; told += 1) calmMs.push(await notifyHealthy(owner, healthy));
+  return { all, owner, attempts, healthy, calmMs, busyMs: [] };
 }
 
-/** Milliseconds from the request to the arrival of what it is told; infinite when that does not come. */
-async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
+/** Milliseconds from the request to the arrival of the notification; infinite if it does not arrive. */
+async function notifyHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
   const arriving = healthy.next();
   const askedAt = performance.now();
   await carillon.clients.create({ client_name: 'Bell' });
-  const arrivedAt = await Promise.race([arriving, wait(NEVER_MS, undefined, { ref: false })]);
+  const arrivedAt = await Promise.race([arriving, wait(ARRIVAL_TIMEOUT_MS, undefined, { ref: false })]);
   return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
-/** Each of them is told of one event, once; meanwhile the healthy one is told of clients, one after the other. */
-async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round: number): Promise<readonly string[]> {
+/** Delivers one event to every hostile target; meanwhile the healthy target receives one client after the other. */
+async function playRound(
+  { all, owner, attempts, healthy, busyMs }: Fixture,
+  round: number,
+): Promise<readonly string[]> {
   const { hooks, events } = owner.carillon;
   const subscribed = await Promise.all(
     all.map(async (behaviour) => {
@@ -229,18 +243,18 @@ async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round
   );
   attempts.clear();
   await events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
-  const giveUpAt = performance.now() + NEVER_MS;
+  const giveUpAt = performance.now() + ARRIVAL_TIMEOUT_MS;
   const isOver = () => attempts.size >= all.length || performance.now() > giveUpAt;
   while (!isOver()) {
-    const tookMs = await tellHealthy(owner, healthy);
-    lateMs.push(tookMs);
-    // One that has failed is not told again as soon as this.
+    const tookMs = await notifyHealthy(owner, healthy);
+    busyMs.push(tookMs);
+    // A lost notification would be retried only after an hour.
     if (tookMs === Number.POSITIVE_INFINITY) break;
   }
   while (!isOver()) await wait(20);
   const broken = subscribed.flatMap(({ behaviour, id }) => {
     const attempted = attempts.get(id);
-    return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : judge(behaviour, attempted);
+    return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : checkAttempt(behaviour, attempted);
   });
   const living = subscribed.filter(({ behaviour }) => outcomeOf(behaviour) !== 'ended');
   await Promise.all(living.map(({ id }) => hooks.delete(id)));

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../kit/service.ts';
 
 const main = fileURLToPath(new URL('../../../packages/chaos-receiver/src/main.ts', import.meta.url));
 
-/** What the receiver says of one connection, when it is over. */
+/** The receiver's report of one connection, after its end. */
 export type Visit = {
   readonly behaviour: string | null;
   readonly request: { readonly method: string; readonly path: string } | null;
@@ -20,15 +20,15 @@ export type Visit = {
 };
 
 export type Hostile = Behaviour & {
-  /** Where it is, with nothing behind its path. */
+  /** Base URL, without a query. */
   readonly url: string;
   readonly port: number;
 };
 
-/** Starts the chaos receiver with `--each` in its own process, so that its memory does not count as the sender's. */
+/** Starts the chaos receiver with `--each` in its own process, so that its memory is not counted. */
 export async function startHostile(
   context: Cleanup,
-  { deadlineMs, seed, visited }: { deadlineMs: number; seed: number; visited: (visit: Visit) => void },
+  { deadlineMs, seed, onVisit }: { deadlineMs: number; seed: number; onVisit: (visit: Visit) => void },
 ): Promise<{ readonly all: readonly Hostile[]; readonly certificate: string }> {
   const caFile = join(temporaryFolder(context), 'ca.pem');
   const flags = ['--each', '--port', '0', '--json', '--pace', '20ms', '--ca-file', caFile];
@@ -45,7 +45,7 @@ export async function startHostile(
   const ready = Promise.withResolvers<void>();
   createInterface(child.stdout).on('line', (line) => {
     const said = JSON.parse(line);
-    if (said.listening === undefined) visited(said);
+    if (said.listening === undefined) onVisit(said);
     else urls.set(said.behaviour, said.listening);
     if (urls.size === behaviours.length) ready.resolve();
   });

@@ -3,19 +3,19 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTestService, temporaryFolder } from '../../kit/service.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 
-/** A calendar program that was not written here: `apt-get install khal`. */
-export const khal: Proof = {
+/** An independent calendar program: `apt-get install khal`. */
+export const khal: ReliabilityTest = {
   id: 'X9',
   name: 'khal',
   title: 'khal, a calendar program of Debian, reads our feed, and we import what it wrote',
   promise: 'every entry appears at its time, in both directions',
   unit: 'calendars',
-  quick: undefined,
-  long: 1,
+  smoke: undefined,
+  full: 1,
   lacks: () => (spawnSync('khal', ['--version']).error === undefined ? undefined : 'khal is not installed'),
-  prove,
+  execute,
 };
 
 const configOf = (folder: string) => `[calendars]
@@ -33,7 +33,7 @@ longdatetimeformat = %Y-%m-%d %H:%M
 path = ${join(folder, 'khal.db')}
 `;
 
-async function prove({ context, say }: Run): Promise<Figure> {
+async function execute({ context, log }: Run): Promise<RunResult> {
   const folder = temporaryFolder(context);
   const config = join(folder, 'khal.conf');
   writeFileSync(config, configOf(folder));
@@ -43,7 +43,7 @@ async function prove({ context, say }: Run): Promise<Figure> {
       env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' },
     });
 
-  /** What is shown of a day: times, a name, a category. */
+  /** Entries of a day: times, title, categories. */
   const list = (day: string) =>
     khal(
       'list',
@@ -72,7 +72,7 @@ async function prove({ context, say }: Run): Promise<Figure> {
   writeFileSync(join(folder, 'ours.ics'), text);
   khal('import', '--batch', '-a', 'bells', join(folder, 'ours.ics'));
   const shown = list(`${year}-03-31`);
-  for (const line of shown) say(line);
+  for (const line of shown) log(line);
   const found = shown.map((line) => line.replace(/^[^|]*\|/, '')).sort();
   assert.deepEqual(
     found,

@@ -2,49 +2,52 @@ import assert from 'node:assert/strict';
 import { fc } from '../../kit/fast-check.ts';
 import { dayOf, type Entries, entriesOf, fields, type ResourceType } from './fields.ts';
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
-import { askedOf, contradictions, listed } from './lists.ts';
-import { collectionOf, type Key, kinds, type Manner, permissionOf, type World } from './model.ts';
-import { type Condition, isRecord, plannedChange, plannedCreate, plannedDelete, turnedAway } from './records.ts';
+import { contradictions, listed, listRequests } from './lists.ts';
+import { collectionOf, type Key, kinds, permissionOf, type TargetStatus, type World } from './model.ts';
+import { accessError, assertRecord, type Condition, plannedChange, plannedCreate, plannedDelete } from './records.ts';
 import type { NewIds } from './recurring.ts';
-import { type Real, type Refused, refusal } from './system.ts';
+import { type Rejection, rejection, type System } from './system.ts';
 
-/** Something that is done to the world and to the service alike; what the service answers is held against the world. */
-class Step implements fc.AsyncCommand<World, Real> {
-  readonly #says: string;
-  readonly #work: (world: World, real: Real) => Promise<void>;
+/** A command that runs against the model and the service; the response is compared with the model. */
+class NamedCommand implements fc.AsyncCommand<World, System> {
+  readonly #description: string;
+  readonly #work: (world: World, real: System) => Promise<void>;
 
-  constructor(says: string, work: (world: World, real: Real) => Promise<void>) {
-    this.#says = says;
+  constructor(description: string, work: (world: World, real: System) => Promise<void>) {
+    this.#description = description;
     this.#work = work;
   }
 
   check = () => true;
 
-  async run(world: World, real: Real): Promise<void> {
+  async run(world: World, real: System): Promise<void> {
     await this.#work(world, real);
-    if (world.settle()) await real.quiet();
+    if (world.deliverDue()) await real.waitUntilIdle();
   }
 
-  toString = () => this.#says;
+  toString = () => this.#description;
 }
 
 type Args = Readonly<Record<string, unknown>>;
 
-/** A command of its arguments, which it is shown by. */
+/** A command with arguments, which is printed with them. */
 function step<A extends Args>(
   name: string,
   args: { [K in keyof A]: fc.Arbitrary<A[K]> },
-  work: (world: World, real: Real, given: A, key: Key) => Promise<void>,
+  work: (world: World, real: System, given: A, key: Key) => Promise<void>,
 ) {
   return fc.record({ ...args, who: callers }).map((all) => {
     const { who, ...rest } = all as { who: number } & A;
-    return new Step(`${name}(${who}, ${JSON.stringify(rest)})`, (world, real) =>
+    return new NamedCommand(`${name}(${who}, ${JSON.stringify(rest)})`, (world, real) =>
       work(world, real, rest as unknown as A, keyOf(world, who)),
     );
   });
 }
 
-/** Mostly the owner and the admin of the first account; also a member, a narrowed key, and the other account's owner. */
+/**
+ * Mostly the owner of the first account; also its admin, a member, a key with few permissions, and the owner
+ * of the other account.
+ */
 const callers = fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3, 4);
 
 function keyOf(world: World, who: number): Key {
@@ -66,10 +69,10 @@ const conditions = fc.constantFrom<Condition>(
   'any',
 );
 
-/** The headers of a condition on a record, and whether it does not hold. */
-function conditioned(
+/** Headers of a precondition on a record, and whether it is stale. */
+function preconditionOf(
   world: World,
-  real: Real,
+  real: System,
   key: Key,
   resourceType: ResourceType,
   pick: number,
@@ -81,7 +84,7 @@ function conditioned(
   const id = world.pick(key.account, resourceType, pick);
   const record = world.find(key.account, resourceType, id);
   const shown = record === undefined ? undefined : world.present(key.account, record);
-  const tag = real.tagOf(`/${collectionOf(resourceType)}/${id}`, shown, condition);
+  const tag = real.etagOf(`/${collectionOf(resourceType)}/${id}`, shown, condition);
   if (tag === undefined && condition === 'current') return { headers: {}, stale: false };
   return { headers: { [header]: tag ?? '"never"' }, stale: condition === 'stale' };
 }
@@ -97,40 +100,40 @@ function create(resourceType: ResourceType) {
 
 async function createOne(
   world: World,
-  real: Real,
+  real: System,
   resourceType: ResourceType,
   given: Creation,
   key: Key,
 ): Promise<void> {
-  const { path, body, comes } = plannedCreate(world, key, resourceType, given);
+  const { path, body, expected } = plannedCreate(world, key, resourceType, given);
   const name = given.word === 0 ? undefined : `${world.keys.indexOf(key)} ${given.word}`;
   const headers = given.word === 0 ? {} : { 'idempotency-key': `word-${given.word}` };
   const answer = await real.call(key, 'POST', path, body, headers);
-  const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
-  const kept = name === undefined || away !== undefined ? undefined : world.keptAnswer(name);
+  const away = accessError(world, key, permissionOf(resourceType, 'write'));
+  const kept = name === undefined || away !== undefined ? undefined : world.storedResponse(name);
   if (kept !== undefined) {
-    // X4: the same call is answered again, another one under the same word is not made.
+    // X4: the same request gets the stored response; another request with the same key is rejected.
     if (kept.call !== `${path} ${JSON.stringify(body)}`)
-      return real.refused(answer, refusal(422, 'idempotency_mismatch'));
+      return real.assertRejected(answer, rejection(422, 'idempotency_mismatch'));
     assert.deepEqual([answer.status, answer.json], [201, kept.json]);
     return assert.equal(answer.headers.get('idempotency-replayed'), 'true');
   }
-  if (typeof comes !== 'function') return real.refused(answer, comes);
+  if (typeof expected !== 'function') return real.assertRejected(answer, expected);
   assert.equal(answer.status, 201, answer.text);
   assert.equal(answer.headers.get('idempotency-replayed'), null);
   const id = String(answer.json.data[`${resourceType}_id`]);
   assert.match(id, /^[1-9]\d*$/);
   assert.ok(!world.isKnown(resourceType, id), `${resourceType} ${id} was issued before`);
   assert.equal(answer.headers.get('location'), `${real.base}/${collectionOf(resourceType)}/${id}`);
-  isRecord(world, real, key, comes(id), answer);
-  if (name !== undefined) world.keep(name, { call: `${path} ${JSON.stringify(body)}`, json: answer.json });
+  assertRecord(world, real, key, expected(id), answer);
+  if (name !== undefined) world.storeResponse(name, { call: `${path} ${JSON.stringify(body)}`, json: answer.json });
 }
 
-/** X4: a call that was made before, once more: word for word, or otherwise. */
-const again = step('again', { pick: picks, same: fc.boolean() }, async (world, real, { pick, same }, _key) => {
-  const names = world.keptNames();
+/** X4: repeats an earlier request with its Idempotency-Key, unchanged or modified. */
+const repeatRequest = step('again', { pick: picks, same: fc.boolean() }, async (world, real, { pick, same }, _key) => {
+  const names = world.storedKeys();
   const name = names[pick % Math.max(1, names.length)] ?? '';
-  const kept = world.keptAnswer(name);
+  const kept = world.storedResponse(name);
   if (kept === undefined) return;
   const { call, json } = kept;
   const [who, word] = name.split(' ');
@@ -139,9 +142,9 @@ const again = step('again', { pick: picks, same: fc.boolean() }, async (world, r
   const body = same ? rest.join(' ') : `${rest.join(' ')} `;
   const answer = await real.call(key, 'POST', path, body, { 'idempotency-key': `word-${word}` });
   const resourceType = path.split('/')[1]?.replace(/s$/, '') as ResourceType;
-  const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
-  if (away !== undefined) return real.refused(answer, away);
-  if (!same) return real.refused(answer, refusal(422, 'idempotency_mismatch'));
+  const away = accessError(world, key, permissionOf(resourceType, 'write'));
+  if (away !== undefined) return real.assertRejected(answer, away);
+  if (!same) return real.assertRejected(answer, rejection(422, 'idempotency_mismatch'));
   assert.deepEqual([answer.status, answer.json], [201, json]);
   assert.equal(answer.headers.get('idempotency-replayed'), 'true');
 });
@@ -163,20 +166,20 @@ const assignments = fields.task.users?.good.map((written): Entries => [['users',
 function change(resourceType: ResourceType, entries = entriesOf(resourceType, 'change')) {
   const args = { pick: picks, entries, condition: conditions };
   return step(`change ${resourceType}`, args, async (world, real, { pick, entries, condition }, key) => {
-    const { headers, stale } = conditioned(world, real, key, resourceType, pick, condition, 'if-match');
+    const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-match');
     const judged = Object.keys(headers).length === 0 ? 'none' : stale ? 'stale' : 'holds';
     const planned = plannedChange(world, key, resourceType, { pick, entries, condition: judged });
     const answer = await real.call(key, 'PUT', planned.path, planned.body, headers);
-    if (typeof planned.comes !== 'function') return real.refused(answer, planned.comes);
+    if (typeof planned.expected !== 'function') return real.assertRejected(answer, planned.expected);
     assert.equal(answer.status, 200, answer.text);
-    planned.comes(await newIdsOf(world, real, key));
+    planned.expected(await newIdsOf(world, real, key));
     const record = world.find(key.account, resourceType, planned.path.split('/')[2] ?? '');
-    if (record !== undefined) isRecord(world, real, key, record, answer);
+    if (record !== undefined) assertRecord(world, real, key, record, answer);
   });
 }
 
-/** The ids of tasks and subtasks that the world does not know: those of what a completion has created (C41). */
-async function newIdsOf(world: World, real: Real, key: Key): Promise<NewIds> {
+/** Ids of tasks and subtasks that the model does not know: a completion has created them (C41). */
+async function newIdsOf(world: World, real: System, key: Key): Promise<NewIds> {
   const unknown = new Map<ResourceType, string[]>();
   for (const resourceType of ['task', 'subtask'] as const) {
     const { json } = await real.call(key, 'GET', `/${collectionOf(resourceType)}`);
@@ -192,40 +195,40 @@ async function newIdsOf(world: World, real: Real, key: Key): Promise<NewIds> {
 function remove(resourceType: ResourceType) {
   const args = { pick: picks, condition: conditions };
   return step(`delete ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
-    const { headers, stale } = conditioned(world, real, key, resourceType, pick, condition, 'if-match');
-    const { path, comes } = plannedDelete(world, key, resourceType, { pick, stale });
+    const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-match');
+    const { path, expected } = plannedDelete(world, key, resourceType, { pick, stale });
     const answer = await real.call(key, 'DELETE', path, undefined, headers);
-    if (typeof comes !== 'function') return real.refused(answer, comes);
+    if (typeof expected !== 'function') return real.assertRejected(answer, expected);
     assert.deepEqual([answer.status, answer.json], [200, []], answer.text);
-    comes();
+    expected();
   });
 }
 
 function read(resourceType: ResourceType) {
   const args = { pick: picks, condition: conditions };
   return step(`read ${resourceType}`, args, async (world, real, { pick, condition }, key) => {
-    const { headers, stale } = conditioned(world, real, key, resourceType, pick, condition, 'if-none-match');
+    const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-none-match');
     const id = world.pick(key.account, resourceType, pick);
     const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}/${id}`, undefined, headers);
-    const away = turnedAway(world, key, permissionOf(resourceType, 'read'));
-    if (away !== undefined) return real.refused(answer, away);
+    const away = accessError(world, key, permissionOf(resourceType, 'read'));
+    if (away !== undefined) return real.assertRejected(answer, away);
     const record = world.find(key.account, resourceType, id);
-    if (record === undefined) return real.refused(answer, refusal(404, 'not_found'));
+    if (record === undefined) return real.assertRejected(answer, rejection(404, 'not_found'));
     if (Object.keys(headers).length > 0 && !stale) return assert.deepEqual([answer.status, answer.text], [304, '']);
     assert.equal(answer.status, 200);
-    isRecord(world, real, key, record, answer);
+    assertRecord(world, real, key, record, answer);
   });
 }
 
 function list(resourceType: ResourceType) {
-  return step(`list ${resourceType}`, { asked: askedOf(resourceType) }, async (world, real, { asked }, key) => {
+  return step(`list ${resourceType}`, { asked: listRequests(resourceType) }, async (world, real, { asked }, key) => {
     const { query, records } = listed(world, key.account, resourceType, asked);
     const search = new URLSearchParams(query);
     for (const name of ['limit', 'offset'] as const)
       if (asked[name] !== undefined) search.set(name, String(asked[name]));
     const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}?${search}`);
     const refused = listRefusal(world, key, resourceType, asked, query);
-    if (refused !== undefined) return real.refused(answer, refused);
+    if (refused !== undefined) return real.assertRejected(answer, refused);
     const { limit: wanted = 1_000, offset = 0 } = asked;
     const limit = Math.min(wanted, 1_000);
     const page = records.slice(offset, offset + limit).map((record) => world.present(key.account, record));
@@ -244,15 +247,15 @@ function listRefusal(
   resourceType: ResourceType,
   { limit, offset }: { limit: number | undefined; offset: number | undefined },
   query: Readonly<Record<string, string>>,
-): Refused | undefined {
-  const away = turnedAway(world, key, permissionOf(resourceType, 'read'));
+): Rejection | undefined {
+  const away = accessError(world, key, permissionOf(resourceType, 'read'));
   if (away !== undefined) return away;
   const bad = [...(limit === 0 ? ['limit'] : []), ...((offset ?? 0) < 0 ? ['offset'] : [])];
   const apart = bad.length > 0 ? bad : contradictions(query);
-  return apart.length > 0 ? refusal(400, 'invalid_input', apart) : undefined;
+  return apart.length > 0 ? rejection(400, 'invalid_input', apart) : undefined;
 }
 
-/** Whoever has a hook to restore, if anybody has. */
+/** The first caller who has an ended hook. */
 function whoseHookEnded(world: World, key: Key): Key {
   const hasOne = (one: Key) => one.account.hooks.some((hook) => hook.userId === one.userId && hook.ended !== undefined);
   return world.keys.find(hasOne) ?? key;
@@ -263,24 +266,25 @@ const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) 
 );
 
 const targetPicks = fc.nat(7);
-/** Time passes; it stops at whatever falls due on the way. */
+/** Lets time pass, with a stop at each retry that falls due. */
 const wait = step(
-  'wait',
+  'a retry during the backoff',
   { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
   async (world, real, { seconds }) => {
     const end = world.now + seconds * 1_000;
     for (let next = world.nextDue(end); world.now < end; next = world.nextDue(end)) {
       await real.clock.advance(next - world.now);
       world.now = next;
-      if (world.settle()) await real.quiet();
+      if (world.deliverDue()) await real.waitUntilIdle();
     }
   },
 );
 
 const behave = step(
   'behave',
-  { target: targetPicks, manner: fc.constantFrom<Manner>(200, 200, 200, 500, 500, 401, 401) },
-  async (world, _real, { target, manner }) => world.behave(`http://127.0.0.1:9/${world.mark}/${target}`, manner),
+  { target: targetPicks, manner: fc.constantFrom<TargetStatus>(200, 200, 200, 500, 500, 401, 401) },
+  async (world, _real, { target, manner }) =>
+    world.setTargetStatus(`http://127.0.0.1:9/${world.mark}/${target}`, manner),
 );
 
 const feed = step(
@@ -294,7 +298,7 @@ const feed = step(
 );
 async function readFeed_(
   world: World,
-  real: Real,
+  real: System,
   given: { scope: 'own' | 'account'; limit: number; kindPick: number | undefined },
   key: Key,
 ): Promise<void> {
@@ -304,8 +308,11 @@ async function readFeed_(
 const records: readonly ResourceType[] = ['client', 'project', 'task', 'subtask', 'event'];
 const twice = <T>(all: readonly T[]) => [...all, ...all];
 
-/** What every world begins with: records of each noun in its first account, at several times, and hooks of its owner. */
-export async function begin(world: World, real: Real): Promise<void> {
+/**
+ * Initial state of every world: records of each type in the first account, at several dates, and hooks of its
+ * owner.
+ */
+export async function begin(world: World, real: System): Promise<void> {
   const key = keyOf(world, 0);
   for (const [index, resourceType] of (
     ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event', 'client', 'project'] as const
@@ -320,8 +327,8 @@ export async function begin(world: World, real: Real): Promise<void> {
   for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
 }
 
-/** Everything that can be done. What stands here more than once is done more often. */
-export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
+/** All commands; repeated entries are more likely. */
+export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, System>>[] = [
   ...twice(twice(records)).map(create),
   ...twice(records).map((resourceType) => change(resourceType)),
   ...records.map(remove),
@@ -347,5 +354,5 @@ export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
     ),
   ),
   ...(['project', 'task', 'subtask', 'subtask'] as const).map((resourceType) => change(resourceType, assignments)),
-  ...[again, again, wait, wait, behave, behave, feed],
+  ...[repeatRequest, repeatRequest, wait, wait, behave, behave, feed],
 ];

@@ -1,32 +1,32 @@
 import { fc } from '../../kit/fast-check.ts';
 
 /**
- * A value as a caller writes it, and as it is shown then: a text, the pick of a record it refers to, or several users.
- * `bad` is refused.
+ * A value as sent, and as displayed: a text, a reference to a record, or several users. `bad` values are
+ * rejected.
  */
 export type Written =
   | {
       readonly as: 'text';
       readonly sent: unknown;
       readonly shown: string;
-      /** What it also sets: another field, and what is shown there. */
+      /** Another field that the value also sets, and its displayed value. */
       readonly implies?: readonly [field: string, shown: string];
     }
   | { readonly as: 'reference'; readonly resourceType: ResourceType; readonly pick: number; readonly needed: boolean }
   | { readonly as: 'users'; readonly picks: readonly number[] }
   | { readonly as: 'bad'; readonly sent: unknown };
 
-/** What a creation or a change gives: fields in turn, the last one of a name counts. */
+/** Fields of a creation or change, in order; the last value of a field counts. */
 export type Entries = readonly (readonly [field: string, written: Written])[];
 
 type Spec = {
-  /** What is shown where a creation leaves it out; undefined where it must not. */
+  /** Displayed value if a creation leaves the field out; undefined for a required field. */
   readonly initial: string | undefined;
   readonly good: fc.Arbitrary<Written>;
   readonly bad: fc.Arbitrary<unknown>;
 };
 
-/** The nouns of the contract with records of their own. */
+/** Resource types of the contract that the model covers. */
 export const resourceTypes = ['client', 'project', 'task', 'subtask', 'event', 'user'] as const;
 export type ResourceType = (typeof resourceTypes)[number];
 
@@ -51,12 +51,12 @@ const name: Spec = {
   good: fc.constantFrom(...words.map((word) => text(word)), text('  Bell tower ', 'Bell tower'), text('x'.repeat(255))),
   bad: fc.constantFrom<unknown>('', '   ', 'x'.repeat(256), 5, null, 'a\0b', '\ud800'),
 };
-const line = (most = 255): Spec => ({
+const shortText = (most = 255): Spec => ({
   initial: '',
   good: fc.constantFrom(text(''), ...words.map((word) => text(word)), text('y'.repeat(most))),
   bad: fc.constantFrom<unknown>('y'.repeat(most + 1), 7, null, {}, 'a\0b'),
 });
-const prose: Spec = { ...line(), bad: fc.constantFrom<unknown>(7, null, [], 'a\0b') };
+const longText: Spec = { ...shortText(), bad: fc.constantFrom<unknown>(7, null, [], 'a\0b') };
 const flag: Spec = { initial: '0', good: flags, bad: fc.constantFrom<unknown>(2, 'yes', null, '') };
 const active: Spec = {
   initial: '1',
@@ -68,7 +68,7 @@ const decimal: Spec = {
   good: texts([0, '0'], [12.5, '12.5'], ['12.5', '12.5'], ['80', '80'], [999999999, '999999999'], ['0.0001', '0.0001']),
   bad: fc.constantFrom<unknown>(-1, 'much', '1.00001', 1e9, null),
 };
-/** A flag, or the amount that it stands for: that goes to another field (C42). */
+/** A flag, or an amount that sets the flag and the field `price` (C42). */
 const fixedPrice: Spec = {
   ...flag,
   good: fc.oneof(
@@ -92,12 +92,12 @@ const recurring: Spec = {
   ),
   bad: fc.constantFrom<unknown>('d', 'weekly', 1, '1', true),
 };
-const whole = (most: number): Spec => ({
+const integer = (most: number): Spec => ({
   initial: '0',
   good: texts([0, '0'], [1, '1'], ['50', '50'], [most, String(most)]),
   bad: fc.constantFrom<unknown>(-1, most + 1, 1.5, 'half', null),
 });
-const order = whole(9_999_999_999_999);
+const order = integer(9_999_999_999_999);
 const tags: Spec = {
   initial: '',
   good: texts(['', ''], ['red', 'red'], ['red,blue', 'red,blue'], ['bluered', 'bluered'], [' red , blue', 'red,blue']),
@@ -135,35 +135,56 @@ const role: Spec = {
   bad: fc.constantFrom<unknown>('king', 1, null),
 };
 
-/** What callers write of each noun (C26 to C35), and how. */
+/** Writable fields of each resource type (C26 to C35), with their values. */
 export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>>>> = {
   client: {
     client_name: name,
     email,
-    ...{ tel: line(64), fax: line(64), mobile: line(64), website: line(2_048), address: line(1_000), city: line() },
-    ...{ state: line(), postcode: line(32), country: line(), notes: prose, background: prose, active },
+    ...{
+      tel: shortText(64),
+      fax: shortText(64),
+      mobile: shortText(64),
+      website: shortText(2_048),
+      address: shortText(1_000),
+      city: shortText(),
+    },
+    ...{
+      state: shortText(),
+      postcode: shortText(32),
+      country: shortText(),
+      notes: longText,
+      background: longText,
+      active,
+    },
     user_id: refersTo('user'),
   },
   project: {
     project_name: name,
-    ...{ uri: line(2_048), description: prose, color: line(32), tags, notes: prose },
+    ...{ uri: shortText(2_048), description: longText, color: shortText(32), tags, notes: longText },
     ...{ start_date: timeOrNone, due_date: timeOrNone, ongoing: flag, client_id: refersTo('client'), currency },
     ...{ hourly_rate: decimal, fixed_price: fixedPrice, price: decimal, public: flag, active, important: flag },
-    ...{ closed: flag, archived: flag, progress: whole(100), estimated_hours: decimal, project_order: order },
+    ...{ closed: flag, archived: flag, progress: integer(100), estimated_hours: decimal, project_order: order },
     ...{ notifications: flag, recurring, user_id: refersTo('user'), users },
   },
   task: {
     task_name: name,
-    ...{ description: prose, color: line(32), tags, notes: prose, start_date: timeOrNone, due_date: timeOrNone },
+    ...{
+      description: longText,
+      color: shortText(32),
+      tags,
+      notes: longText,
+      start_date: timeOrNone,
+      due_date: timeOrNone,
+    },
     ...{ ongoing: flag, estimated_hours: decimal, estimated_cost: decimal, hourly_rate: decimal },
     ...{ fixed_price: fixedPrice, price: decimal, task_order: order, active, important: flag, completed: flag },
-    ...{ progress: whole(100), notifications: flag, recurring, archived: flag, user_id: refersTo('user'), users },
+    ...{ progress: integer(100), notifications: flag, recurring, archived: flag, user_id: refersTo('user'), users },
   },
   subtask: {
     subtask_name: name,
-    ...{ description: prose, color: line(32), notes: prose, start_date: timeOrNone, due_date: timeOrNone },
+    ...{ description: longText, color: shortText(32), notes: longText, start_date: timeOrNone, due_date: timeOrNone },
     ...{ ongoing: flag, estimated_hours: decimal, subtask_order: order, active, important: flag },
-    ...{ completed: flag, progress: whole(100), notifications: flag, recurring, user_id: refersTo('user'), users },
+    ...{ completed: flag, progress: integer(100), notifications: flag, recurring, user_id: refersTo('user'), users },
   },
   event: {
     event_name: name,
@@ -175,11 +196,11 @@ export const fields: Readonly<Record<ResourceType, Readonly<Record<string, Spec>
       good: fc.constantFrom('a@b.test', 'A@B.test', 'c@b.test', 'd@b.test').map((address) => text(address)),
       bad: fc.constantFrom<unknown>('', 'nobody', 5, null),
     },
-    ...{ first_name: line(100), last_name: line(100), role },
+    ...{ first_name: shortText(100), last_name: shortText(100), role },
   },
 };
 
-/** What a change takes beside that: to where something moves, and that it is open again (C33). */
+/** Additional fields of a change: moving a record, and reopening it (C33). */
 const movable: Readonly<Partial<Record<ResourceType, Readonly<Record<string, Spec>>>>> = {
   task: { project_id: refersTo('project', true), resume: flag },
   subtask: { task_id: refersTo('task', true), resume: flag },
@@ -195,7 +216,7 @@ const written = ([field, { good, bad }]: [string, Spec]) =>
     good,
   ).map((value) => [field, value] as const);
 
-/** What is given of a noun: a few fields of it, mostly good. */
+/** Random fields of a resource type, mostly valid. */
 export function entriesOf(resourceType: ResourceType, doing: 'create' | 'change'): fc.Arbitrary<Entries> {
   const specs = { ...fields[resourceType], ...(doing === 'change' ? movable[resourceType] : {}) };
   const few = fc.array(fc.oneof(...Object.entries(specs).map(written)), { maxLength: 5 });

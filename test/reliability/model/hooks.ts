@@ -2,31 +2,34 @@ import assert from 'node:assert/strict';
 import { NONE } from './fields.ts';
 import {
   collectionOf,
-  type Happened,
+  formatTimestamp,
   type Hook,
   type Key,
   kinds,
-  moment,
+  type Occurrence,
   permissionOf,
   resourceTypeOfKind,
   type World,
 } from './model.ts';
-import { turnedAway } from './records.ts';
-import { type Real, refusal } from './system.ts';
+import { accessError } from './records.ts';
+import { rejection, type System } from './system.ts';
 
-/** What a hook is shown as (X1). */
-function presented(hook: Hook): Record<string, string> {
+/** A hook as the API displays it (X1). */
+function displayedHook(hook: Hook): Record<string, string> {
   const alive = hook.failures > 0 ? 'failing' : 'live';
   return {
     ...{ id: hook.id, event: hook.kind, target_url: hook.target, user_id: hook.userId },
     ...{ state: hook.ended === undefined ? alive : 'ended', failures: String(hook.failures) },
-    ...{ next_attempt_at: hook.dueAt === undefined ? NONE : moment(hook.dueAt), last_outcome: hook.lastOutcome },
+    ...{
+      next_attempt_at: hook.dueAt === undefined ? NONE : formatTimestamp(hook.dueAt),
+      last_outcome: hook.lastOutcome,
+    },
     ...{ date_created: hook.created, date_ended: hook.ended?.at ?? NONE, ended_reason: hook.ended?.reason ?? '' },
     ...{ signed: '0', secret_created: NONE, secret_previous_until: NONE },
   };
 }
 
-/** A hook by a number: mostly one of those that are looked for, else another one of the account, of the other one, or none. */
+/** A random hook: mostly one that matches, else another one of the account, one of the other account, or none. */
 function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
   const { hooks } = key.account;
   const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
@@ -36,10 +39,10 @@ function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => 
   return { id, hook: hooks.find((one) => one.id === id) };
 }
 
-/** C11, C12. */
+/** C11, C12: creates a hook. */
 export async function subscribe(
   world: World,
-  real: Real,
+  real: System,
   key: Key,
   kindPick: number,
   targetPick: number,
@@ -48,68 +51,70 @@ export async function subscribe(
   const target = `http://127.0.0.1:9/${world.mark}/${targetPick}`;
   const answer = await real.call(key, 'POST', '/hooks', { target_url: target, event: kind });
   const away =
-    turnedAway(world, key, 'hooks:write') ?? turnedAway(world, key, permissionOf(resourceTypeOfKind(kind), 'read'));
-  if (away !== undefined) return real.refused(answer, away);
-  if (world.isTaken(target)) return real.refused(answer, refusal(409, 'target_taken'));
+    accessError(world, key, 'hooks:write') ?? accessError(world, key, permissionOf(resourceTypeOfKind(kind), 'read'));
+  if (away !== undefined) return real.assertRejected(answer, away);
+  if (world.isTaken(target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
   assert.deepEqual([answer.status, Object.keys(answer.json)], [201, ['id']]);
   const { id } = answer.json;
   assert.equal(answer.headers.get('location'), `${real.base}/hooks/${id}`);
   key.account.hooks.push({
     ...{ id, kind, target, userId: key.userId, created: world.time, failures: 0, dueAt: undefined, lastOutcome: '' },
-    ...{ ended: undefined, pending: [], told: [] },
+    ...{ ended: undefined, pending: [], delivered: [] },
   });
 }
 
-/** C13. */
-export async function unsubscribe(world: World, real: Real, key: Key, pick: number): Promise<void> {
+/** C13: deletes a hook. */
+export async function unsubscribe(world: World, real: System, key: Key, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended }) => ended === undefined);
   const answer = await real.call(key, 'DELETE', `/hooks/${id}`);
-  const away = turnedAway(world, key, 'hooks:write');
-  if (away !== undefined) return real.refused(answer, away);
-  if (hook === undefined) return real.refused(answer, refusal(404, 'not_found'));
-  if (hook.userId !== key.userId && !world.isAdmin(key)) return real.refused(answer, refusal(401, 'not_permitted'));
-  if (hook.ended !== undefined) return real.refused(answer, refusal(404, 'not_found'));
+  const away = accessError(world, key, 'hooks:write');
+  if (away !== undefined) return real.assertRejected(answer, away);
+  if (hook === undefined) return real.assertRejected(answer, rejection(404, 'not_found'));
+  if (hook.userId !== key.userId && !world.isAdmin(key))
+    return real.assertRejected(answer, rejection(401, 'not_permitted'));
+  if (hook.ended !== undefined) return real.assertRejected(answer, rejection(404, 'not_found'));
   assert.deepEqual([answer.status, answer.json], [200, []]);
   world.end(key.account, hook, 'deleted');
 }
 
-/** X1. */
-export async function restore(world: World, real: Real, key: Key, pick: number): Promise<void> {
+/** X1: restores a hook. */
+export async function restore(world: World, real: System, key: Key, pick: number): Promise<void> {
   const { id, hook } = pickHook(world, key, pick, ({ ended, userId }) => ended !== undefined && userId === key.userId);
   const answer = await real.call(key, 'POST', `/hooks/${id}/restore`);
-  const away = turnedAway(world, key, 'hooks:write');
-  if (away !== undefined) return real.refused(answer, away);
-  if (hook?.ended === undefined || hook.userId !== key.userId) return real.refused(answer, refusal(404, 'not_found'));
-  const unread = turnedAway(world, key, permissionOf(resourceTypeOfKind(hook.kind), 'read'));
-  if (unread !== undefined) return real.refused(answer, unread);
-  if (world.isTaken(hook.target)) return real.refused(answer, refusal(409, 'target_taken'));
+  const away = accessError(world, key, 'hooks:write');
+  if (away !== undefined) return real.assertRejected(answer, away);
+  if (hook?.ended === undefined || hook.userId !== key.userId)
+    return real.assertRejected(answer, rejection(404, 'not_found'));
+  const unread = accessError(world, key, permissionOf(resourceTypeOfKind(hook.kind), 'read'));
+  if (unread !== undefined) return real.assertRejected(answer, unread);
+  if (world.isTaken(hook.target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
   assert.equal(answer.status, 200);
   world.restore(key.account, hook);
-  assert.deepEqual(answer.json, { data: presented(hook) });
+  assert.deepEqual(answer.json, { data: displayedHook(hook) });
 }
 
-/** X1: a caller's hooks, or for admins another user's; whole. */
-export async function listHooks(world: World, real: Real, key: Key, pick: number): Promise<void> {
+/** X1: compares the whole list of the caller's hooks or, for admins, of another user. */
+export async function listHooks(world: World, real: System, key: Key, pick: number): Promise<void> {
   const userId = pick === 0 ? key.userId : world.pick(key.account, 'user', pick);
   const answer = await real.call(key, 'GET', `/hooks${pick === 0 ? '' : `?user_id=${userId}`}`);
-  const away = turnedAway(world, key, 'hooks:read');
-  if (away !== undefined) return real.refused(answer, away);
-  if (userId !== key.userId && !world.isAdmin(key)) return real.refused(answer, refusal(401, 'not_permitted'));
+  const away = accessError(world, key, 'hooks:read');
+  if (away !== undefined) return real.assertRejected(answer, away);
+  if (userId !== key.userId && !world.isAdmin(key)) return real.assertRejected(answer, rejection(401, 'not_permitted'));
   const own = key.account.hooks.filter((hook) => hook.userId === userId);
-  assert.deepEqual(answer.json.data, own.map(presented));
+  assert.deepEqual(answer.json.data, own.map(displayedHook));
   assert.equal(answer.json.paging.total_records, own.length);
 }
 
-/** X3: what was and is pending for a caller's hooks, each in its state. */
-export async function listDeliveries(world: World, real: Real, key: Key): Promise<void> {
+/** X3: compares the deliveries of the caller's hooks, with their states. */
+export async function listDeliveries(world: World, real: System, key: Key): Promise<void> {
   const answer = await real.call(key, 'GET', '/deliveries');
-  const away = turnedAway(world, key, 'hooks:read');
-  if (away !== undefined) return real.refused(answer, away);
+  const away = accessError(world, key, 'hooks:read');
+  if (away !== undefined) return real.assertRejected(answer, away);
   const line = (hook: string, kind: string, url: string, state: string) => `${hook} ${kind} ${url} ${state}`;
   const wanted = key.account.hooks
     .filter((hook) => hook.userId === key.userId)
     .flatMap((hook) => [
-      ...hook.told.map((one) => line(hook.id, one.kind, addressOf(real, one), 'delivered')),
+      ...hook.delivered.map((one) => line(hook.id, one.kind, addressOf(real, one), 'delivered')),
       ...hook.pending.map((one) =>
         line(hook.id, one.kind, addressOf(real, one), hook.ended === undefined ? 'pending' : 'undelivered'),
       ),
@@ -120,13 +125,13 @@ export async function listDeliveries(world: World, real: Real, key: Key): Promis
   assert.deepEqual(found.sort(), wanted.sort());
 }
 
-export const addressOf = (real: Real, { resourceType, id }: Pick<Happened, 'resourceType' | 'id'>) =>
+export const addressOf = (real: System, { resourceType, id }: Pick<Occurrence, 'resourceType' | 'id'>) =>
   `${real.base}/${collectionOf(resourceType)}/${id}`;
 
-/** X2: the feed, from a cursor that was answered before or from its beginning, page by page. */
+/** X2: reads the feed page by page and compares it. */
 export async function readFeed(
   world: World,
-  real: Real,
+  real: System,
   key: Key,
   { scope, limit, kindPick }: { scope: 'own' | 'account'; limit: number; kindPick: number | undefined },
 ): Promise<void> {
@@ -140,10 +145,10 @@ export async function readFeed(
       'GET',
       `/notifications?scope=${scope}&limit=${limit}${after}${kind === undefined ? '' : `&kind=${kind}`}`,
     );
-  const away = turnedAway(world, key, 'hooks:read');
+  const away = accessError(world, key, 'hooks:read');
   const first = await ask('');
-  if (away !== undefined) return real.refused(first, away);
-  if (scope === 'account' && !world.isAdmin(key)) return real.refused(first, refusal(401, 'not_permitted'));
+  if (away !== undefined) return real.assertRejected(first, away);
+  if (scope === 'account' && !world.isAdmin(key)) return real.assertRejected(first, rejection(401, 'not_permitted'));
   const found: Record<string, string>[] = [];
   for (let page = first; page.json.data.length > 0; page = await ask(`&after=${page.json.next}`)) {
     assert.equal(page.status, 200);
@@ -165,16 +170,16 @@ export async function readFeed(
   const lines = found.map((one) => `${one.kind} ${one.resource_url} ${one.occurred_at} ${one.user_id}`);
   assert.equal(lines.length, wanted.length, lines.join('\n'));
   const own = wanted.map((one) => lineOf(real, one));
-  assert.deepEqual(inTurns(lines, wanted), inTurns(own, wanted));
+  assert.deepEqual(sortedByTransaction(lines, wanted), sortedByTransaction(own, wanted));
 }
 
-function lineOf(real: Real, one: Happened): string {
+function lineOf(real: System, one: Occurrence): string {
   return `${one.kind} ${addressOf(real, one)} ${one.at} ${one.userId}`;
 }
 
-/** What happened in one transaction has no order that is promised: each stretch of it is sorted. */
-function inTurns(lines: readonly string[], happened: readonly Happened[]): string[] {
-  return [...Map.groupBy(lines.keys(), (index) => happened[index]?.turn).values()].flatMap((group) =>
+/** The order of occurrences within one transaction is undefined, so each group is sorted. */
+function sortedByTransaction(lines: readonly string[], happened: readonly Occurrence[]): string[] {
+  return [...Map.groupBy(lines.keys(), (index) => happened[index]?.transaction).values()].flatMap((group) =>
     group.map((index) => lines[index] ?? '').sort(),
   );
 }

@@ -2,7 +2,7 @@ import { fc } from '../../kit/fast-check.ts';
 import { dayOf, NONE, type ResourceType } from './fields.ts';
 import type { Account, Recorded, World } from './model.ts';
 
-/** One filter as it is written, and what of a list it leaves. */
+/** A filter: its value in the query, and the records that it keeps. */
 type Filter = (
   world: World,
   account: Account,
@@ -12,7 +12,7 @@ type Filter = (
 const day = (pick: number) => dayOf(1 + (pick % 6));
 const written = (text: string) => text.replaceAll('-', '');
 
-/** A start or due date by whole days; what has none is in no stretch of days. */
+/** Filters a start or due date by whole days; records without a date never match. */
 const from =
   (field: string): Filter =>
   (_world, _account, pick) => [
@@ -26,7 +26,7 @@ const to =
     ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') <= `${day(pick)} 23:59:59`,
   ];
 
-/** The day on which the world began, or one beside it. */
+/** The current day, or the one before or after it. */
 const around = (world: World, pick: number) =>
   new Date(world.now + ((pick % 3) - 1) * 86_400_000).toISOString().slice(0, 10);
 const since =
@@ -76,7 +76,7 @@ const due = { due_from: from('due_date'), due_to: to('due_date') };
 const created = { created_from: since('date_created'), created_to: until('date_created') };
 const completed = { completed_from: since('date_completed'), completed_to: until('date_completed') };
 
-/** C25, C29 to C32. */
+/** C25, C29 to C32: filters by resource type. */
 export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filter>>>> = {
   client: { client_name: part },
   project: {
@@ -100,7 +100,7 @@ export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filt
   subtask: {
     task_id: of('task', ({ parent }) => parent),
     user_id: (world, account, pick) => {
-      const gone = account.gone.findLast(({ resourceType }) => resourceType === 'user');
+      const gone = account.deleted.findLast(({ resourceType }) => resourceType === 'user');
       const id = pick % 3 === 0 && gone !== undefined ? gone.id : world.pick(account, 'user', pick);
       return [id, ({ users }) => users.includes(id) && world.find(account, 'user', id) !== undefined];
     },
@@ -138,7 +138,7 @@ const twins = [
   ['due_to', 'due_date_to'],
 ] as const;
 
-/** C25: two spellings of one filter with different values are refused, by both their names. */
+/** C25: two aliases of one filter with different values are rejected, naming both. */
 export function contradictions(query: Readonly<Record<string, string>>): string[] {
   const apart = twins.filter(([one, other]) => one in query && other in query && query[one] !== query[other]);
   return apart.flat();
@@ -154,19 +154,19 @@ const then =
   (...orders: Order[]): Order =>
   (a, b) =>
     orders.reduce((found, order) => (found === 0 ? order(a, b) : found), 0);
-const turned =
+const reversed =
   (order: Order): Order =>
   (a, b) =>
     order(b, a);
 
 const name = (field: string) => by(({ shown }) => (shown[field] ?? '').toLowerCase());
-const progress = turned(
+const progress = reversed(
   then(
     by(({ shown }) => Number(shown.progress)),
     id,
   ),
 );
-const latest = turned(
+const latest = reversed(
   then(
     by(({ shown }) => shown.date_created ?? ''),
     id,
@@ -174,17 +174,17 @@ const latest = turned(
 );
 const dueDate = by(({ shown }) => shown.due_date ?? '');
 
-/** C30, and what the other lists can be ordered by. Else every list is by id, and events by their start (C7). */
+/** C30: orders by resource type. The default order is by id, for events by start date (C7). */
 export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order>>>> = {
   client: { clientname: then(name('client_name'), id), latest },
-  // Nothing has any time here.
+  // The model has no time entries.
   project: {
     ...{ projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
-    billablehours: turned(id),
+    billablehours: reversed(id),
   },
   task: {
     taskname: then(name('task_name'), id),
-    // What is not due comes last.
+    // Tasks without a due date come last.
     duedate: then(
       by(({ shown }) => Number(shown.due_date === NONE)),
       dueDate,
@@ -202,15 +202,15 @@ const usual = (resourceType: ResourceType) =>
       )
     : id;
 
-/** What is asked of a list: filters with what they pick, an order, a page. */
-export type Asked = {
+/** Parameters of a list: filters with their picks, order, page. */
+export type ListRequest = {
   readonly filters: readonly (readonly [name: string, pick: number])[];
   readonly order: string | undefined;
   readonly limit: number | undefined;
   readonly offset: number | undefined;
 };
 
-export function askedOf(resourceType: ResourceType): fc.Arbitrary<Asked> {
+export function listRequests(resourceType: ResourceType): fc.Arbitrary<ListRequest> {
   const names = Object.keys(filters[resourceType]);
   const some =
     names.length === 0 ? fc.constant([]) : fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(11)), { maxLength: 2 });
@@ -222,8 +222,13 @@ export function askedOf(resourceType: ResourceType): fc.Arbitrary<Asked> {
   });
 }
 
-/** The list as it must be answered: the query, every record that it leaves in its order. */
-export function listed(world: World, account: Account, resourceType: ResourceType, { filters: wanted, order }: Asked) {
+/** The expected list: its query, and all matching records in order. */
+export function listed(
+  world: World,
+  account: Account,
+  resourceType: ResourceType,
+  { filters: wanted, order }: ListRequest,
+) {
   const query: Record<string, string> = {};
   const kept: ((record: Recorded) => boolean)[] = [];
   for (const [name, pick] of new Map(wanted)) {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer } from '../../kit/service.ts';
 import { sqlite, type TestStore } from '../../kit/stores.ts';
-import { quick } from '../smoke.ts';
+import { smokeTest } from '../smoke.ts';
 import { model } from './model-test.ts';
 
-quick(model);
+smokeTest(model);
 
-/** A store whose services do not say what is so. */
+/** A store whose service falsifies responses. */
 const lying = (falsify: (answer: Answer, path: string) => Answer): TestStore => ({
   ...sqlite,
   async testService(context, setup) {
@@ -23,14 +23,14 @@ const lies: Record<string, (answer: Answer, path: string) => Answer> = {
     path.startsWith('/v2/subtasks?') && answer.status === 200
       ? { ...answer, json: { ...answer.json, data: answer.json.data.toReversed() } }
       : answer,
-  'a refusal under another code': (answer) =>
+  'a rejection with another code': (answer) =>
     answer.status === 412 ? { ...answer, json: { ...answer.json, code: 'not_found' } } : answer,
 };
 
-for (const [says, falsify] of Object.entries(lies)) {
-  test(`the model notices ${says}, and says after which calls and how to see it again`, async (t) => {
-    const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, say: () => undefined };
-    const { broken } = await model.prove(run);
+for (const [name, falsify] of Object.entries(lies)) {
+  test(`the model finds ${name}, and prints the calls before it and how to repeat them`, async (t) => {
+    const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, log: () => undefined };
+    const { broken } = await model.execute(run);
     assert.equal(broken.length, 1);
     assert.match(broken[0] ?? '', /\nafter [\s\S]+\nagain: RUN=[\d:]+ REPLAY=\S+ npm run prove -- model --seed 1$/);
   });

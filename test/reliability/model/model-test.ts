@@ -4,36 +4,39 @@ import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { Person } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { begin, everyCommand } from './commands.ts';
 import { resourceTypes } from './fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
-import { type Asked, listed, orders } from './lists.ts';
+import { type ListRequest, listed, orders } from './lists.ts';
 import { type Account, collectionOf, World } from './model.ts';
-import { Real, Targets } from './system.ts';
+import { System, Targets } from './system.ts';
 
-/** Random calls of several users of two accounts, each answer held against a model of the contract in plain memory. */
-export const model: Proof = {
+/**
+ * M1: random calls of several users of two accounts; each response is compared with a model of the contract
+ * in memory.
+ */
+export const model: ReliabilityTest = {
   id: 'M1',
   name: 'model',
   title: 'C7 C8 C14 C25 C27 C33 C34 C41 random calls, compared with a model of the contract',
   promise: 'every response, and every notification, is the one that the model predicts',
   unit: 'runs of up to 60 calls',
-  quick: 25,
-  long: 2_000,
-  prove,
+  smoke: 25,
+  full: 2_000,
+  execute,
 };
 
 const MAX_RUN_LENGTH = 60;
 
-/** So many calls has a run on average, at the very least. */
+/** Minimum average number of calls in a run. */
 const MIN_RUN_LENGTH = 5;
 
-async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   let [runs, calls, told] = [0, 0, 0];
   for (const store of stores) {
-    const place = await Place.of(store, context);
+    const place = await ModelRunner.of(store, context);
     const property = fc.asyncProperty(
       fc.commands(everyCommand, {
         maxCommands: MAX_RUN_LENGTH,
@@ -46,40 +49,40 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
     runs += found.numRuns;
     calls += place.calls;
-    told += place.told;
-    say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
+    told += place.notifications;
+    log(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
     else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
       broken.push(`${store.name}: only ${place.calls} calls`);
   }
   return {
     counts: {
-      'runs, on all stores together': runs,
+      'runs on all databases': runs,
       calls,
-      'notifications told': told,
-      'answers that differ': broken.length,
+      notifications: told,
+      mismatches: broken.length,
     },
     broken,
   };
 }
 
-/** What went wrong, after which calls, and how to do it again. */
+/** The mismatch, the calls before it, and the command that repeats them. */
 function faultOf({
   counterexample,
   counterexamplePath,
   errorInstance,
   seed,
-}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, Real>>]>): string {
+}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, System>>]>): string {
   const shown = String(counterexample?.[0]);
   const [, replay = ''] = /replayPath="([^"]*)"/.exec(shown) ?? [];
   const error = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
   return `${error}\nafter ${shown}\nagain: RUN=${counterexamplePath} REPLAY=${replay} npm run prove -- model --seed ${seed}`;
 }
 
-const everything: Asked = { filters: [], order: undefined, limit: undefined, offset: undefined };
+const everything: ListRequest = { filters: [], order: undefined, limit: undefined, offset: undefined };
 
-/** What the narrowed key may do. */
-const NARROW = [
+/** Permissions of the restricted key. */
+const RESTRICTED_PERMISSIONS = [
   'events:read',
   'events:write',
   'projects:read',
@@ -89,50 +92,56 @@ const NARROW = [
   'hooks:write',
 ] as const;
 
-/** One service, on which one world after the other has accounts of its own. */
-class Place {
+/** One service, on which each world has its own accounts. */
+class ModelRunner {
   calls = 0;
-  told = 0;
-  readonly #real: Real;
+  notifications = 0;
+  readonly #real: System;
   #worlds = 0;
 
-  private constructor(real: Real) {
+  private constructor(real: System) {
     this.#real = real;
   }
 
-  static async of(store: TestStore, context: Run['context']): Promise<Place> {
+  static async of(store: TestStore, context: Run['context']): Promise<ModelRunner> {
     const [clock, targets] = [testClock(), new Targets()];
     const ports = { clock, random: steadyRandom(), attempt: targets.attempt };
     const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, ports });
-    return new Place(new Real(carillon, clock, targets));
+    return new ModelRunner(new System(carillon, clock, targets));
   }
 
-  async run(commands: Iterable<fc.AsyncCommand<World, Real>>): Promise<void> {
+  async run(commands: Iterable<fc.AsyncCommand<World, System>>): Promise<void> {
     const real = this.#real;
     const world = await this.#newWorld();
     real.targets.world = world;
     await begin(world, real);
     await fc.asyncModelRun(() => ({ model: world, real }), commands);
-    await this.#holdsWhole(world);
+    await this.#compareAll(world);
     this.calls += [...commands].length;
   }
 
   async #newWorld(): Promise<World> {
     const { carillon, clock } = this.#real;
-    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never renews.
+    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never
+    // renews.
     await clock.advance(1_000);
     this.#worlds += 1;
     const world = new World(`world-${this.#worlds}-`, clock.now());
     for (const side of ['one', 'other']) {
       const owner = await carillon.account(`${side}-${this.#worlds}.test`);
-      const account: Account = { domain: owner.domain, records: new Map(), gone: [], feed: [], hooks: [] };
+      const account: Account = { domain: owner.domain, records: new Map(), deleted: [], feed: [], hooks: [] };
       world.accounts.push(account);
       this.#addKey(world, account, owner, permissionsOf('owner'));
       if (side === 'other') continue;
       const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
       this.#addKey(world, account, admin, permissionsOf('admin'));
       this.#addKey(world, account, member, permissionsOf('member'));
-      this.#addKey(world, account, await carillon.key(member, { permissions: NARROW }), NARROW);
+      this.#addKey(
+        world,
+        account,
+        await carillon.key(member, { permissions: RESTRICTED_PERMISSIONS }),
+        RESTRICTED_PERMISSIONS,
+      );
     }
     for (const key of world.keys.filter(
       ({ account }, index) => world.keys.findIndex((one) => one.account === account) === index,
@@ -141,7 +150,7 @@ class Place {
       for (const { user_id, user_name: _, ...shown } of json.data)
         world.add(key.account, 'user', user_id, shown, [], '');
     }
-    // The keys as they are called by, the other owner last.
+    // Callers are addressed by index; the owner of the other account is last.
     world.keys.sort((a, b) => world.accounts.indexOf(a.account) - world.accounts.indexOf(b.account));
     return world;
   }
@@ -150,10 +159,13 @@ class Place {
     world.keys.push({ account, userId, headers, permissions: new Set(permissions) });
   }
 
-  /** In the end: every list, the feed, the hooks, what is pending, and what each target was told. */
-  async #holdsWhole(world: World): Promise<void> {
+  /**
+   * Final comparison: every list, the feed, the hooks, the pending deliveries, and the notifications of each
+   * target.
+   */
+  async #compareAll(world: World): Promise<void> {
     const real = this.#real;
-    await real.quiet();
+    await real.waitUntilIdle();
     for (const key of world.keys) {
       await listHooks(world, real, key, 0);
       await listDeliveries(world, real, key);
@@ -173,13 +185,13 @@ class Place {
         }
       }
     }
-    this.told += [...real.targets.told]
+    this.notifications += [...real.targets.accepted]
       .filter(([target]) => target.includes(world.mark))
       .flatMap(([, all]) => all).length;
     const hooks = world.accounts.flatMap((account) => account.hooks);
     for (const target of new Set(hooks.map((hook) => hook.target))) {
-      const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.told);
-      const heard = real.targets.told.get(target) ?? [];
+      const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.delivered);
+      const heard = real.targets.accepted.get(target) ?? [];
       assert.deepEqual([...heard].sort(), told.map((one) => addressOf(real, one)).sort(), `what ${target} was told`);
     }
   }

@@ -1,26 +1,26 @@
 import { MAX_FAILURES, nextStatus } from '../checker/delivery-checker.ts';
 import { type Entries, fields, NONE, type ResourceType, type Written } from './fields.ts';
 
-/** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
+/** State by the contract, in memory: only ids are taken from the service. */
 export type Recorded = {
   readonly id: string;
   readonly resourceType: ResourceType;
-  /** Every text that is shown of the record itself; what is shown of others is looked up. */
+  /** Displayed texts of the record itself; those of related records are looked up. */
   readonly shown: Record<string, string>;
-  /** Who is assigned. */
+  /** Ids of the assigned users. */
   users: readonly string[];
-  /** What it belongs to: the project of a task, the task of a subtask. */
+  /** Id of its parent: the project of a task, the task of a subtask. */
   parent: string;
 };
 
-export type Happened = {
+export type Occurrence = {
   readonly kind: string;
   readonly resourceType: ResourceType;
   readonly id: string;
   readonly userId: string;
   readonly at: string;
-  /** What happened in one transaction, in no order that is promised. */
-  readonly turn: number;
+  /** Number of the transaction. The order of its occurrences is undefined. */
+  readonly transaction: number;
 };
 
 export type Hook = {
@@ -33,16 +33,16 @@ export type Hook = {
   dueAt: number | undefined;
   lastOutcome: string;
   ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
-  pending: Happened[];
-  told: Happened[];
+  pending: Occurrence[];
+  delivered: Occurrence[];
 };
 
 export type Account = {
   readonly domain: string;
   readonly records: Map<string, Recorded>;
-  /** Ids of records that were deleted, by noun. */
-  readonly gone: Recorded[];
-  readonly feed: Happened[];
+  /** Deleted records. */
+  readonly deleted: Recorded[];
+  readonly feed: Occurrence[];
   readonly hooks: Hook[];
 };
 
@@ -68,46 +68,46 @@ const areas = {
 export const permissionOf = (resourceType: ResourceType, doing: 'read' | 'write') => `${areas[resourceType]}:${doing}`;
 export const collectionOf = (resourceType: ResourceType) => `${resourceType}s`;
 
-export const moment = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+export const formatTimestamp = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
-/** A call that was answered with success, and what it was answered. */
-type Kept = { readonly call: string; readonly json: unknown; readonly at: number };
+/** A successful request with an Idempotency-Key, and its response. */
+type StoredResponse = { readonly call: string; readonly json: unknown; readonly at: number };
 
-const KEPT_MS = 24 * 3_600_000;
+const IDEMPOTENCY_TTL_MS = 24 * 3_600_000;
 
-/** What a target does with what it is told. */
-export type Manner = 200 | 401 | 500;
+/** Status with which a target responds. */
+export type TargetStatus = 200 | 401 | 500;
 
 export class World {
   readonly accounts: Account[] = [];
   readonly keys: Key[] = [];
-  /** What every target of this world has in its address. */
+  /** Part of the URL of every target of this world. */
   readonly mark: string;
-  readonly #manners = new Map<string, Manner>();
+  readonly #targetStatuses = new Map<string, TargetStatus>();
   readonly waitsMs: readonly number[] = [60_000, 7_200_000];
   now: number;
-  #turn = 0;
-  readonly #kept = new Map<string, Kept>();
+  #transaction = 0;
+  readonly #responses = new Map<string, StoredResponse>();
 
   constructor(mark: string, now: number) {
     this.mark = mark;
     this.now = now;
   }
 
-  /** From now on a target does as it is told here; until then it takes everything. */
-  behave(target: string, manner: Manner): void {
-    this.#manners.set(target, manner);
+  /** Sets the status with which a target responds; the default is 200. */
+  setTargetStatus(target: string, manner: TargetStatus): void {
+    this.#targetStatuses.set(target, manner);
   }
 
-  mannerOf(target: string): Manner {
-    return this.#manners.get(target) ?? 200;
+  targetStatus(target: string): TargetStatus {
+    return this.#targetStatuses.get(target) ?? 200;
   }
 
   get time(): string {
-    return moment(this.now);
+    return formatTimestamp(this.now);
   }
 
-  // ——— who may what (C2)
+  // ——— permissions (C2)
 
   roleOf({ account, userId }: Pick<Key, 'account' | 'userId'>): string {
     return account.records.get(`user ${userId}`)?.shown.role ?? 'nobody';
@@ -133,11 +133,11 @@ export class World {
     return account.records.get(`${resourceType} ${id}`);
   }
 
-  /** An id by a number: mostly of a record that is there, else one that is gone, another account's, or of nobody. */
+  /** A random id: mostly of an existing record, else of a deleted one, of another account, or one never issued. */
   pick(account: Account, resourceType: ResourceType, pick: number): string {
     const foreign = this.accounts.find((one) => one !== account);
     const others = [
-      ...account.gone.filter((record) => record.resourceType === resourceType).slice(-1),
+      ...account.deleted.filter((record) => record.resourceType === resourceType).slice(-1),
       ...(foreign === undefined ? [] : this.all(foreign, resourceType).slice(0, 1)),
     ].map(({ id }) => id);
     const own = this.all(account, resourceType).map(({ id }) => id);
@@ -145,26 +145,26 @@ export class World {
     return ids[pick % ids.length] ?? '';
   }
 
-  /** Everything that is shown of a record (C24 to C35). */
+  /** A record as the API displays it (C24 to C35). */
   present(account: Account, record: Recorded): Record<string, unknown> {
     const { resourceType, id, shown } = record;
     const named = (of: ResourceType, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
-    const whole: Record<string, unknown> = { [`${resourceType}_id`]: id, ...shown };
-    if (resourceType === 'client') return { ...whole, contact_id: '0' };
-    if (resourceType === 'user') return { ...whole, user_name: nameOf(record) };
-    if (resourceType === 'event') return whole;
+    const displayed: Record<string, unknown> = { [`${resourceType}_id`]: id, ...shown };
+    if (resourceType === 'client') return { ...displayed, contact_id: '0' };
+    if (resourceType === 'user') return { ...displayed, user_name: nameOf(record) };
+    if (resourceType === 'event') return displayed;
     const users = record.users
       .map((userId) => this.find(account, 'user', userId))
       .filter((user) => user !== undefined)
       .sort((a, b) => Number(a.id) - Number(b.id))
       .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
-    // It has no teams and no time.
+    // The model has no teams and no time entries.
     const assigned = { users, teams: [] };
     if (resourceType === 'project') {
       const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
-      return { ...whole, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
+      return { ...displayed, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
     }
-    const step = { ...whole, ...assigned, tracked_seconds: '0' };
+    const step = { ...displayed, ...assigned, tracked_seconds: '0' };
     if (resourceType === 'task')
       return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
     const task = this.find(account, 'task', record.parent);
@@ -190,38 +190,41 @@ export class World {
 
   remove(account: Account, record: Recorded): void {
     account.records.delete(`${record.resourceType} ${record.id}`);
-    account.gone.push(record);
+    account.deleted.push(record);
   }
 
   isKnown(resourceType: ResourceType, id: string): boolean {
     return this.accounts.some(
       (account) =>
         this.find(account, resourceType, id) !== undefined ||
-        account.gone.some((one) => one.resourceType === resourceType && one.id === id),
+        account.deleted.some((one) => one.resourceType === resourceType && one.id === id),
     );
   }
 
-  // ——— calls that were made under an Idempotency-Key (X4), by key and word
+  // ——— Idempotency-Keys (X4), by caller and key
 
-  keep(name: string, kept: Omit<Kept, 'at'>): void {
-    this.#kept.set(name, { ...kept, at: this.now });
+  storeResponse(name: string, kept: Omit<StoredResponse, 'at'>): void {
+    this.#responses.set(name, { ...kept, at: this.now });
   }
 
-  keptAnswer(name: string): Kept | undefined {
-    const kept = this.#kept.get(name);
-    return kept === undefined || kept.at <= this.now - KEPT_MS ? undefined : kept;
+  storedResponse(name: string): StoredResponse | undefined {
+    const kept = this.#responses.get(name);
+    return kept === undefined || kept.at <= this.now - IDEMPOTENCY_TTL_MS ? undefined : kept;
   }
 
-  keptNames(): string[] {
-    return [...this.#kept.keys()].filter((name) => this.keptAnswer(name) !== undefined);
+  storedKeys(): string[] {
+    return [...this.#responses.keys()].filter((name) => this.storedResponse(name) !== undefined);
   }
 
-  // ——— what happens, and who is told (C14, C20)
+  // ——— occurrences and deliveries (C14, C20)
 
-  happen(account: Account, facts: readonly (readonly [kind: string, record: Recorded, userId: string])[]): void {
-    this.#turn += 1;
+  recordOccurrences(
+    account: Account,
+    facts: readonly (readonly [kind: string, record: Recorded, userId: string])[],
+  ): void {
+    this.#transaction += 1;
     for (const [kind, { resourceType, id }, userId] of facts) {
-      const one = { kind, resourceType, id, userId, at: this.time, turn: this.#turn };
+      const one = { kind, resourceType, id, userId, at: this.time, transaction: this.#transaction };
       account.feed.push(one);
       for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
     }
@@ -241,28 +244,31 @@ export class World {
     return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
   }
 
-  /** When something falls due by itself next, if that is before the end. */
+  /** Time of the next retry; `end` if none is earlier. */
   nextDue(end: number): number {
     const due = this.accounts.flatMap(({ hooks }) => hooks.map(({ dueAt }) => dueAt ?? end));
     return Math.min(end, ...due);
   }
 
-  /** What targets make of what is due at this moment (C17, C18): all of a burst is one failure. Says whether any was. */
-  settle(): boolean {
+  /**
+   * C17, C18: delivers everything that is due now; all deliveries of a burst are one failure. Returns whether
+   * any was due.
+   */
+  deliverDue(): boolean {
     let told = false;
     for (const account of this.accounts) {
       for (const hook of account.hooks) {
         const isDue = hook.ended === undefined && hook.pending.length > 0 && (hook.dueAt ?? 0) <= this.now;
-        if (isDue) this.#tell(account, hook, this.mannerOf(hook.target));
+        if (isDue) this.#deliver(account, hook, this.targetStatus(hook.target));
         told ||= isDue;
       }
     }
     return told;
   }
 
-  #tell(account: Account, hook: Hook, manner: Manner): void {
+  #deliver(account: Account, hook: Hook, manner: TargetStatus): void {
     hook.lastOutcome = String(manner);
-    if (manner === 200) hook.told.push(...hook.pending.splice(0));
+    if (manner === 200) hook.delivered.push(...hook.pending.splice(0));
     const status = nextStatus(hook.failures, manner);
     if (typeof status === 'number') {
       hook.failures = status;
@@ -274,27 +280,27 @@ export class World {
   }
 }
 
-const concerns = (hook: Hook, one: Happened) => hook.kind === one.kind && hook.userId === one.userId;
+const concerns = (hook: Hook, one: Occurrence) => hook.kind === one.kind && hook.userId === one.userId;
 
 const nameOf = ({ shown }: Recorded) => `${shown.first_name} ${shown.last_name}`.trim();
 
-/** What is sent, and what would be shown of it. */
-export type Given = {
+/** A request body, and what the API displays of it. */
+export type BuiltBody = {
   readonly body: Readonly<Record<string, unknown>>;
   readonly shown: Record<string, string>;
   readonly users: readonly string[] | undefined;
-  /** Fields that are refused for what they are. */
+  /** Fields with invalid values. */
   readonly bad: readonly string[];
-  /** What is referred to. */
-  readonly refers: readonly (readonly [noun: ResourceType, id: string])[];
+  /** Records that the body refers to. */
+  readonly references: readonly (readonly [noun: ResourceType, id: string])[];
 };
 
-/** Writes entries down as a caller of this account would. */
-export function given(world: World, account: Account, entries: Entries): Given {
+/** Builds a body from random entries, for a caller of this account. */
+export function buildBody(world: World, account: Account, entries: Entries): BuiltBody {
   const all = new Map(entries);
   const body: Record<string, unknown> = {};
   const shown: Record<string, string> = {};
-  const refers: (readonly [ResourceType, string])[] = [];
+  const references: (readonly [ResourceType, string])[] = [];
   const implied: (readonly [field: string, shown: string])[] = [];
   const bad: string[] = [];
   let users: readonly string[] | undefined;
@@ -305,22 +311,24 @@ export function given(world: World, account: Account, entries: Entries): Given {
     } else if (written.as === 'users') {
       const named = written.picks.map((pick) => world.pick(account, 'user', pick));
       body[field] = named.map((id, index) => (index % 2 === 0 ? id : Number(id)));
-      // Whoever is named twice is assigned once.
+      // Duplicate users are assigned once.
       users = [...new Set(named)];
-      refers.push(...users.map((id) => ['user', id] as const));
+      references.push(...users.map((id) => ['user', id] as const));
     } else {
-      const [sent, text] = written.as === 'text' ? [written.sent, written.shown] : referred(world, account, written);
+      const [sent, text] =
+        written.as === 'text' ? [written.sent, written.shown] : resolveReference(world, account, written);
       body[field] = sent;
       shown[field] = text;
       if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
-      // C14: whoever names a creator is judged apart.
-      if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.resourceType, text]);
+      // C14: `user_id` is checked separately.
+      if (written.as === 'reference' && field !== 'user_id' && text !== '0')
+        references.push([written.resourceType, text]);
     }
   }
-  return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, refers };
+  return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, references };
 }
 
-function referred(
+function resolveReference(
   world: World,
   account: Account,
   { resourceType, pick, needed }: Extract<Written, { as: 'reference' }>,
@@ -331,7 +339,7 @@ function referred(
   return [pick % 2 === 0 ? id : Number(id), id];
 }
 
-/** What is shown of a record where nothing was given. */
+/** Displayed values of a record that was created without optional fields. */
 export function initial(resourceType: ResourceType): Record<string, string> {
   const rows = Object.entries(fields[resourceType]).filter(([field]) => field !== 'users');
   const shown = Object.fromEntries(rows.map(([field, spec]) => [field, spec.initial ?? '']));
@@ -339,7 +347,7 @@ export function initial(resourceType: ResourceType): Record<string, string> {
   return { ...shown, ...completed };
 }
 
-/** C26: due on an earlier day than it starts, or on the same day at an earlier time that was given. */
+/** C26: the due date is before the start date, by days, or by time on the same day if a time is given. */
 export function isOutOfOrder({ start_date = NONE, due_date = NONE }: Readonly<Record<string, string>>): boolean {
   if (start_date === NONE || due_date === NONE) return false;
   const [startDay, dueDay] = [start_date.slice(0, 10), due_date.slice(0, 10)];

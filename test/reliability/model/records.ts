@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { Answer } from '../../kit/service.ts';
 import { type Entries, fields, NONE, type ResourceType } from './fields.ts';
 import {
+  type BuiltBody,
+  buildBody,
   collectionOf,
-  type Given,
-  given,
   initial,
   isOutOfOrder,
   type Key,
@@ -13,13 +13,13 @@ import {
   type World,
 } from './model.ts';
 import { type NewIds, repeat } from './recurring.ts';
-import { type Real, type Refused, refusal } from './system.ts';
+import { type Rejection, rejection, type System } from './system.ts';
 
-/** A request with what must come of it: a refusal, or what is done when it succeeds. */
+/** A request with its expected result: a rejection, or the change of the model. */
 type Planned = {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>> | undefined;
-  readonly comes: Refused | (() => void);
+  readonly expected: Rejection | (() => void);
 };
 
 export type Condition = 'none' | 'current' | 'stale' | 'any';
@@ -27,70 +27,71 @@ export type Condition = 'none' | 'current' | 'stale' | 'any';
 const parents: Readonly<Partial<Record<ResourceType, ResourceType>>> = { task: 'project', subtask: 'task' };
 const ranks = ['nobody', 'member', 'admin', 'owner'];
 
-const isSpan = (resourceType: ResourceType) => 'start_date' in fields[resourceType];
+const hasDates = (resourceType: ResourceType) => 'start_date' in fields[resourceType];
 
-/** Why a caller gets no further than the door; undefined where they do (C1, C2). */
-export function turnedAway(world: World, key: Key, permission: string | undefined): Refused | undefined {
-  if (world.find(key.account, 'user', key.userId) === undefined) return refusal(401, 'unauthorized');
-  if (permission !== undefined && !world.may(key, permission)) return refusal(401, 'not_permitted');
+/** Why a caller is rejected before the request is looked at; undefined if it is not (C1, C2). */
+export function accessError(world: World, key: Key, permission: string | undefined): Rejection | undefined {
+  if (world.find(key.account, 'user', key.userId) === undefined) return rejection(401, 'unauthorized');
+  if (permission !== undefined && !world.may(key, permission)) return rejection(401, 'not_permitted');
   return undefined;
 }
 
-/** C14: whose it is to be, or why not. */
-function creator(world: World, key: Key, wanted: string | undefined, present: string): string | Refused {
+/** C14: the creator of a record, or the rejection. */
+function creator(world: World, key: Key, wanted: string | undefined, present: string): string | Rejection {
   if (wanted === undefined || wanted === '0' || wanted === present) return present;
-  if (!world.isAdmin(key)) return refusal(401, 'not_permitted');
-  return world.find(key.account, 'user', wanted) === undefined ? refusal(404, 'not_found') : wanted;
+  if (!world.isAdmin(key)) return rejection(401, 'not_permitted');
+  return world.find(key.account, 'user', wanted) === undefined ? rejection(404, 'not_found') : wanted;
 }
 
-/** What is wrong with references, after all else (C26, C34). */
-function unknownOf(world: World, key: Key, { refers }: Given): Refused | undefined {
-  const isThere = refers.every(([resourceType, id]) => world.find(key.account, resourceType, id) !== undefined);
-  return isThere ? undefined : refusal(404, 'not_found');
+/** Rejection of unknown references, which are checked last (C26, C34). */
+function referenceError(world: World, key: Key, { references }: BuiltBody): Rejection | undefined {
+  const isThere = references.every(([resourceType, id]) => world.find(key.account, resourceType, id) !== undefined);
+  return isThere ? undefined : rejection(404, 'not_found');
 }
 
-/** X7: a role above the caller's is not theirs to give or to change; an address stands once in an account. */
-function userFault(world: World, key: Key, { shown }: Given, before: Recorded | undefined): Refused | undefined {
+/** X7: nobody can give or change a role above their own; an e-mail address is unique in an account. */
+function userError(world: World, key: Key, { shown }: BuiltBody, before: Recorded | undefined): Rejection | undefined {
   const outranks = (role: string | undefined) => ranks.indexOf(role ?? '') > ranks.indexOf(world.roleOf(key));
-  if (outranks(before?.shown.role) || outranks(shown.role)) return refusal(401, 'not_permitted');
+  if (outranks(before?.shown.role) || outranks(shown.role)) return rejection(401, 'not_permitted');
   const users = world.all(key.account, 'user');
   const owners = users.filter((user) => user.shown.role === 'owner');
   if (before?.shown.role === 'owner' && (shown.role ?? 'owner') !== 'owner' && owners.length === 1)
-    return refusal(409, 'last_owner');
+    return rejection(409, 'last_owner');
   const isTaken = users.some(
     (user) => user !== before && user.shown.email?.toLowerCase() === shown.email?.toLowerCase(),
   );
-  return shown.email !== undefined && isTaken ? refusal(409, 'email_taken') : undefined;
+  return shown.email !== undefined && isTaken ? rejection(409, 'email_taken') : undefined;
 }
 
-/** POST of a record. `done` hears its id. */
+/** Plans a POST. On success `expected` takes the new id. */
 export function plannedCreate(
   world: World,
   key: Key,
   resourceType: ResourceType,
   { pick, entries }: { pick: number; entries: Entries },
-): Omit<Planned, 'comes'> & { comes: Refused | ((id: string) => Recorded) } {
+): Omit<Planned, 'expected'> & { expected: Rejection | ((id: string) => Recorded) } {
   const { account } = key;
   const parentResourceType = parents[resourceType];
   const parent = parentResourceType === undefined ? '' : world.pick(account, parentResourceType, pick);
-  const written = given(world, account, entries);
+  const written = buildBody(world, account, entries);
   const path = `/${collectionOf(resourceType)}${parent === '' ? '' : `/${parent}`}`;
-  return { path, body: written.body, comes: comes() };
+  return { path, body: written.body, expected: expectedResult() };
 
-  function comes(): Refused | ((id: string) => Recorded) {
+  function expectedResult(): Rejection | ((id: string) => Recorded) {
     const required = Object.entries(fields[resourceType]).filter(([, { initial: usual }]) => usual === undefined);
     const missing = required.map(([field]) => field).filter((field) => !(field in written.body));
-    const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
+    const away = accessError(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
     const bad = [...written.bad, ...missing];
-    if (bad.length > 0) return refusal(400, 'invalid_input', bad);
+    if (bad.length > 0) return rejection(400, 'invalid_input', bad);
     const { completed, ...rest } = { ...initial(resourceType), ...written.shown };
-    if (isSpan(resourceType) && isOutOfOrder(rest)) return refusal(400, 'invalid_input', ['due_date']);
+    if (hasDates(resourceType) && isOutOfOrder(rest)) return rejection(400, 'invalid_input', ['due_date']);
     if (parentResourceType !== undefined && world.find(account, parentResourceType, parent) === undefined)
-      return refusal(404, 'not_found');
+      return rejection(404, 'not_found');
     const userId = resourceType === 'user' ? '' : creator(world, key, written.shown.user_id, key.userId);
     if (typeof userId !== 'string') return userId;
-    const fault = resourceType === 'user' ? userFault(world, key, written, undefined) : unknownOf(world, key, written);
+    const fault =
+      resourceType === 'user' ? userError(world, key, written, undefined) : referenceError(world, key, written);
     if (fault !== undefined) return fault;
     return (id) => {
       const shown: Record<string, string> = { ...rest, date_created: world.time };
@@ -98,42 +99,45 @@ export function plannedCreate(
       if (completed !== undefined)
         Object.assign(shown, { completed, date_completed: completed === '1' ? world.time : NONE });
       const record = world.add(account, resourceType, id, shown, written.users ?? [], parent);
-      world.happen(account, [[`new_${resourceType}`, record, resourceType === 'user' ? key.userId : userId]]);
+      world.recordOccurrences(account, [
+        [`new_${resourceType}`, record, resourceType === 'user' ? key.userId : userId],
+      ]);
       return record;
     };
   }
 }
 
-/** C27, C33: PUT of a record. */
+/** C27, C33: plans a PUT. */
 export function plannedChange(
   world: World,
   key: Key,
   resourceType: ResourceType,
   { pick, entries, condition }: { pick: number; entries: Entries; condition: 'none' | 'holds' | 'stale' },
-): Omit<Planned, 'comes'> & { comes: Refused | ((newIds: NewIds) => void) } {
+): Omit<Planned, 'expected'> & { expected: Rejection | ((newIds: NewIds) => void) } {
   const { account } = key;
   const id = world.pick(account, resourceType, pick);
   const record = world.find(account, resourceType, id);
-  const written = given(world, account, entries);
-  return { path: `/${collectionOf(resourceType)}/${id}`, body: written.body, comes: comes() };
+  const written = buildBody(world, account, entries);
+  return { path: `/${collectionOf(resourceType)}/${id}`, body: written.body, expected: expectedResult() };
 
-  function comes(): Refused | ((newIds: NewIds) => void) {
-    const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
+  function expectedResult(): Rejection | ((newIds: NewIds) => void) {
+    const away = accessError(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
-    // X5: a condition is about the record, and looked at before the body.
-    if (condition !== 'none' && record === undefined) return refusal(404, 'not_found');
-    if (condition === 'stale') return refusal(412, 'precondition_failed');
-    if (written.bad.length > 0) return refusal(400, 'invalid_input', written.bad);
-    if (record === undefined) return refusal(404, 'not_found');
+    // X5: preconditions are checked before the body.
+    if (condition !== 'none' && record === undefined) return rejection(404, 'not_found');
+    if (condition === 'stale') return rejection(412, 'precondition_failed');
+    if (written.bad.length > 0) return rejection(400, 'invalid_input', written.bad);
+    if (record === undefined) return rejection(404, 'not_found');
     const { completed, resume, project_id, task_id, user_id, ...rest } = written.shown;
     const after = { ...record.shown, ...rest };
-    if (isSpan(resourceType) && isOutOfOrder(after))
-      return refusal(400, 'invalid_input', ['due_date' in written.body ? 'due_date' : 'start_date']);
+    if (hasDates(resourceType) && isOutOfOrder(after))
+      return rejection(400, 'invalid_input', ['due_date' in written.body ? 'due_date' : 'start_date']);
     const userId = resourceType === 'user' ? '' : creator(world, key, user_id, record.shown.user_id ?? '');
     if (typeof userId !== 'string') return userId;
-    const fault = resourceType === 'user' ? userFault(world, key, written, record) : unknownOf(world, key, written);
+    const fault =
+      resourceType === 'user' ? userError(world, key, written, record) : referenceError(world, key, written);
     if (fault !== undefined) return fault;
-    if (resume === '1' && completed === '1') return refusal(400, 'invalid_input', ['resume']);
+    if (resume === '1' && completed === '1') return rejection(400, 'invalid_input', ['resume']);
     return (newIds) => {
       Object.assign(record.shown, rest);
       if (resourceType !== 'user') Object.assign(record.shown, { date_modified: world.time, user_id: userId });
@@ -147,7 +151,7 @@ export function plannedChange(
   }
 }
 
-/** C33, C41: what a change says of completion, and what it is an occurrence of. */
+/** C33, C41: applies completion or reopening, and records the occurrences. */
 function finish(
   world: World,
   key: Key,
@@ -158,7 +162,7 @@ function finish(
   const { resourceType, shown, id } = record;
   if (reopens) Object.assign(shown, { completed: '0', date_completed: NONE });
   if (!completes || shown.completed === '1') {
-    world.happen(account, [[`changed_${resourceType}`, record, userId]]);
+    world.recordOccurrences(account, [[`changed_${resourceType}`, record, userId]]);
     return;
   }
   const done = { completed: '1', date_completed: world.time };
@@ -167,14 +171,14 @@ function finish(
   const along = resourceType === 'task' ? open : [];
   for (const subtask of along) Object.assign(subtask.shown, done, { date_modified: world.time });
   const repeated = repeat(world, account, record, newIds);
-  world.happen(account, [
+  world.recordOccurrences(account, [
     ...along.map((subtask) => ['completed_subtask', subtask, userId] as const),
     [`completed_${resourceType}`, record, userId],
     ...repeated.map((next) => [`new_${next.resourceType}`, next, next.shown.user_id ?? ''] as const),
   ]);
 }
 
-/** C28, C34, C23: DELETE of a record, and what goes with it. */
+/** C28, C34, C23: plans a DELETE, with everything that it deletes or changes. */
 export function plannedDelete(
   world: World,
   key: Key,
@@ -184,15 +188,15 @@ export function plannedDelete(
   const { account } = key;
   const id = world.pick(account, resourceType, pick);
   const record = world.find(account, resourceType, id);
-  return { path: `/${collectionOf(resourceType)}/${id}`, body: undefined, comes: comes() };
+  return { path: `/${collectionOf(resourceType)}/${id}`, body: undefined, expected: expectedResult() };
 
-  function comes(): Refused | (() => void) {
-    const away = turnedAway(world, key, permissionOf(resourceType, 'write'));
+  function expectedResult(): Rejection | (() => void) {
+    const away = accessError(world, key, permissionOf(resourceType, 'write'));
     if (away !== undefined) return away;
-    if (record === undefined) return refusal(404, 'not_found');
-    if (stale) return refusal(412, 'precondition_failed');
+    if (record === undefined) return rejection(404, 'not_found');
+    if (stale) return rejection(412, 'precondition_failed');
     if (resourceType === 'user') {
-      const fault = userFault(world, key, { shown: { role: 'member' } } as unknown as Given, record);
+      const fault = userError(world, key, { shown: { role: 'member' } } as unknown as BuiltBody, record);
       if (fault !== undefined) return fault;
     }
     return () => remove(world, key, record);
@@ -219,7 +223,7 @@ function remove(world: World, { account, userId }: Key, record: Recorded): void 
   }
   const going = [...subtasks, ...tasks, record];
   for (const one of going) world.remove(account, one);
-  world.happen(account, [
+  world.recordOccurrences(account, [
     ...going.map((one) => [`deleted_${one.resourceType}`, one, userId] as const),
     ...left.map((one) => [`changed_${one.resourceType}`, one, userId] as const),
   ]);
@@ -228,9 +232,9 @@ function remove(world: World, { account, userId }: Key, record: Recorded): void 
     if (hook.userId === id && hook.ended === undefined) world.end(account, hook, 'user_deleted');
 }
 
-/** Holds an answer against a record: whole, with its tag. */
-export function isRecord(world: World, real: Real, key: Key, record: Recorded, answer: Answer): void {
+/** Compares a response with a record, including its ETag. */
+export function assertRecord(world: World, real: System, key: Key, record: Recorded, answer: Answer): void {
   const shown = world.present(key.account, record);
   assert.deepEqual(answer.json, { data: shown });
-  real.tagged(`/${collectionOf(record.resourceType)}/${record.id}`, answer, shown);
+  real.checkEtag(`/${collectionOf(record.resourceType)}/${record.id}`, answer, shown);
 }

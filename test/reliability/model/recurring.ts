@@ -2,7 +2,7 @@
 import { NONE, type ResourceType } from './fields.ts';
 import type { Account, Recorded, World } from './model.ts';
 
-/** The ids that the service has given to new records, by noun, in the order of their creation. */
+/** Returns the ids of records that the service has created, by resource type, in order of creation. */
 export type NewIds = (resourceType: ResourceType) => string;
 
 const periods: Readonly<Record<string, Temporal.DurationLike>> = {
@@ -11,7 +11,7 @@ const periods: Readonly<Record<string, Temporal.DurationLike>> = {
 
 export const recurs = ({ shown }: Recorded): boolean => (shown.recurring ?? '') in periods;
 
-/** C41: the next one of a record that was just completed, and of each of the subtasks of a task. */
+/** C41: creates the next occurrence of a completed record and, for a task, of its subtasks. */
 export function repeat(world: World, account: Account, record: Recorded, newIds: NewIds): Recorded[] {
   const period = periods[record.shown.recurring ?? ''];
   if (period === undefined) return [];

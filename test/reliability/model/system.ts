@@ -5,35 +5,36 @@ import { eventually } from '../../kit/eventually.ts';
 import type { Answer, TestService } from '../../kit/service.ts';
 import type { Key, World } from './model.ts';
 
-/** A refusal: its status, its code, and the fields it names. */
-export type Refused = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
+/** A rejection: its status, its code, and the fields it names. */
+export type Rejection = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
 
-export const refusal = (status: number, code: string, fields?: readonly string[]): Refused =>
+export const rejection = (status: number, code: string, fields?: readonly string[]): Rejection =>
   fields === undefined ? { status, code } : { status, code, fields };
 
-/** Targets that do as the world says, at once, and what each was told with success. */
+/** Targets that respond immediately as the model says, and record what they accepted. */
 export class Targets {
   world: World | undefined;
-  readonly told = new Map<string, string[]>();
+  readonly accepted = new Map<string, string[]>();
 
   readonly attempt: Attempt = async ({ target, body }) => {
-    // What an earlier world has left behind ends here.
-    const status = this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.mannerOf(target);
+    // Ends the hooks of earlier worlds.
+    const status =
+      this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.targetStatus(target);
     if (status === 200) {
-      const told = this.told.get(target) ?? [];
-      this.told.set(target, [...told, JSON.parse(body).resource_url]);
+      const told = this.accepted.get(target) ?? [];
+      this.accepted.set(target, [...told, JSON.parse(body).resource_url]);
     }
     return { kind: 'answered', status, ms: 1 };
   };
 }
 
-/** The service, as callers come to it. */
-export class Real {
+/** The service under test. */
+export class System {
   readonly carillon: TestService;
   readonly clock: TestClock;
   readonly targets: Targets;
-  /** Each tag that was seen, by path, and what it was the tag of. */
-  readonly #tags = new Map<string, Map<string, string>>();
+  /** Known ETags by path, with the representation of each. */
+  readonly #etags = new Map<string, Map<string, string>>();
 
   constructor(carillon: TestService, clock: TestClock, targets: Targets) {
     this.carillon = carillon;
@@ -49,8 +50,8 @@ export class Real {
     return this.carillon.call(key, method, `/v2${path}`, body, headers);
   }
 
-  /** C6: a refusal, whole. */
-  refused({ status, json, headers }: Answer, { status: wanted, code, fields }: Refused): void {
+  /** C6: checks a problem response completely. */
+  assertRejected({ status, json, headers }: Answer, { status: wanted, code, fields }: Rejection): void {
     assert.deepEqual([status, json?.code], [wanted, code], `${JSON.stringify(json)} instead of ${wanted} ${code}`);
     assert.match(String(headers.get('content-type')), /^application\/problem\+json/);
     assert.equal(json.status, wanted);
@@ -61,13 +62,13 @@ export class Real {
     if (fields !== undefined) assert.deepEqual(named.sort(), [...fields].sort());
   }
 
-  /** X5: a tag is the tag of one representation, and of no other one. */
-  tagged(path: string, { headers }: Answer, shown: unknown): void {
+  /** X5: each representation has exactly one ETag, and vice versa. */
+  checkEtag(path: string, { headers }: Answer, shown: unknown): void {
     const tag = headers.get('etag') ?? '';
     assert.match(tag, /^"[^"]+"$/, `${path} has no tag`);
     const text = canonical(shown);
-    const known = this.#tags.get(path) ?? new Map<string, string>();
-    this.#tags.set(path, known);
+    const known = this.#etags.get(path) ?? new Map<string, string>();
+    this.#etags.set(path, known);
     const before = known.get(tag);
     if (before !== undefined) assert.equal(before, text, `${path}: two representations of one tag`);
     const twin = [...known].find(([, one]) => one === text);
@@ -75,14 +76,14 @@ export class Real {
     known.set(tag, text);
   }
 
-  /** A tag of a record: of what is shown of it now, or of something else. Undefined where none was seen yet. */
-  tagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
+  /** An ETag of a record: of its current representation, or of another one. Undefined if none is known. */
+  etagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
     const text = canonical(shown);
-    return [...(this.#tags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
+    return [...(this.#etags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
   }
 
-  /** Nothing is pending any more to a hook that does not wait, and nothing was asked for. */
-  async quiet(): Promise<void> {
+  /** Waits until nothing is pending for any live hook that is not in backoff. */
+  async waitUntilIdle(): Promise<void> {
     const { read } = this.carillon.store;
     await eventually(
       () =>
@@ -98,7 +99,7 @@ export class Real {
   }
 }
 
-/** A representation as a text that does not depend on the order of its fields. */
+/** A representation as text, independent of the order of its fields. */
 function canonical(shown: unknown): string {
   return JSON.stringify(shown, (_, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

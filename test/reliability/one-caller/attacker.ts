@@ -1,16 +1,19 @@
-import { type Attacking, attacks } from './attacks.ts';
-import { nothingSeen } from './sockets.ts';
+import { type AttackTarget, attacks } from './attacks.ts';
+import { noCounters } from './sockets.ts';
 
-/** The attack that this process is to run. */
-export type Orders = Omit<Attacking, 'seen'> & { readonly attack: string };
+/** The attack that this process runs. */
+export type AttackOrder = Omit<AttackTarget, 'counters'> & { readonly attack: string };
 
-/** An attack in a process of its own, so that attacking takes no time from measuring. Sends what it has seen, and exits. */
+/**
+ * Runs an attack in its own process, so that it takes no time from the measurement. Sends its counters, and
+ * exits.
+ */
 if (import.meta.main) {
-  process.once('message', async ({ attack, ...orders }: Orders) => {
+  process.once('message', async ({ attack, ...orders }: AttackOrder) => {
     const found = attacks.find(({ name }) => name === attack);
     if (found === undefined) throw new Error(`there is no attack ${attack}`);
-    const seen = nothingSeen();
-    await found.run({ ...orders, seen });
-    process.send?.(seen, () => process.exit(0));
+    const counters = noCounters();
+    await found.run({ ...orders, counters });
+    process.send?.(counters, () => process.exit(0));
   });
 }

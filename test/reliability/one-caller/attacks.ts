@@ -2,28 +2,28 @@ import { calendarBombs, headerBombs, headerNames, jsonBombs } from './bombs.ts';
 import { request, withoutBody } from './requests.ts';
 import { type Aim, flood, hold, MAX_CONNECTIONS } from './sockets.ts';
 
-/** The callers that attack: without a key, by the address of a calendar, a member of the honest account, another account. */
+/** Attackers: without a key, with the URL of a calendar, a member of the honest account, another account. */
 export const attackers = ['no key', 'a calendar URL', 'a member', 'another account'] as const;
 export type Attacker = (typeof attackers)[number];
 
-/** What an attacker has: the headers of its key and the path of its calendar, where it has them. */
-export type Attacking = Aim & {
+/** Credentials of an attacker: the headers of its key, and the path of its calendar URL, if it has them. */
+export type AttackTarget = Aim & {
   readonly by: Attacker;
   readonly headers: Readonly<Record<string, string>>;
-  /** The path of the address of a large calendar. */
+  /** Path of the URL of a large calendar. */
   readonly calendar: string;
 };
 
 export type Attack = {
   readonly name: string;
   readonly by: readonly Attacker[];
-  run(attacking: Attacking): Promise<void>;
+  run(attacking: AttackTarget): Promise<void>;
 };
 
 const EVERYONE = attackers;
 const KEY_HOLDERS = ['a member', 'another account'] as const;
 
-/** The longest list there is, and its longest page: comments with their replies. */
+/** The list with the largest pages: comments with their replies. */
 const LIST = '/v2/comments';
 
 const IMPORT = '/v2/events/import';
@@ -65,7 +65,7 @@ export const attacks: readonly Attack[] = [
       const path = { 'no key': SIGN_IN, 'a calendar URL': calendar, 'a member': IMPORT, 'another account': IMPORT }[by];
       const bytes = by === 'a member' || by === 'another account' ? IMPORT_BYTES : 60_000;
       const head = withoutBody('POST', path, { ...json, ...headers, origin: aim.origin }, bytes);
-      // Nearly all of it comes at once, and the rest never: that is held in memory.
+      // 90 % of the body is sent immediately and held in memory; the rest never arrives.
       const most = `{"ics":"${'x'.repeat(Math.floor(bytes * 0.9))}`;
       await hold(aim, 300, { first: head + most, after: { text: 'x', everyMs: 1_000 } });
     },
@@ -94,7 +94,7 @@ export const attacks: readonly Attack[] = [
         'a member': LIST,
         'another account': LIST,
       }[by];
-      // As many as a browser would never ask for at once on one connection: each response waits behind the one before.
+      // More pipelined requests than any browser sends: each response waits for the one before.
       const first = request('GET', path, headers).repeat(20);
       await hold(aim, 60, { first, unread: true });
     },

@@ -1,4 +1,7 @@
-/** Texts that make a careless pattern try every way to match them: each is a beginning, a middle that repeats, and a wrong end. */
+/**
+ * Texts that cause catastrophic backtracking in a careless regular expression: a start, a repeated middle,
+ * and a wrong end.
+ */
 const PATTERN_BOMBS: readonly (readonly [begin: string, repeats: string, end: string])[] = [
   ['"a"', ', ', 'x'],
   ['"a"', ' , ', '"'],
@@ -18,14 +21,14 @@ const PATTERN_BOMBS: readonly (readonly [begin: string, repeats: string, end: st
   ['', '%2', ''],
 ];
 
-/** As long as the headers of a request may be together, about. */
+/** About the maximum size of the headers of a request. */
 const BOMB_LENGTH = 7_000;
 
 export const headerBombs: readonly string[] = PATTERN_BOMBS.map(([begin, repeats, end]) =>
   (begin + repeats.repeat(BOMB_LENGTH / repeats.length) + end).trim(),
 );
 
-/** The headers that the service, or a library of it, reads. */
+/** Headers that the service, or one of its libraries, parses. */
 export const headerNames: readonly string[] = [
   'if-none-match',
   'if-match',
@@ -43,7 +46,7 @@ export const headerNames: readonly string[] = [
   'x-forwarded-for',
 ];
 
-/** JSON that is expensive for a careless parser, of about so many bytes. */
+/** JSON of about `bytes` bytes that is expensive for a careless parser. */
 export function jsonBombs(bytes: number): readonly string[] {
   const fill = (begin: string, repeats: string, end: string) =>
     begin + repeats.repeat(Math.floor((bytes - begin.length - end.length) / repeats.length)) + end;
@@ -57,7 +60,7 @@ export function jsonBombs(bytes: number): readonly string[] {
   ];
 }
 
-/** Rules of some 100 bytes that ask for more dates than there are, or search for one that never comes. */
+/** Recurrence rules of some 100 bytes that produce too many dates, or search for one that never occurs. */
 const RULE_BOMBS: readonly string[] = [
   'FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30',
   'FREQ=SECONDLY;INTERVAL=7;BYSECOND=61',

@@ -7,34 +7,34 @@ import { startTarget, type Target } from '../../kit/target.ts';
 import type { Attacker } from './attacks.ts';
 import { request } from './requests.ts';
 
-/** Threads and replies of the largest list, each comment as long as it may be: some 30 MB in each account. */
+/** Threads and replies of the largest list, each comment of maximum length: some 30 MB in each account. */
 const THREADS = 25;
 const REPLIES = 60;
 const COMMENT_LENGTH = 20_000;
 
-/** Events of the calendar whose address an attacker has, each with the longest name: some 2 MB. */
+/** Events in the calendar that an attacker reads, each with a name of maximum length: some 2 MB. */
 const CALENDAR_EVENTS = 3_000;
 
-/** Events of the month that the honest callers list. */
+/** Events in the month that the honest callers list. */
 const EVENTS_PER_MONTH = 100;
 
 const FILLERS = 32;
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A service with an honest account, another account, and everything that an attacker may have. */
-export type Scene = {
+/** A service with an honest account, a neighbor, and the credentials of all attackers. */
+export type Fixture = {
   readonly service: ServiceProcess;
-  /** Calls of the honest account and of the neighbour, as they stand on the wire. */
+  /** Raw requests of the honest account and of the neighbor. */
   readonly honest: readonly string[];
   readonly attackers: Readonly<Record<Attacker, Headers>>;
-  /** The path of the calendar's address. */
+  /** Path of the calendar URL. */
   readonly calendar: string;
   /** Receives a notification for each event that the honest account creates. */
   readonly target: Target;
 };
 
-export async function sceneOn(store: TestStore, context: Cleanup): Promise<Scene> {
+export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture> {
   const service = await store.serviceProcess(context);
   const owner = { carillon: service.carillon, headers: service.headers };
   const member = await memberOf(service);
@@ -65,7 +65,7 @@ export async function sceneOn(store: TestStore, context: Cleanup): Promise<Scene
   };
 }
 
-/** Two calls on connections that stay open, and two on one of their own. */
+/** Two calls on kept-alive connections, and two that each open their own. */
 function callsOf(headers: Headers, eventId: string): readonly string[] {
   const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
   const closing = { ...headers, connection: 'close' };

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
-import { judge, oneCaller, type Seen } from './one-caller.ts';
+import { smokeTest } from '../smoke.ts';
+import { checkAttack, type Measurements, oneCaller } from './one-caller.ts';
 
-quick(oneCaller);
+smokeTest(oneCaller);
 
-const kept: Seen = {
+const kept: Measurements = {
   honest: {
     byStatus: { 200: 3_000, 201: 1_000 },
     withoutRetryAfter: 0,
-    made: [],
+    locations: [],
     unanswered: 0,
     unsent: 0,
     times: [],
@@ -23,9 +23,12 @@ const kept: Seen = {
   residentMiB: 300,
 };
 
-test('R16 honest calls that fail or are slow, events that are not delivered, and memory that grows do not pass', () => {
-  const honest = (changed: Partial<Seen['honest']>): Seen => ({ ...kept, honest: { ...kept.honest, ...changed } });
-  const wrong: Record<string, Seen> = {
+test('R16 failed or slow honest calls, undelivered events and growing memory are reported', () => {
+  const honest = (changed: Partial<Measurements['honest']>): Measurements => ({
+    ...kept,
+    honest: { ...kept.honest, ...changed },
+  });
+  const wrong: Record<string, Measurements> = {
     '98 % of the honest calls succeeded': honest({ byStatus: { 200: 2_920, 201: 1_000, 503: 80 } }),
     '97.6 % of the honest calls succeeded': honest({ unanswered: 100 }),
     '95.2 % of the honest calls succeeded': honest({ unsent: 200 }),
@@ -35,6 +38,6 @@ test('R16 honest calls that fail or are slow, events that are not delivered, and
     '513 MiB were resident': { ...kept, residentMiB: 513 },
     'the attack opened no connection': { ...kept, attack: { connections: 0, byStatus: {} } },
   };
-  assert.deepEqual(judge(kept), []);
-  for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
+  assert.deepEqual(checkAttack(kept), []);
+  for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(checkAttack(seen), [line]);
 });

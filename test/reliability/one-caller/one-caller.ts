@@ -4,29 +4,29 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Answered } from '../overload/generator.ts';
+import type { LoadResult } from '../overload/generator.ts';
 import { runGenerator } from '../overload/load.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import type { Orders } from './attacker.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { AttackOrder } from './attacker.ts';
 import { type Attack, type Attacker, attacks } from './attacks.ts';
-import { type Scene, sceneOn } from './fixture.ts';
+import { type Fixture, setUp } from './fixture.ts';
 import { watchResident } from './resident-memory.ts';
-import type { Seen as AttackSeen } from './sockets.ts';
+import type { AttackCounters as AttackSeen } from './sockets.ts';
 
-/** The honest callers ask so often, whatever happens, over at most so many connections. */
+/** Rate and maximum connections of the honest callers, which do not slow down under attack. */
 const HONEST_PER_SECOND = 40;
 const HONEST_CONNECTIONS = 96;
 
-/** The honest callers ask for this time before anything is measured: until then much of the service is not compiled. */
+/** Warm-up of the honest calls: until then much of the service is not compiled. */
 const WARM_UP_MS = 3_000;
 
-/** The attack begins when the honest callers have been asking for this time. */
+/** Time between the first honest call and the attack. */
 const BEFORE_MS = 500;
 
-/** An event that the honest account created has been delivered within this time after the attack. */
+/** Maximum time after the attack until the created events are delivered. */
 const DELIVERY_TIMEOUT_MS = 5_000;
 
-/** The quick form shares the processors with other tests, so that its slowest hundredth says little about the service. */
+/** The smoke run shares the CPUs with other tests, so its p99 says little about the service. */
 const BOUNDS = {
   long: { p99Ms: 200, succeed: 0.99, residentMiB: 512 },
   quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },
@@ -36,53 +36,53 @@ const QUICK_SECONDS = 4;
 
 const attacker = fileURLToPath(new URL('attacker.ts', import.meta.url));
 
-export const oneCaller: Proof = {
+export const oneCaller: ReliabilityTest = {
   id: 'R16',
   name: 'one-caller',
   title: 'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, sign-in floods',
   promise: 'honest calls: at least 99 % succeed with p99 of at most 200 ms; deliveries continue; at most 512 MiB',
   unit: 'seconds for each attack',
-  quick: QUICK_SECONDS,
-  long: 120,
-  prove,
+  smoke: QUICK_SECONDS,
+  full: 120,
+  execute,
 };
 
-/** One attack by some of its callers, one after the other. */
+/** One attack, and the attackers that run it one after the other. */
 type Case = { readonly attack: Attack; readonly by: readonly Attacker[] };
 
-/** What was seen during one attack. */
-export type Seen = {
-  readonly honest: Answered;
+/** Measurements during one attack. */
+export type Measurements = {
+  readonly honest: LoadResult;
   readonly attack: AttackSeen;
-  /** Events that were created during the attack, and those of them that never arrived at the target. */
+  /** Events created during the attack, and those of them that never arrived at the target. */
   readonly created: number;
   readonly undelivered: number;
-  /** Undefined where the system does not say. */
+  /** Undefined on systems without `/proc`. */
   readonly residentMiB: number | undefined;
 };
 
-async function prove(run: Run): Promise<Figure> {
+async function execute(run: Run): Promise<RunResult> {
   const isQuick = run.count <= QUICK_SECONDS;
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   const proveOn = async (store: TestStore, chosen: readonly Case[]) => {
-    const scene = await sceneOn(store, run.context);
-    await within((context) => honestCalls(context, scene, WARM_UP_MS));
+    const fixture = await setUp(store, run.context);
+    await within((context) => honestCalls(context, fixture, WARM_UP_MS));
     for (const { attack, by } of chosen) {
       for (const attacker of by) {
-        const seen = await attacked(scene, attack, attacker, (run.count * 1_000) / by.length);
+        const seen = await measureAttack(fixture, attack, attacker, (run.count * 1_000) / by.length);
         const name = `${store.name}: ${attack.name}, by ${attacker}`;
-        counts[name] = shown(seen);
-        run.say(`${name}: ${counts[name]}`);
-        broken.push(...judge(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
+        counts[name] = describe(seen);
+        run.log(`${name}: ${counts[name]}`);
+        broken.push(...checkAttack(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
       }
     }
-    const code = await scene.service.stop('SIGTERM');
+    const code = await fixture.service.stop('SIGTERM');
     if (code !== 0) broken.push(`${store.name}: the service ended with exit code ${code}`);
   };
   if (isQuick) {
-    // Both databases at the same time: each caller of an attack attacks one of them.
-    await Promise.all(run.stores.map((store, index) => proveOn(store, shareOf(index, run.stores.length))));
+    // Both databases run concurrently: the attackers of each attack are divided between them.
+    await Promise.all(run.stores.map((store, index) => proveOn(store, casesFor(index, run.stores.length))));
   } else {
     const all = attacks.map((attack) => ({ attack, by: attack.by }));
     for (const store of run.stores) await proveOn(store, all);
@@ -90,39 +90,39 @@ async function prove(run: Run): Promise<Figure> {
   return { counts, broken };
 }
 
-/** Every attack with every so many of its callers, beginning with another one each time. */
-function shareOf(index: number, stores: number): readonly Case[] {
+/** The attacks on one database: every n-th attacker of each, starting with another one each time. */
+function casesFor(index: number, stores: number): readonly Case[] {
   return attacks
     .map((attack, number) => ({ attack, by: attack.by.filter((_, caller) => (caller + number) % stores === index) }))
     .filter(({ by }) => by.length > 0);
 }
 
-function attacked(scene: Scene, attack: Attack, by: Attacker, forMs: number): Promise<Seen> {
+function measureAttack(fixture: Fixture, attack: Attack, by: Attacker, durationMs: number): Promise<Measurements> {
   return within(async (context) => {
-    const { service, target } = scene;
+    const { service, target } = fixture;
     const resident = watchResident(context, service.process.pid ?? 0);
-    const calling = honestCalls(context, scene, BEFORE_MS + forMs);
+    const calling = honestCalls(context, fixture, BEFORE_MS + durationMs);
     await wait(BEFORE_MS);
     const attacking = runAttack(context, {
       attack: attack.name,
       by,
       origin: service.baseUrl,
-      headers: scene.attackers[by],
-      calendar: scene.calendar,
-      forMs,
+      headers: fixture.attackers[by],
+      calendar: fixture.calendar,
+      durationMs,
     });
     const [{ answered }, seen] = await Promise.all([calling, attacking]);
-    const undelivered = await undeliveredOf(answered.made, target);
-    return { honest: answered, attack: seen, created: answered.made.length, undelivered, residentMiB: resident() };
+    const undelivered = await undeliveredOf(answered.locations, target);
+    return { honest: answered, attack: seen, created: answered.locations.length, undelivered, residentMiB: resident() };
   });
 }
 
-function honestCalls(context: Cleanup, { service, honest }: Scene, forMs: number) {
-  const load = { connections: HONEST_CONNECTIONS, rate: HONEST_PER_SECOND, forMs };
+function honestCalls(context: Cleanup, { service, honest }: Fixture, durationMs: number) {
+  const load = { connections: HONEST_CONNECTIONS, rate: HONEST_PER_SECOND, durationMs };
   return runGenerator(context, { origin: service.baseUrl, requests: honest, ...load }, service);
 }
 
-async function runAttack(context: Cleanup, orders: Orders): Promise<AttackSeen> {
+async function runAttack(context: Cleanup, orders: AttackOrder): Promise<AttackSeen> {
   const child = fork(attacker);
   atEnd(context, () => child.kill('SIGKILL'));
   child.send(orders);
@@ -138,8 +138,8 @@ async function resultOf(child: ChildProcess): Promise<AttackSeen> {
   return seen as AttackSeen;
 }
 
-/** How many of these addresses have not arrived at the target when it has waited for them. */
-async function undeliveredOf(created: readonly string[], { received }: Scene['target']): Promise<number> {
+/** Number of these addresses that did not arrive at the target in time. */
+async function undeliveredOf(created: readonly string[], { received }: Fixture['target']): Promise<number> {
   const giveUpAt = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
     const arrived = new Set(received.map(({ resourceUrl }) => resourceUrl));
@@ -149,8 +149,11 @@ async function undeliveredOf(created: readonly string[], { received }: Scene['ta
   }
 }
 
-/** Everything that does not hold of what was seen. */
-export function judge({ honest, attack, created, undelivered, residentMiB = 0 }: Seen, bounds = BOUNDS.long): string[] {
+/** Violations of the bounds, one per line. */
+export function checkAttack(
+  { honest, attack, created, undelivered, residentMiB = 0 }: Measurements,
+  bounds = BOUNDS.long,
+): string[] {
   const broken: string[] = [];
   const succeeded = successOf(honest);
   if (attack.connections === 0) broken.push('the attack opened no connection');
@@ -162,14 +165,14 @@ export function judge({ honest, attack, created, undelivered, residentMiB = 0 }:
   return broken;
 }
 
-/** Calls that were due and could not even be sent have failed, too. */
-function successOf({ byStatus, unanswered, unsent }: Answered): number {
+/** Calls that could not even be sent count as failed. */
+function successOf({ byStatus, unanswered, unsent }: LoadResult): number {
   const good = (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
   const all = Object.values(byStatus).reduce((sum, count) => sum + count, unanswered + unsent);
   return good / all;
 }
 
-function shown({ honest, attack, created, undelivered, residentMiB }: Seen): string {
+function describe({ honest, attack, created, undelivered, residentMiB }: Measurements): string {
   const answered = Object.entries(attack.byStatus).map(([status, count]) => `${count} × ${status || 'broken off'}`);
   const failed = Object.entries(honest.byStatus).filter(([status]) => status !== '200' && status !== '201');
   return [

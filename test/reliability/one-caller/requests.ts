@@ -1,4 +1,4 @@
-/** One request as it stands on the wire. */
+/** A raw HTTP request. */
 export function request(
   method: string,
   path: string,

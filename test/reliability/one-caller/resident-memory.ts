@@ -4,7 +4,7 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 const INTERVAL_MS = 100;
 
 /**
- * The most memory, in MiB, that a process and its children have resident at a time from now on; undefined on systems
+ * Samples the peak resident memory, in MiB, of a process and its children from now on; undefined on systems
  * without `/proc`.
  */
 export function watchResident(context: Cleanup, pid: number): () => number | undefined {

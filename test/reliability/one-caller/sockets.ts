@@ -1,36 +1,36 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Each attack opens at most this many connections at a time. */
+/** Maximum concurrent connections of an attack. */
 export const MAX_CONNECTIONS = 1_000;
 
-/** Connections that the service closed are dialled again at this interval, and only so many of them at a time. */
+/** Interval at which closed connections are reopened, and the maximum number at a time. */
 const DIAL_INTERVAL_MS = 50;
 const MAX_DIALS_PER_INTERVAL = 100;
 
-/** A connection that was refused at once is tried again after this wait, so that an attack does not only dial. */
+/** Delay after a connection that was refused immediately, so that an attack does not consist only of dialing. */
 const REDIAL_DELAY_MS = 10;
 
-/** Where an attack goes, for how long, and what came of it so far. */
-export type Aim = { readonly origin: string; readonly forMs: number; readonly seen: Seen };
+/** Address and duration of an attack, and its counters so far. */
+export type Aim = { readonly origin: string; readonly durationMs: number; readonly counters: AttackCounters };
 
-/** How many connections an attack has opened, and the responses that came first on each, by status. */
-export type Seen = { connections: number; readonly byStatus: Record<string, number> };
+/** Connections opened, and the first response on each, by status. */
+export type AttackCounters = { connections: number; readonly byStatus: Record<string, number> };
 
-export const nothingSeen = (): Seen => ({ connections: 0, byStatus: {} });
+export const noCounters = (): AttackCounters => ({ connections: 0, byStatus: {} });
 
-/** One connection of an attack: what is sent first, and then at each interval. */
+/** One connection of an attack. */
 export type Connection = {
   readonly first: string;
-  /** Sent again and again until the end; undefined sends nothing more. */
+  /** Sent at each interval until the end; undefined sends nothing more. */
   readonly after?: { readonly text: string; readonly everyMs: number };
-  /** Responses are left unread, so that they fill the buffers of the service. */
+  /** Responses stay unread and fill the buffers of the service. */
   readonly unread?: boolean;
 };
 
-/** Keeps `count` connections of this kind open until the end; dials again where the service has closed one. */
+/** Keeps `count` connections of this kind open until the end, and reopens those that the service closes. */
 export async function hold(aim: Aim, count: number, connection: Connection): Promise<void> {
-  const endsAt = performance.now() + aim.forMs;
+  const endsAt = performance.now() + aim.durationMs;
   const open = new Set<Socket>();
   while (performance.now() < endsAt) {
     const missing = Math.min(count - open.size, MAX_DIALS_PER_INTERVAL);
@@ -44,9 +44,9 @@ export async function hold(aim: Aim, count: number, connection: Connection): Pro
   for (const socket of open) socket.destroy();
 }
 
-/** Sends these requests one after the other, each on a connection of its own, `connections` of them at a time. */
+/** Sends these requests one after the other, each on its own connection, `connections` of them at a time. */
 export async function flood(aim: Aim, connections: number, requests: readonly string[]): Promise<void> {
-  const endsAt = performance.now() + aim.forMs;
+  const endsAt = performance.now() + aim.durationMs;
   let next = 0;
   const repeat = async () => {
     while (performance.now() < endsAt) {
@@ -62,17 +62,17 @@ export async function flood(aim: Aim, connections: number, requests: readonly st
   await Promise.all(Array.from({ length: connections }, repeat));
 }
 
-function dial({ origin, seen }: Aim, { first, after, unread = false }: Connection): Socket {
+function dial({ origin, counters }: Aim, { first, after, unread = false }: Connection): Socket {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.once('connect', () => {
-    seen.connections += 1;
+    counters.connections += 1;
   });
   socket.on('error', () => socket.destroy());
   if (!unread) {
     socket.once('data', (data: Buffer) => {
       const status = data.toString('latin1', 9, 12);
-      seen.byStatus[status] = (seen.byStatus[status] ?? 0) + 1;
+      counters.byStatus[status] = (counters.byStatus[status] ?? 0) + 1;
     });
   }
   socket.write(first, 'latin1');

@@ -1,10 +1,13 @@
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
-/** Who refuses: Node's HTTP, with nothing behind it; or a socket whose owner does not read what was asked. */
-export type Bare = 'node:http' | 'socket';
+/**
+ * Minimal rejecting servers for comparison: node:http without any logic, or a socket that answers without
+ * parsing.
+ */
+export type BareServer = 'node:http' | 'socket';
 
-/** About as long as the service's. */
+/** About the size of the service's 503. */
 const BODY = JSON.stringify({ title: 'Too much is asked at once.', detail: 'x'.repeat(200), status: 503 });
 const HEADERS = {
   'content-type': 'application/problem+json',
@@ -24,16 +27,16 @@ function bySocket(): Server {
   const answer = `${head.join('\r\n')}\r\n\r\n${BODY}`;
   return createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy());
-    // Each request of the load is small enough to come in one piece.
+    // Each request of the load fits into one packet.
     socket.on('data', () => socket.write(answer, 'latin1'));
   });
 }
 
-const servers: Record<Bare, () => Server> = { 'node:http': byHttp, socket: bySocket };
+const servers: Record<BareServer, () => Server> = { 'node:http': byHttp, socket: bySocket };
 
-/** One that refuses every request, in a process of its own: says its port. */
+/** Runs in its own process, rejects every request and sends its port to the parent. */
 if (import.meta.main) {
-  process.once('message', (bare: Bare) => {
+  process.once('message', (bare: BareServer) => {
     const server = servers[bare]();
     server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
   });

@@ -1,64 +1,67 @@
 import { connect, type Socket } from 'node:net';
 
-/** What is asked, how fast, and for how long. */
-export type Order = {
+/** Parameters of a load. */
+export type Load = {
   readonly origin: string;
-  /** Whole requests, written out; one after the other. */
+  /** Raw requests, sent in rotation. */
   readonly requests: readonly string[];
-  /** How many a second, whatever the answers are; undefined: each connection asks again once it is answered. */
+  /**
+   * Requests per second, independent of the responses (open loop); undefined: each connection sends the next
+   * request after the response (closed loop).
+   */
   readonly rate?: number;
-  readonly forMs: number;
-  /** The most connections. */
+  readonly durationMs: number;
+  /** Number of connections. */
   readonly connections: number;
 };
 
-/** What came of it. */
-export type Answered = {
+/** Result of a load. */
+export type LoadResult = {
   readonly byStatus: Readonly<Record<string, number>>;
-  /** 503 and 429 that did not say when to come again. */
+  /** 503 and 429 responses without Retry-After. */
   readonly withoutRetryAfter: number;
-  /** Where what was made is: the `Location` of each 201. */
-  readonly made: readonly string[];
-  /** Requests that had no answer: connections that were refused, or broke. */
+  /** `Location` of each 201. */
+  readonly locations: readonly string[];
+  /** Requests without a response: refused or broken connections. */
   readonly unanswered: number;
-  /** Requests that were due while every connection waited for an answer: not even sent. */
+  /** Requests that were due while every connection was busy, so were not sent. */
   readonly unsent: number;
-  /** How long each 2xx took, in milliseconds, and what is the middle of it, and the end. */
+  /** Latency of each 2xx in milliseconds, sorted, with its p50 and p99. */
   readonly times: readonly number[];
   readonly p50: number;
   readonly p99: number;
-  /** 2xx a second. */
+  /** 2xx per second. */
   readonly perSecond: number;
 };
 
-/** How often it looks which requests are due. */
+/** Interval at which due requests are sent. */
 const TICK_MS = 2;
 
 /**
- * How long all connections may take to open, and the last answers to come: the service answers whatever it let in within
- * 30 s, and says 503 then. Who stops waiting before that counts as unanswered what would have been answered.
+ * Maximum time to open all connections, and to receive the last responses: the service answers everything it
+ * accepted within 30 s, if only with 503. A shorter limit would count such requests as unanswered.
  */
-const LAST_MS = 35_000;
+const DRAIN_TIMEOUT_MS = 35_000;
 
-type Heard = {
+type ConnectionEvents = {
   readonly answer: (status: number, head: string, ms: number) => void;
   readonly lost: (wasAsked: boolean) => void;
 };
 
-/** One connection that asks one thing at a time. Raw, since whatever asks must not be slower than what answers. */
-class Line {
+/** One connection with one request at a time. It is raw TCP, since the generator must be faster than the service. */
+class Connection {
   readonly #open: () => Socket;
-  readonly #heard: Heard;
+  readonly #heard: ConnectionEvents;
   #socket: Socket | undefined;
   #askedAt: number | undefined;
   #text = '';
 
-  constructor(open: () => Socket, heard: Heard) {
+  constructor(open: () => Socket, heard: ConnectionEvents) {
     this.#open = open;
     this.#heard = heard;
   }
 
-  ask(request: string): void {
+  send(request: string): void {
     this.#askedAt = performance.now();
     this.#socket ??= this.#dial();
     this.#socket.write(request);
@@ -93,7 +96,7 @@ class Line {
     this.#text = '';
     const ms = performance.now() - this.#askedAt;
     this.#askedAt = undefined;
-    // The service ends this connection: the next request has one of its own.
+    // The service closes this connection: the next request opens a new one.
     if (/\r\nconnection: close/i.test(head)) {
       this.end();
       this.#socket = undefined;
@@ -103,36 +106,36 @@ class Line {
 }
 
 /**
- * Asks as it is told, and counts.
+ * Generates a load and counts the responses.
  *
- * @param ready called when every connection is open: what is measured begins here
+ * @param ready called when every connection is open: the measurement begins here
  */
-export async function generate(order: Order, ready: () => void = () => undefined): Promise<Answered> {
-  const { origin, requests, rate, forMs, connections } = order;
+export async function generate(order: Load, ready: () => void = () => undefined): Promise<LoadResult> {
+  const { origin, requests, rate, durationMs, connections } = order;
   const { hostname, port } = new URL(origin);
   const byStatus: Record<string, number> = {};
-  const made: string[] = [];
+  const locations: string[] = [];
   const times: number[] = [];
   let [withoutRetryAfter, unanswered, unsent, asked] = [0, 0, 0, 0];
-  let begun: number | undefined;
-  const lines: Line[] = [];
-  const idle: Line[] = [];
-  const isOn = () => begun !== undefined && performance.now() - begun < forMs;
+  let startedAt: number | undefined;
+  const lines: Connection[] = [];
+  const idle: Connection[] = [];
+  const isRunning = () => startedAt !== undefined && performance.now() - startedAt < durationMs;
   const next = () => requests[asked++ % requests.length] ?? '';
-  const free = (line: Line) => {
-    if (rate === undefined && isOn()) line.ask(next());
+  const free = (line: Connection) => {
+    if (rate === undefined && isRunning()) line.send(next());
     else idle.push(line);
   };
   const count = (status: number, head: string, ms: number) => {
     byStatus[status] = (byStatus[status] ?? 0) + 1;
     if ((status === 503 || status === 429) && !/\r\nretry-after: \d/i.test(head)) withoutRetryAfter += 1;
     if (status < 300) times.push(ms);
-    if (status === 201) made.push(/\r\nlocation: (\S+)/i.exec(head)?.[1] ?? '');
+    if (status === 201) locations.push(/\r\nlocation: (\S+)/i.exec(head)?.[1] ?? '');
   };
   for (let number = 0; number < connections; number += 1) {
-    const line: Line = new Line(() => connect(Number(port), hostname), {
+    const line: Connection = new Connection(() => connect(Number(port), hostname), {
       answer(status, head, ms) {
-        if (begun !== undefined) count(status, head, ms);
+        if (startedAt !== undefined) count(status, head, ms);
         free(line);
       },
       lost(wasAsked) {
@@ -142,44 +145,44 @@ export async function generate(order: Order, ready: () => void = () => undefined
       },
     });
     lines.push(line);
-    line.ask('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+    line.send('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
   }
   const whenIdle = async (withinMs: number) => {
     const giveUpAt = performance.now() + withinMs;
     while (idle.length < lines.length && performance.now() < giveUpAt) await tick();
   };
-  await whenIdle(LAST_MS);
+  await whenIdle(DRAIN_TIMEOUT_MS);
   if (idle.length < lines.length) throw new Error(`only ${idle.length} of ${connections} connections opened`);
   ready();
-  begun = performance.now();
+  startedAt = performance.now();
   if (rate === undefined) for (const line of idle.splice(0)) free(line);
   let due = 0;
-  while (isOn()) {
+  while (isRunning()) {
     await tick();
-    for (const upTo = ((performance.now() - begun) / 1_000) * (rate ?? 0); due < upTo; due += 1) {
+    for (const upTo = ((performance.now() - startedAt) / 1_000) * (rate ?? 0); due < upTo; due += 1) {
       const line = idle.shift();
       if (line === undefined) unsent += 1;
-      else line.ask(next());
+      else line.send(next());
     }
   }
-  const perSecond = Math.round((times.length * 1_000) / (performance.now() - begun));
-  await whenIdle(LAST_MS);
+  const perSecond = Math.round((times.length * 1_000) / (performance.now() - startedAt));
+  await whenIdle(DRAIN_TIMEOUT_MS);
   unanswered += lines.length - idle.length;
   for (const line of lines) line.end();
   times.sort((a, b) => a - b);
-  const [p50, p99] = [shareOf(times, 0.5), shareOf(times, 0.99)];
-  return { byStatus, withoutRetryAfter, made, unanswered, unsent, times, p50, p99, perSecond };
+  const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)];
+  return { byStatus, withoutRetryAfter, locations, unanswered, unsent, times, p50, p99, perSecond };
 }
 
-/** Below which a share of these times lies, to a tenth of a millisecond; 0 of none. */
-export function shareOf(sorted: readonly number[], share: number): number {
+/** Quantile of sorted times, rounded to a tenth of a millisecond; 0 without any. */
+export function quantile(sorted: readonly number[], share: number): number {
   return Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 10) / 10;
 }
 
 const tick = () => new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
 
 if (import.meta.main) {
-  process.once('message', (order: Order) => {
+  process.once('message', (order: Load) => {
     void generate(order, () => process.send?.('ready')).then((answered) => process.send?.(answered));
   });
 }

@@ -3,46 +3,49 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { carillonJson } from '../../kit/command.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Answered } from './generator.ts';
+import type { LoadResult } from './generator.ts';
 import { runGenerator } from './load.ts';
 import { requestsOf } from './requests.ts';
 
 const operating = new URL('../../../docs/operating.md', import.meta.url);
 
-/** The noisy one asks with so many connections, each again as soon as it is answered, whatever it is answered. */
+/** Connections of the noisy account, each of which sends the next request after any response. */
 const NOISY_CONNECTIONS = 32;
 
-/** So many others ask so often each, whatever happens, and within their own limits. */
+/** Number of other accounts, and the rate of each, within its own limits. */
 const OTHERS = 8;
 const OTHER_CALLS_PER_SECOND = 15;
 
-/** By how much the slowest calls of others may be slower beside a noisy account. */
-const MAX_NOISE = 1.2;
+/** Maximum p99 of the other accounts with the noisy one, relative to that without it. */
+const MAX_SLOWDOWN = 1.2;
 
-/** How many calls a hundredth of is a figure. */
+/** Minimum number of calls for a meaningful p99. */
 const MIN_CALLS = 5_000;
 
-/** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
+/**
+ * Duration of the noise before the others are measured: by then the burst allowance of the noisy account is
+ * used up.
+ */
 const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
 
-/** Alone and beside in turn, so that what drifts on the machine is in both. */
+/** Rounds with and without noise alternate, so that drift of the machine affects both. */
 const ROUNDS = 10;
 
-/** What came of the calls of the others: how many, and the middle of what the rounds came to at p99, milliseconds. */
-type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
+/** Calls of the other accounts: their number, and the median of the p99 of all rounds in milliseconds. */
+type OthersResult = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
 
-/** What came of the calls of the noisy one, a second. */
-type Made = { readonly answered: number; readonly refused: number };
+/** Responses to the noisy account, per second. */
+type NoisyResult = { readonly answered: number; readonly refused: number };
 
 export type Noise = {
-  readonly alone: Heard;
-  readonly beside: Heard;
-  readonly noisy: Made;
+  readonly alone: OthersResult;
+  readonly beside: OthersResult;
+  readonly noisy: NoisyResult;
   readonly limits: string;
 };
 
-/** How long the slowest hundredth of the calls of others takes, without a noisy account and beside it. */
-export async function besideNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
+/** Measures the p99 of the other accounts, with and without a noisy one. */
+export async function measureNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
   const limits = recommendedRates();
   const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
@@ -52,28 +55,28 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   };
   const quiet: Record<string, string>[] = [];
   for (let one = 1; one <= OTHERS; one += 1) quiet.push(await account(`quiet-${one}.test`));
-  const forMs = (seconds * 1_000) / ROUNDS / 2;
+  const durationMs = (seconds * 1_000) / ROUNDS / 2;
   const origin = service.baseUrl;
   const others = {
     origin,
     requests: quiet.flatMap((headers) => requestsOf({ headers })),
     connections: 2 * OTHERS,
     rate: OTHERS * OTHER_CALLS_PER_SECOND,
-    forMs,
+    durationMs,
   };
   const noisy = {
     origin,
     requests: requestsOf({ headers: await account('noisy.test') }),
     connections: NOISY_CONNECTIONS,
   };
-  const heard: Record<'alone' | 'beside' | 'noisy', Answered[]> = { alone: [], beside: [], noisy: [] };
+  const heard: Record<'alone' | 'beside' | 'noisy', LoadResult[]> = { alone: [], beside: [], noisy: [] };
   let noisyMs = 0;
-  await runGenerator(context, { ...others, forMs: 1_000 }, service);
+  await runGenerator(context, { ...others, durationMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
     heard.alone.push((await runGenerator(context, others, service)).answered);
     const beforeMs = round === 0 ? NOISY_BEFORE_MS.first : NOISY_BEFORE_MS.later;
-    const noiseMs = beforeMs + forMs + 1_000;
-    const noise = runGenerator(context, { ...noisy, forMs: noiseMs }, service);
+    const noiseMs = beforeMs + durationMs + 1_000;
+    const noise = runGenerator(context, { ...noisy, durationMs: noiseMs }, service);
     await wait(beforeMs);
     heard.beside.push((await runGenerator(context, others, service)).answered);
     heard.noisy.push((await noise).answered);
@@ -81,21 +84,21 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   }
   const said = Object.entries(limits).map(([name, value]) => `${name}=${value}`);
   return {
-    alone: heardOf(heard.alone),
-    beside: heardOf(heard.beside),
-    noisy: madeOf(heard.noisy, noisyMs),
+    alone: summarizeOthers(heard.alone),
+    beside: summarizeOthers(heard.beside),
+    noisy: summarizeNoisy(heard.noisy, noisyMs),
     limits: `${said.join(', ')}, as docs/operating.md has them; without limits, who asks the most is answered the most`,
   };
 }
 
-/** The rates that the guide for operators recommends, where accounts belong to strangers. */
+/** The rate limits that the operating guide recommends for accounts that do not trust each other. */
 function recommendedRates(): Record<string, string> {
   const found = [...readFileSync(operating, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
   if (found.length === 0) throw new Error(`${operating.pathname} recommends no rates`);
   return Object.fromEntries(found.map(([, name, rate]) => [name, rate]));
 }
 
-function madeOf(all: readonly Answered[], ms: number): Made {
+function summarizeNoisy(all: readonly LoadResult[], ms: number): NoisyResult {
   const aSecond = (...statuses: number[]) => {
     const counted = all.flatMap(({ byStatus }) => statuses.map((status) => byStatus[status] ?? 0));
     return Math.round((counted.reduce((a, b) => a + b, 0) * 1_000) / ms);
@@ -103,25 +106,26 @@ function madeOf(all: readonly Answered[], ms: number): Made {
   return { answered: aSecond(200, 201), refused: aSecond(429) };
 }
 
-export function heardOf(all: readonly Answered[]): Heard {
+export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
   const p99s = all.map(({ p99 }) => p99).sort((a, b) => a - b);
   const wrong = all.flatMap(({ byStatus, unanswered, unsent }) => [
     ...Object.entries(byStatus)
       .filter(([status]) => !['200', '201'].includes(status))
-      .map(([status, count]) => `${count} calls of the others were answered ${status}`),
-    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the others had no answer`] : []),
+      .map(([status, count]) => `${count} calls of the other accounts got ${status}`),
+    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the other accounts had no response`] : []),
   ]);
   const calls = all.reduce((sum, { times }) => sum + times.length, 0);
   return { calls, p99: p99s[p99s.length >> 1] ?? Number.NaN, wrong };
 }
 
-/** What does not hold of how the others fared. */
-export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
+/** Violations, one per line. */
+export function checkNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
-  for (const { calls } of [alone, beside]) if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the others`);
-  if (noisy.refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
-  if (!(beside.p99 <= MAX_NOISE * alone.p99)) {
-    broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
+  for (const { calls } of [alone, beside])
+    if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);
+  if (noisy.refused === 0) broken.push('no request of the noisy account was rejected');
+  if (!(beside.p99 <= MAX_SLOWDOWN * alone.p99)) {
+    broken.push(`p99 of the other accounts is ${beside.p99} ms beside a noisy account, and ${alone.p99} ms without it`);
   }
   return broken;
 }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { quick } from '../smoke.ts';
-import type { Answered } from './generator.ts';
-import { costOfRefusing } from './load.ts';
-import { heardOf, judgeNoise } from './noisy-neighbour.ts';
-import { costOfRefusal, isAsBefore, judge, overload, overloaded, type Seen } from './overload.ts';
+import { smokeTest } from '../smoke.ts';
+import type { LoadResult } from './generator.ts';
+import { costOfRejecting } from './load.ts';
+import { checkNoise, summarizeOthers } from './noisy-neighbour.ts';
+import { checkOverload, costOfRejection, hasRecovered, type Measurements, overload, overloaded } from './overload.ts';
 import { requestsOf } from './requests.ts';
 
-quick(overload);
+smokeTest(overload);
 
-const answered: Answered = {
+const answered: LoadResult = {
   byStatus: { 200: 500, 201: 500 },
   withoutRetryAfter: 0,
-  made: ['http://carillon.test/v2/events/1'],
+  locations: ['http://carillon.test/v2/events/1'],
   unanswered: 0,
   unsent: 0,
   times: [],
@@ -20,75 +20,79 @@ const answered: Answered = {
   p99: 2,
   perSecond: 1_000,
 };
-const kept: Seen = {
-  peak: { answered, processorMs: 1_000 },
-  over: { answered: { ...answered, byStatus: { ...answered.byStatus, 503: 3_000 } }, processorMs: 1_000, asked: 4_000 },
+const kept: Measurements = {
+  peak: { answered, cpuMs: 1_000 },
+  overload: { answered: { ...answered, byStatus: { ...answered.byStatus, 503: 3_000 } }, cpuMs: 1_000, asked: 4_000 },
   recoveredMs: 300,
-  lost: [],
+  lostRecords: [],
 };
-const over = (changed: Partial<Answered>, used = 1_000): Seen => ({
+const over = (changed: Partial<LoadResult>, used = 1_000): Measurements => ({
   ...kept,
-  over: { asked: 4_000, processorMs: used, answered: { ...kept.over.answered, ...changed } },
+  overload: { asked: 4_000, cpuMs: used, answered: { ...kept.overload.answered, ...changed } },
 });
 
-test('R12 a service that gives in, keeps silent, loses or stays slow does not pass', () => {
-  assert.deepEqual(judge(kept), []);
-  const wrong: Record<string, Seen> = {
-    '77 % of the best goes on': over({}, 1_300),
-    '59 % of the best by the clock': over({ perSecond: 590 }),
-    'nothing was refused': over({ byStatus: { 200: 500, 201: 500 } }),
-    'answered 500': over({ byStatus: { ...kept.over.answered.byStatus, 500: 1 } }),
-    '7 refusals without Retry-After': over({ withoutRetryAfter: 7 }),
-    '2 requests without an answer': over({ unanswered: 2 }),
-    'only 75 % of four times as much was asked': over({ unsent: 1_000 }),
-    'as before only after 6000 ms': { ...kept, recoveredMs: 6_000 },
-    'acknowledged and lost: /v2/events/7': { ...kept, lost: ['/v2/events/7'] },
+test('R12 low goodput, missing responses, lost records and slow recovery are reported', () => {
+  assert.deepEqual(checkOverload(kept), []);
+  const wrong: Record<string, Measurements> = {
+    '77 % of the peak goodput per CPU second': over({}, 1_300),
+    '59 % of the peak goodput per elapsed second': over({ perSecond: 590 }),
+    'no request was rejected': over({ byStatus: { 200: 500, 201: 500 } }),
+    'unexpected status 500': over({ byStatus: { ...kept.overload.answered.byStatus, 500: 1 } }),
+    '7 rejections without Retry-After': over({ withoutRetryAfter: 7 }),
+    '2 requests without a response': over({ unanswered: 2 }),
+    'only 75 % of the intended load was sent': over({ unsent: 1_000 }),
+    'recovered only after 6000 ms': { ...kept, recoveredMs: 6_000 },
+    'acknowledged and lost: /v2/events/7': { ...kept, lostRecords: ['/v2/events/7'] },
   };
-  for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
+  for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(checkOverload(seen), [line]);
 });
 
-test('R12 who answers four times its best was not at its best: it is asked four times that, and not for ever', async () => {
+test('R12 if everything is answered, the load is raised to four times the new throughput, at most four times', async () => {
   const serviceOf = (capacity: number) => async (rate: number) => {
     const good = Math.min(rate, capacity);
     const byStatus = { 201: good, ...(rate > good && { 503: rate - good }) };
-    return { processorMs: 1_000, answered: { ...answered, byStatus, perSecond: good } };
+    return { cpuMs: 1_000, answered: { ...answered, byStatus, perSecond: good } };
   };
   const seen = async (capacity: number, best: number) => {
     const { over, rate, inFull } = await overloaded(serviceOf(capacity), best);
     return [...inFull.map(({ answered }) => answered.perSecond), `${over.answered.perSecond} of ${rate}`];
   };
   assert.deepEqual(await seen(400, 400), ['400 of 1600']);
-  assert.deepEqual(await seen(700, 150), [600, '700 of 2400'], 'others had the processors when it was at its best');
-  assert.deepEqual(await seen(Number.POSITIVE_INFINITY, 1), [4, 16, 64, '256 of 256'], 'one that refuses nothing');
+  assert.deepEqual(await seen(700, 150), [600, '700 of 2400'], 'the peak was measured while others used the CPUs');
+  assert.deepEqual(
+    await seen(Number.POSITIVE_INFINITY, 1),
+    [4, 16, 64, '256 of 256'],
+    'a service that rejects nothing',
+  );
 });
 
-test('R12 what a refusal costs is what is used beyond what the rest takes at its best', () => {
-  const used = kept.over.processorMs + 150;
-  assert.equal(costOfRefusal(kept.peak, kept.over), 0);
-  assert.equal(costOfRefusal(kept.peak, { ...kept.over, processorMs: used }), 50);
+test('R12 the cost of a rejection is the CPU time beyond that of the successful requests at the peak', () => {
+  const used = kept.overload.cpuMs + 150;
+  assert.equal(costOfRejection(kept.peak, kept.overload), 0);
+  assert.equal(costOfRejection(kept.peak, { ...kept.overload, cpuMs: used }), 50);
 });
 
-test('R12 bare refusers refuse whatever they are asked, and cost something', async (t) => {
+test('R12 minimal servers reject every request and use CPU time', async (t) => {
   const requests = requestsOf({ headers: { key: 'k' } });
   for (const bare of ['node:http', 'socket'] as const) {
-    const cost = await costOfRefusing(t, bare, { requests, connections: 8, forMs: 500 });
+    const cost = await costOfRejecting(t, bare, { requests, connections: 8, durationMs: 500 });
     assert.ok(cost > 0 && cost < Number.POSITIVE_INFINITY, `${bare}: ${cost}`);
   }
 });
 
-test('R12 all is as before where everything is answered again, as soon as it was, and nothing else', () => {
+test('R12 the service has recovered when everything succeeds and latency is at most doubled', () => {
   const none = { ...answered, byStatus: {}, perSecond: 0, p50: 0 };
-  assert.ok(isAsBefore(answered, answered));
-  assert.ok(isAsBefore({ ...answered, p50: 2 }, answered));
-  assert.ok(!isAsBefore({ ...answered, p50: 2.1 }, answered));
-  assert.ok(!isAsBefore(none, answered), 'nobody is answered');
-  assert.ok(!isAsBefore({ ...none, byStatus: { 503: 900 } }, answered), 'everybody is refused');
-  assert.ok(!isAsBefore({ ...answered, byStatus: { ...answered.byStatus, 503: 1 } }, answered));
-  assert.ok(!isAsBefore({ ...answered, unanswered: 1 }, answered));
-  assert.ok(!isAsBefore(undefined, answered));
+  assert.ok(hasRecovered(answered, answered));
+  assert.ok(hasRecovered({ ...answered, p50: 2 }, answered));
+  assert.ok(!hasRecovered({ ...answered, p50: 2.1 }, answered));
+  assert.ok(!hasRecovered(none, answered), 'no responses');
+  assert.ok(!hasRecovered({ ...none, byStatus: { 503: 900 } }, answered), 'only rejections');
+  assert.ok(!hasRecovered({ ...answered, byStatus: { ...answered.byStatus, 503: 1 } }, answered));
+  assert.ok(!hasRecovered({ ...answered, unanswered: 1 }, answered));
+  assert.ok(!hasRecovered(undefined, answered));
 });
 
-test('R12 a noisy account costs the others nothing, neither answers nor time, and is noisy', () => {
+test('R12 rejected or slow calls of other accounts are reported, and so is a noisy account that is never limited', () => {
   const calls = (ms: number) => ({
     ...answered,
     byStatus: { 200: 3_000, 201: 3_000 },
@@ -96,22 +100,24 @@ test('R12 a noisy account costs the others nothing, neither answers nor time, an
     p99: ms,
   });
   const noise = (ms: number, more: object = {}) => ({
-    alone: heardOf([calls(2)]),
-    beside: heardOf([{ ...calls(ms), ...more }]),
+    alone: summarizeOthers([calls(2)]),
+    beside: summarizeOthers([{ ...calls(ms), ...more }]),
     noisy: { answered: 120, refused: 100 },
     limits: '',
   });
-  assert.deepEqual(judgeNoise(noise(2.4)), []);
-  assert.deepEqual(judgeNoise(noise(2.5)), ['the others wait 2.5 ms at p99 beside a noisy account, and 2 ms alone']);
-  assert.deepEqual(judgeNoise({ ...noise(2), noisy: { answered: 120, refused: 0 } }), [
-    'the noisy account was not noisy: nothing of it was refused',
+  assert.deepEqual(checkNoise(noise(2.4)), []);
+  assert.deepEqual(checkNoise(noise(2.5)), [
+    'p99 of the other accounts is 2.5 ms beside a noisy account, and 2 ms without it',
   ]);
-  assert.deepEqual(judgeNoise(noise(2, { byStatus: { 200: 5_700, 429: 300 } })), [
-    '300 calls of the others were answered 429',
+  assert.deepEqual(checkNoise({ ...noise(2), noisy: { answered: 120, refused: 0 } }), [
+    'no request of the noisy account was rejected',
   ]);
-  assert.deepEqual(judgeNoise(noise(2, { unsent: 7 })), ['7 calls of the others had no answer']);
-  assert.deepEqual(judgeNoise(noise(2, { times: [], p99: 0 })), ['only 0 calls of the others']);
+  assert.deepEqual(checkNoise(noise(2, { byStatus: { 200: 5_700, 429: 300 } })), [
+    '300 calls of the other accounts got 429',
+  ]);
+  assert.deepEqual(checkNoise(noise(2, { unsent: 7 })), ['7 calls of the other accounts had no response']);
+  assert.deepEqual(checkNoise(noise(2, { times: [], p99: 0 })), ['only 0 calls of the other accounts']);
   const [calm, hurt] = [calls(2), calls(3)];
-  assert.equal(heardOf([hurt, calm, calm]).p99, 2, 'one bad round of the machine is not what is shown');
-  assert.equal(heardOf([hurt, calm, hurt]).p99, 3);
+  assert.equal(summarizeOthers([hurt, calm, calm]).p99, 2, 'the median ignores one bad round');
+  assert.equal(summarizeOthers([hurt, calm, hurt]).p99, 3);
 });

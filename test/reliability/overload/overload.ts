@@ -4,136 +4,156 @@ import { openAt } from '../../kit/database.ts';
 import { storedEvents } from '../../kit/load.ts';
 import type { ServiceProcess } from '../../kit/process.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import type { Answered, Order } from './generator.ts';
-import { costOfRefusing, type Ran, runGenerator, together } from './load.ts';
-import { besideNoise, judgeNoise } from './noisy-neighbour.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import type { Load, LoadResult } from './generator.ts';
+import { costOfRejecting, type MeasuredLoad, merge, runGenerator } from './load.ts';
+import { checkNoise, measureNoise } from './noisy-neighbour.ts';
 import { requestsOf } from './requests.ts';
 
-/** How many times as much is asked as can be answered. */
-const TIMES = 4;
+/** Offered load, as a multiple of the peak throughput. */
+const OVERLOAD_FACTOR = 4;
 
 /**
- * What has to be left of the best: for each second that the service had a processor, and by the clock, which whoever asks so
- * much takes its part of; and how soon everything is as before, once the load is gone. The quick form shares the machine with
- * other tests: by the clock it would measure these.
+ * Bounds: minimum goodput relative to the peak, per CPU second and per elapsed second, of which the load
+ * generator takes its share; maximum time to recover. The smoke run shares the CPUs with other tests, so its
+ * elapsed time says nothing.
  */
 const BOUNDS = {
   long: { used: 0.8, clock: 0.6, recoveryMs: 5_000 },
   quick: { used: 0.5, clock: 0, recoveryMs: 60_000 },
 };
 
-/** At its best and overloaded in turn, each for so long: what drifts on the machine is in both. */
+/** Peak and overload alternate in rounds of this length, so that drift of the machine affects both. */
 const ROUND_MS = 10_000;
 
-/** At its best it is for a part of that. */
-const AT_BEST = 1 / 4;
+/** Part of a round that measures the peak. */
+const PEAK_SHARE = 1 / 4;
 const MIN_BASELINE_MS = 2_000;
 
-/** How often what was taken for its best may turn out not to have been. */
+/** Maximum attempts to find a load that is really too much. */
 const MAX_ATTEMPTS = 4;
 
-/** With so many connections the service is as busy as it gets, and no busier. */
+/** Connections at which the throughput of the service peaks. */
 const PEAK_CONNECTIONS = 64;
 
-/** More than may be under way, so that what is too much is refused and does not wait in line before the service. */
+/**
+ * More than the service processes concurrently, so that excess requests are rejected and do not queue in
+ * front of it.
+ */
 const CONNECTIONS = 2_000;
 
-/** What a list answers: a month of a busy account. */
+/** Events in the month that is listed, as of a busy account. */
 const EVENTS_PER_MONTH = 400;
 
-export const overload: Proof = {
+export const overload: ReliabilityTest = {
   id: 'R12',
   name: 'overload',
   title: 'four times more requests than the service can answer',
   promise:
-    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, other accounts pay at most a fifth of their p99',
+    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, the p99 of other accounts rises by at most a fifth',
   unit: 'seconds of overload',
-  quick: 10,
-  long: 120,
+  smoke: 10,
+  full: 120,
   heldBack:
     'Reading and rejecting a request costs CPU that is then missing: node:http alone uses most of it. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',
-  prove,
+  execute,
 };
 
-async function prove(run: Run): Promise<Figure> {
+async function execute(run: Run): Promise<RunResult> {
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   for (const store of run.stores) {
-    const bounds = run.count < overload.long ? BOUNDS.quick : BOUNDS.long;
-    const seen = await overloadOn(store, run, bounds.recoveryMs);
-    for (const [what, counted] of Object.entries(shown(seen))) counts[`${store.name}: ${what}`] = counted;
-    broken.push(...judge(seen, bounds).map((line) => `${store.name}: ${line}`));
-    // A hundredth of the calls is a figure only where there are many.
-    if (run.count < overload.long) continue;
-    Object.assign(counts, await besideBare(store, run, seen));
-    const noise = await besideNoise(store, run.context, run.count);
-    counts[`${store.name}: where each account may`] = noise.limits;
-    counts[`${store.name}: the noisy one, a second`] =
+    const bounds = run.count < overload.full ? BOUNDS.quick : BOUNDS.long;
+    const seen = await measureOverload(store, run, bounds.recoveryMs);
+    for (const [what, counted] of Object.entries(countsOf(seen))) counts[`${store.name}: ${what}`] = counted;
+    broken.push(...checkOverload(seen, bounds).map((line) => `${store.name}: ${line}`));
+    // A p99 needs many calls, so only full runs measure it.
+    if (run.count < overload.full) continue;
+    Object.assign(counts, await compareWithBareServers(store, run, seen));
+    const noise = await measureNoise(store, run.context, run.count);
+    counts[`${store.name}: rate limits of each account`] = noise.limits;
+    counts[`${store.name}: noisy account, per second`] =
       `${noise.noisy.answered} answered, ${noise.noisy.refused} refused with 429`;
-    counts[`${store.name}: p99 of the others, ms`] = `${noise.alone.p99}; beside a noisy account ${noise.beside.p99}`;
-    counts[`${store.name}: that is`] = percent(noise.beside.p99 / noise.alone.p99);
-    broken.push(...judgeNoise(noise).map((line) => `${store.name}: ${line}`));
+    counts[`${store.name}: p99 of the other accounts, ms`] =
+      `${noise.alone.p99}; beside a noisy account ${noise.beside.p99}`;
+    counts[`${store.name}: p99 beside the noisy account, of the p99 without it`] = percent(
+      noise.beside.p99 / noise.alone.p99,
+    );
+    broken.push(...checkNoise(noise).map((line) => `${store.name}: ${line}`));
   }
   return { counts, broken };
 }
 
-/** What it costs to refuse a request, here and where nothing else is done; in microseconds of a processor. */
-async function besideBare({ name }: TestStore, { context }: Run, { peak, over }: Seen): Promise<Figure['counts']> {
+/** CPU time per rejected request in microseconds, of the service and of minimal servers. */
+async function compareWithBareServers(
+  { name }: TestStore,
+  { context }: Run,
+  { peak, overload }: Measurements,
+): Promise<RunResult['counts']> {
   const requests = requestsOf({ headers: { key: 'k'.repeat(40), domain: 'carillon.test' } });
-  const order = { requests, connections: CONNECTIONS, rate: peak.answered.perSecond * TIMES, forMs: ROUND_MS };
+  const order = {
+    requests,
+    connections: CONNECTIONS,
+    rate: peak.answered.perSecond * OVERLOAD_FACTOR,
+    durationMs: ROUND_MS,
+  };
   const [http, socket] = [
-    await costOfRefusing(context, 'node:http', order),
-    await costOfRefusing(context, 'socket', order),
+    await costOfRejecting(context, 'node:http', order),
+    await costOfRejecting(context, 'socket', order),
   ];
-  const leftWith = (cost: number) => percent(1 / (1 + (cost * refused(over)) / good(over.answered) / costOfGood(peak)));
+  const leftWith = (cost: number) =>
+    percent(1 / (1 + (cost * rejections(overload)) / successes(overload.answered) / costOfGood(peak)));
   return {
-    [`${name}: what a refusal costs, µs of a processor`]: `${costOfRefusal(peak, over).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
-    [`${name}: goodput for each second of processor, if it cost as much as these`]: `${leftWith(http)}, ${leftWith(socket)}`,
+    [`${name}: CPU per rejected request, µs`]: `${costOfRejection(peak, overload).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
+    [`${name}: goodput per CPU second, if rejecting cost as much as these`]: `${leftWith(http)}, ${leftWith(socket)}`,
   };
 }
 
-/** What was seen of one service. */
-export type Seen = {
-  readonly peak: Ran;
-  readonly over: Ran & { readonly asked: number };
-  /** Until a call took no longer than before, milliseconds. */
+/** Measurements of one service. */
+export type Measurements = {
+  readonly peak: MeasuredLoad;
+  readonly overload: MeasuredLoad & { readonly asked: number };
+  /** Milliseconds until calls were as fast as before. */
   readonly recoveredMs: number;
-  /** Acknowledged, in all phases, and not in the database. */
-  readonly lost: readonly string[];
+  /** Acknowledged in any phase and missing in the database. */
+  readonly lostRecords: readonly string[];
 };
 
-async function overloadOn(store: TestStore, { count, context, stores, say }: Run, recoveryMs: number): Promise<Seen> {
-  const forMs = (count / stores.length) * 1_000;
+async function measureOverload(
+  store: TestStore,
+  { count, context, stores, log }: Run,
+  recoveryMs: number,
+): Promise<Measurements> {
+  const durationMs = (count / stores.length) * 1_000;
   const service = await store.serviceProcess(context);
   await fill(service);
   const load = { origin: service.baseUrl, requests: requestsOf(service) };
-  const run = (order: Omit<Order, 'origin' | 'requests'>) => runGenerator(context, { ...load, ...order }, service);
+  const run = (order: Omit<Load, 'origin' | 'requests'>) => runGenerator(context, { ...load, ...order }, service);
   const closed = { connections: PEAK_CONNECTIONS };
-  const warm = await run({ ...closed, forMs: 1_000 });
-  const before = await run({ connections: 2, forMs: 500 });
-  const rounds = Math.max(1, Math.round(forMs / ROUND_MS));
-  const roundMs = forMs / rounds;
-  const peaks: Ran[] = [];
-  const overs: Ran[] = [];
-  const besides: Ran[] = [];
+  const warm = await run({ ...closed, durationMs: 1_000 });
+  const before = await run({ connections: 2, durationMs: 500 });
+  const rounds = Math.max(1, Math.round(durationMs / ROUND_MS));
+  const roundMs = durationMs / rounds;
+  const peaks: MeasuredLoad[] = [];
+  const overs: MeasuredLoad[] = [];
+  const besides: MeasuredLoad[] = [];
   let asked = 0;
   for (let round = 0; round < rounds; round += 1) {
-    const peak = await run({ ...closed, forMs: Math.max(MIN_BASELINE_MS, roundMs * AT_BEST) });
-    const ask = (rate: number) => run({ connections: CONNECTIONS, forMs: roundMs, rate });
+    const peak = await run({ ...closed, durationMs: Math.max(MIN_BASELINE_MS, roundMs * PEAK_SHARE) });
+    const ask = (rate: number) => run({ connections: CONNECTIONS, durationMs: roundMs, rate });
     const { over, rate, inFull } = await overloaded(ask, peak.answered.perSecond);
     besides.push(...inFull);
-    say(`${store.name}: ${peak.answered.perSecond}/s at best, ${over.answered.perSecond}/s of ${rate}/s asked`);
+    log(`${store.name}: ${peak.answered.perSecond}/s at peak, ${over.answered.perSecond}/s of ${rate}/s asked`);
     asked += Math.round((rate * roundMs) / 1_000);
     peaks.push(peak);
     overs.push(over);
   }
-  const [peak, over] = [together(peaks), { ...together(overs), asked }];
+  const [peak, over] = [merge(peaks), { ...merge(overs), asked }];
   const began = performance.now();
-  const after: Ran[] = [];
+  const after: MeasuredLoad[] = [];
   while (performance.now() - began < 2 * recoveryMs) {
-    after.push(await run({ connections: 2, forMs: 300 }));
-    if (isAsBefore(after.at(-1)?.answered, before.answered)) break;
+    after.push(await run({ connections: 2, durationMs: 300 }));
+    if (hasRecovered(after.at(-1)?.answered, before.answered)) break;
     await wait(50);
   }
   const recoveredMs = Math.round(performance.now() - began);
@@ -141,98 +161,110 @@ async function overloadOn(store: TestStore, { count, context, stores, say }: Run
   const database = await openAt(context, service.database, { as: 'command' });
   const stored = await storedEvents(database);
   await database.close();
-  const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.made);
-  return { peak, over, recoveredMs, lost: made.filter((address) => !stored.has(new URL(address).pathname)) };
+  const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.locations);
+  return {
+    peak,
+    overload: over,
+    recoveredMs,
+    lostRecords: made.filter((address) => !stored.has(new URL(address).pathname)),
+  };
 }
 
 /**
- * Asks four times as much as can be answered. Whoever answers all of it was not at its best when that was measured, since
- * others had the processors: what it answers now is its best, and it is asked four times that.
+ * Offers four times the peak throughput. If everything is answered, the peak was measured too low, because
+ * others used the CPUs: the new throughput becomes the peak, and the load is offered again.
  *
- * @returns what came of the last, with its rate, and what was answered in full before
+ * @returns the last result with its rate, and the earlier results in which everything was answered
  */
 export async function overloaded(
-  ask: (rate: number) => Promise<Ran>,
+  ask: (rate: number) => Promise<MeasuredLoad>,
   best: number,
-): Promise<{ over: Ran; rate: number; inFull: readonly Ran[] }> {
-  const inFull: Ran[] = [];
-  let rate = best * TIMES;
+): Promise<{ over: MeasuredLoad; rate: number; inFull: readonly MeasuredLoad[] }> {
+  const inFull: MeasuredLoad[] = [];
+  let rate = best * OVERLOAD_FACTOR;
   let over = await ask(rate);
-  while (isInFull(over) && inFull.length < MAX_ATTEMPTS - 1) {
+  while (isFullyAnswered(over) && inFull.length < MAX_ATTEMPTS - 1) {
     inFull.push(over);
-    rate = over.answered.perSecond * TIMES;
+    rate = over.answered.perSecond * OVERLOAD_FACTOR;
     over = await ask(rate);
   }
   return { over, rate, inFull };
 }
 
-const isInFull = ({ answered }: Ran): boolean =>
+const isFullyAnswered = ({ answered }: MeasuredLoad): boolean =>
   answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => Number(status) < 300);
 
-/** Whether everything is answered, and takes no longer than twice as long as it did. */
-export function isAsBefore(now: Answered | undefined, before: Answered): boolean {
-  if (now === undefined || now.unanswered > 0 || good(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)) {
+/** Whether everything succeeds and takes at most twice as long as before. */
+export function hasRecovered(now: LoadResult | undefined, before: LoadResult): boolean {
+  if (
+    now === undefined ||
+    now.unanswered > 0 ||
+    successes(now) < Object.values(now.byStatus).reduce((a, b) => a + b, 0)
+  ) {
     return false;
   }
   return now.perSecond >= before.perSecond / 3 && now.p50 <= 2 * before.p50;
 }
 
-/** What does not hold of what was seen. */
-export function judge({ peak, over, recoveredMs, lost }: Seen, bounds = BOUNDS.long): string[] {
-  const { byStatus, withoutRetryAfter, unanswered } = over.answered;
+/** Violations of the bounds, one per line. */
+export function checkOverload(
+  { peak, overload, recoveredMs, lostRecords }: Measurements,
+  bounds = BOUNDS.long,
+): string[] {
+  const { byStatus, withoutRetryAfter, unanswered } = overload.answered;
   const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
-  const left = goodput(over) / goodput(peak);
-  const byClock = over.answered.perSecond / peak.answered.perSecond;
+  const left = goodput(overload) / goodput(peak);
+  const byClock = overload.answered.perSecond / peak.answered.perSecond;
   const broken: string[] = [];
-  if (!(left >= bounds.used)) broken.push(`${percent(left)} of the best goes on`);
-  if (!(byClock >= bounds.clock)) broken.push(`${percent(byClock)} of the best by the clock`);
-  if (!(asksAsMuch(over) >= 0.9)) broken.push(`only ${percent(asksAsMuch(over))} of four times as much was asked`);
-  if (!byStatus[503]) broken.push('nothing was refused');
-  if (others.length > 0) broken.push(`answered ${others.join(', ')}`);
-  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} refusals without Retry-After`);
-  if (unanswered > 0) broken.push(`${unanswered} requests without an answer`);
-  if (recoveredMs > bounds.recoveryMs) broken.push(`as before only after ${recoveredMs} ms`);
-  if (peak.answered.made.length === 0) broken.push('nothing was acknowledged');
-  for (const address of lost.slice(0, 20)) broken.push(`acknowledged and lost: ${address}`);
+  if (!(left >= bounds.used)) broken.push(`${percent(left)} of the peak goodput per CPU second`);
+  if (!(byClock >= bounds.clock)) broken.push(`${percent(byClock)} of the peak goodput per elapsed second`);
+  if (!(sentShare(overload) >= 0.9)) broken.push(`only ${percent(sentShare(overload))} of the intended load was sent`);
+  if (!byStatus[503]) broken.push('no request was rejected');
+  if (others.length > 0) broken.push(`unexpected status ${others.join(', ')}`);
+  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} rejections without Retry-After`);
+  if (unanswered > 0) broken.push(`${unanswered} requests without a response`);
+  if (recoveredMs > bounds.recoveryMs) broken.push(`recovered only after ${recoveredMs} ms`);
+  if (peak.answered.locations.length === 0) broken.push('nothing was acknowledged');
+  for (const address of lostRecords.slice(0, 20)) broken.push(`acknowledged and lost: ${address}`);
   return broken;
 }
 
-function shown(seen: Seen): Record<string, number | string> {
-  const { peak, over, recoveredMs, lost } = seen;
+function countsOf(seen: Measurements): Record<string, number | string> {
+  const { peak, overload, recoveredMs, lostRecords } = seen;
   return {
-    'answered at best, a second': peak.answered.perSecond,
-    asked: over.asked,
-    'answered 2xx': good(over.answered),
-    'refused with 503 and Retry-After': refused(over) - over.answered.withoutRetryAfter,
-    'goodput, of the best, for each second of processor': percent(goodput(over) / goodput(peak)),
-    'goodput, of the best, by the clock': `${percent(over.answered.perSecond / peak.answered.perSecond)}, on ${availableParallelism()} processors, which whoever asks so much needs a part of: it was not there when the best was measured`,
-    'p99 of what was answered, ms': over.answered.p99,
-    acknowledged: over.answered.made.length + peak.answered.made.length,
-    'acknowledged and lost': lost.length,
-    'as before after, ms': recoveredMs,
+    'peak 2xx per second': peak.answered.perSecond,
+    requests: overload.asked,
+    '2xx': successes(overload.answered),
+    '503 with Retry-After': rejections(overload) - overload.answered.withoutRetryAfter,
+    'goodput per CPU second, of the peak': percent(goodput(overload) / goodput(peak)),
+    'goodput per second, of the peak': `${percent(overload.answered.perSecond / peak.answered.perSecond)}, on ${availableParallelism()} processors, which whoever asks so much needs a part of: it was not there when the best was measured`,
+    'p99 of the 2xx, ms': overload.answered.p99,
+    acknowledged: overload.answered.locations.length + peak.answered.locations.length,
+    'acknowledged and lost': lostRecords.length,
+    'recovered after, ms': recoveredMs,
   };
 }
 
-function good({ byStatus }: Answered): number {
+function successes({ byStatus }: LoadResult): number {
   return (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
 }
 
-const refused = ({ answered }: Ran): number => answered.byStatus[503] ?? 0;
+const rejections = ({ answered }: MeasuredLoad): number => answered.byStatus[503] ?? 0;
 
-/** In microseconds of a processor. */
-const costOfGood = ({ answered, processorMs }: Ran): number => (processorMs * 1_000) / good(answered);
+/** CPU time per successful request, in microseconds. */
+const costOfGood = ({ answered, cpuMs }: MeasuredLoad): number => (cpuMs * 1_000) / successes(answered);
 
-/** What it has used beyond what the rest takes at its best. */
-export function costOfRefusal(peak: Ran, over: Ran): number {
-  return (over.processorMs * 1_000 - good(over.answered) * costOfGood(peak)) / refused(over);
+/** CPU time per rejected request, in microseconds: what exceeds the cost of the successful requests at the peak. */
+export function costOfRejection(peak: MeasuredLoad, over: MeasuredLoad): number {
+  return (over.cpuMs * 1_000 - successes(over.answered) * costOfGood(peak)) / rejections(over);
 }
 
-/** For each second that the service had a processor: what others do on this machine is not its doing. */
-function goodput({ answered, processorMs: used }: Ran): number {
-  return (good(answered) * 1_000) / used;
+/** Successful requests per CPU second, independent of other load on the machine. */
+function goodput({ answered, cpuMs: used }: MeasuredLoad): number {
+  return (successes(answered) * 1_000) / used;
 }
 
-function asksAsMuch({ answered, asked }: Seen['over']): number {
+function sentShare({ answered, asked }: Measurements['overload']): number {
   return (asked - answered.unsent) / asked;
 }
 
@@ -240,7 +272,7 @@ function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** A month with events, so that every list answers the same. */
+/** Fills a month with events, so that every list has the same size. */
 async function fill({ carillon }: ServiceProcess): Promise<void> {
   const event = { event_name: 'Of June', start_date: '20260601', due_date: '20260602' };
   for (let made = 0; made < EVENTS_PER_MONTH; made += 50) {

@@ -1,6 +1,6 @@
 import type { ServiceProcess } from '../../kit/process.ts';
 
-/** A creation and a list, in turn, as they stand on the wire. */
+/** Raw requests, in rotation: a creation and a list. */
 export function requestsOf({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {
   const known = ['host: carillon.test', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
   const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });

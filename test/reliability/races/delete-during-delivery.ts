@@ -9,45 +9,45 @@ import type { Person, TestService } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import { startTarget, type Target } from '../../kit/target.ts';
 import { type Trace, tracedAttempt } from '../../kit/traced.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 
-/** R6: hooks end in the midst of what they are told of, at one node or another, and from then on hear nothing. */
-export const deletion: Proof = {
+/** R6: hooks end during a delivery, on one of two nodes, and receive nothing afterwards. */
+export const deletion: ReliabilityTest = {
   id: 'R6',
   name: 'deletion',
   title: 'hooks are deleted, or answer 401, during delivery',
   promise: 'after the 200 of a DELETE, and after a 401, no attempt begins',
   unit: 'races',
-  quick: 500,
-  long: 10_000,
-  prove,
+  smoke: 500,
+  full: 10_000,
+  execute,
 };
 
-/** So many races are run at once. */
-const AT_ONCE = 24;
+/** Concurrent races. */
+const CONCURRENCY = 24;
 
-/** How many of the hooks of a user who is deleted. */
+/** Hooks of each user that is deleted. */
 const HOOKS_PER_USER = 3;
 
-/** Of what the races are about there has to be something. */
-const IN_FLIGHT = 'in flight at the end of their hook';
+/** Counter that must not stay 0: without deliveries in flight the races show nothing. */
+const IN_FLIGHT = 'in flight when the hook ended';
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
-/** An end: of which hooks, and from which moment on nothing may begin. */
+/** The end of some hooks: their paths, and the time from which on no attempt may start. */
 type Ended = { readonly paths: readonly string[]; readonly at: number };
 
-/** Where races are run: a database, so many nodes on it, and a share of the races. */
-type Arena = {
+/** A database, a number of nodes, and the share of the races that run there. */
+type Setup = {
   readonly store: TestStore;
   readonly nodes: 1 | 2;
   readonly listen: 'on' | 'off';
   readonly share: number;
 };
 
-/** Without LISTEN a node hears of an end with its next beat alone, and each round takes as long. */
-const arenasOf = (stores: readonly TestStore[]): readonly Arena[] =>
-  stores.flatMap((store): Arena[] =>
+/** Without LISTEN a node learns of an end only with its next heartbeat, so each round takes that long. */
+const setupsFor = (stores: readonly TestStore[]): readonly Setup[] =>
+  stores.flatMap((store): Setup[] =>
     store.name === 'SQLite'
       ? [{ store, nodes: 1, listen: 'on', share: 3 }]
       : [
@@ -57,9 +57,9 @@ const arenasOf = (stores: readonly TestStore[]): readonly Arena[] =>
         ],
   );
 
-async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
   const random = chanceFrom(seed);
-  const arenas = arenasOf(stores);
+  const arenas = setupsFor(stores);
   const shares = arenas.reduce((sum, { share }) => sum + share, 0);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
@@ -71,29 +71,29 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     for (const [what, counted] of Object.entries(figure.counts)) {
       counts[what] = (counts[what] ?? 0) + Number(counted);
     }
-    say(`${where}: ${races} races`);
+    log(`${where}: ${races} races`);
   }
-  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended: that shows nothing');
+  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended, so the run proves nothing');
   return { counts, broken };
 }
 
-/** What attempts came to, beside when they began: a target answers 401 when it is told to. */
-function watched(): {
+/** Records when attempts start and when a 401 becomes known; paths in `unauthorized` answer 401. */
+function traceAttempts(): {
   attempt: Attempt;
   traceOf(path: string): Trace;
-  locked: Set<string>;
+  unauthorized: Set<string>;
   refusedAt: Map<string, number>;
 } {
   const { attempt, traceOf } = tracedAttempt();
   const refusedAt = new Map<string, number>();
   return {
     traceOf,
-    locked: new Set(),
+    unauthorized: new Set(),
     refusedAt,
     async attempt(order) {
       const outcome: Outcome = await attempt(order);
       const path = new URL(order.target).pathname;
-      // From the next turn on the engine knows of it.
+      // The dispatcher handles the result in the next event-loop iteration.
       if (outcome.kind === 'answered' && outcome.status === 401) {
         setImmediate(() =>
           refusedAt.set(path, Math.min(refusedAt.get(path) ?? Number.POSITIVE_INFINITY, performance.now())),
@@ -104,89 +104,89 @@ function watched(): {
   };
 }
 
-async function race(context: Cleanup, arena: Arena, races: number, random: SeededChance): Promise<Figure> {
+async function race(context: Cleanup, arena: Setup, races: number, random: SeededChance): Promise<RunResult> {
   const database = await arena.store.database(context);
   const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
-  const trap = watched();
-  const start = () => arena.store.testService(context, { database: address, ports: { attempt: trap.attempt } });
+  const tracer = traceAttempts();
+  const start = () => arena.store.testService(context, { database: address, ports: { attempt: tracer.attempt } });
   const nodes = [await start()];
   if (arena.nodes === 2) nodes.push(await start());
   const [one = await start(), other = one] = nodes;
   const owner = await one.account('acme.test');
   const target = await startTarget(context);
-  target.answers((response, { path }) => void response.writeHead(trap.locked.has(path) ? 401 : 200).end());
+  target.answers((response, { path }) => void response.writeHead(tracer.unauthorized.has(path) ? 401 : 200).end());
 
   let created = 0;
   let writing = true;
-  const doors = [owner, personAt(other, owner)];
-  const writers = doors.map(async ({ carillon }) => {
+  const callers = [owner, personAt(other, owner)];
+  const writers = callers.map(async ({ carillon }) => {
     while (writing) {
       await carillon.events.create(event);
       created += 1;
     }
   });
-  const field: Field = { one, other, owner, target, trap, random };
+  const field: RaceContext = { one, other, owner, target, tracer, random };
   const ended: Ended[] = [];
-  for (let left = races; left > 0; left -= AT_ONCE) {
-    const round = Array.from({ length: Math.min(left, AT_ONCE) }, (_, index) => endOne(field, `${left}-${index}`));
+  for (let left = races; left > 0; left -= CONCURRENCY) {
+    const round = Array.from({ length: Math.min(left, CONCURRENCY) }, (_, index) => endOne(field, `${left}-${index}`));
     ended.push(...(await Promise.all(round)));
   }
   writing = false;
   await Promise.all(writers);
-  // Whoever could still begin something would do it now.
-  await doors[0]?.carillon.events.create(event);
+  // One more event, so that a node that still could start an attempt for an ended hook does so now.
+  await callers[0]?.carillon.events.create(event);
   await Promise.all(nodes.map((node) => node.stop()));
-  const { broken, inFlight } = judge(ended, trap.traceOf, target);
-  const taken = nodes.filter((node) => timesLogged(node, 'node.evicted') > 0);
+  const { broken, inFlight } = checkRaces(ended, tracer.traceOf, target);
+  const evicted = nodes.filter((node) => timesLogged(node, 'node.evicted') > 0);
   return {
     counts: {
       races: ended.length,
-      'events while they ran': created,
+      'events during the races': created,
       notifications: target.received.length,
       [IN_FLIGHT]: inFlight,
     },
-    broken: [...broken, ...taken.map(() => 'a node that lived was given up')],
+    broken: [...broken, ...evicted.map(() => 'a live node was evicted')],
   };
 }
 
-type Field = {
+type RaceContext = {
   readonly one: TestService;
   readonly other: TestService;
   readonly owner: Person;
   readonly target: Target;
-  readonly trap: ReturnType<typeof watched>;
+  readonly tracer: ReturnType<typeof traceAttempts>;
   readonly random: SeededChance;
 };
 
-/** One race: hooks are made, told, and ended, each as chance has it; answers when they had ended. */
-async function endOne(field: Field, name: string): Promise<Ended> {
-  const { one, other, owner, trap, random } = field;
+/** One race: creates, delivers to and ends hooks at random times. Returns when they had ended. */
+async function endOne(field: RaceContext, name: string): Promise<Ended> {
+  const { one, other, owner, tracer, random } = field;
   const drawn = random.below(8);
   const turns = random.below(8);
-  // Made at one node, and ended at the other mostly.
+  // Usually created on one node and ended on the other.
   const [maker, remover] = random.below(4) === 0 ? [other, one] : [one, other];
   if (drawn === 0) return endUser(field, name, turns);
   const path = `/${name}`;
   const { carillon } = personAt(maker, owner);
   const { id } = await carillon.hooks.create({ target_url: field.target.at(path), event: 'new_event' });
-  // Some while their lane is on its way to a node for the first time.
-  if (random.below(2) === 0 || drawn === 1) await begun(field, path);
+  // Some races begin while the hook queue is being leased for the first time.
+  if (random.below(2) === 0 || drawn === 1) await waitForAttempt(field, path);
   for (let turned = 0; turned < turns; turned += 1) await turn();
   if (drawn === 1) {
-    trap.locked.add(path);
+    tracer.unauthorized.add(path);
     await eventually(
-      () => trap.refusedAt.get(path) ?? 0,
+      () => tracer.refusedAt.get(path) ?? 0,
       (at) => at > 0,
       20_000,
     );
-    return { paths: [path], at: trap.refusedAt.get(path) ?? 0 };
+    return { paths: [path], at: tracer.refusedAt.get(path) ?? 0 };
   }
   await personAt(remover, owner).carillon.hooks.delete(id);
   return { paths: [path], at: performance.now() };
 }
 
-/** C23: with a user end all hooks of theirs, in the midst of what they do. */
-async function endUser(field: Field, name: string, turns: number): Promise<Ended> {
+/** C23: deleting a user ends all hooks of that user, also during deliveries. */
+async function endUser(field: RaceContext, name: string, turns: number): Promise<Ended> {
   const { one, other, owner, target } = field;
   const user = await one.user(owner, 'member');
   const paths = Array.from({ length: HOOKS_PER_USER }, (_, index) => `/${name}-${index}`);
@@ -197,19 +197,19 @@ async function endUser(field: Field, name: string, turns: number): Promise<Ended
   return { paths, at: performance.now() };
 }
 
-function begun({ trap }: Field, path: string): Promise<unknown> {
+function waitForAttempt({ tracer }: RaceContext, path: string): Promise<unknown> {
   return eventually(
-    () => trap.traceOf(path).begun.length,
+    () => tracer.traceOf(path).begun.length,
     (count) => count > 0,
   );
 }
 
 /**
- * C13, twice over. By the sender, exactly: no attempt begins after the moment at which the 200 was here; both are read off one
- * clock in one process. By the receiver, which cannot know that moment: what arrived after it is no more than what had been
- * connected before it and had not arrived yet.
+ * C13, checked from both sides. Sender: no attempt starts after the 200 of the DELETE arrived; both times are
+ * of one clock in one process. Receiver: arrivals after that time are at most the connections that were open
+ * before it and had not arrived yet.
  */
-export function judge(
+export function checkRaces(
   ended: readonly Ended[],
   traceOf: (path: string) => Trace,
   { received }: { readonly received: readonly Pick<Target['received'][number], 'path' | 'at'>[] },
@@ -221,7 +221,7 @@ export function judge(
     for (const path of paths) {
       const { begun, dialled } = traceOf(path);
       const late = begun.filter((moment) => moment > at).length;
-      if (late > 0) broken.push(`${path}: ${late} attempts began after the end`);
+      if (late > 0) broken.push(`${path}: ${late} attempts started after the end`);
       const own = arrivals.get(path) ?? [];
       const after = own.filter((one) => one.at > at).length;
       const connected = dialled.filter((moment) => moment <= at).length - (own.length - after);

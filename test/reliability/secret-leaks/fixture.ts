@@ -7,11 +7,11 @@ import { carillon, type Ended } from '../../kit/command.ts';
 import { openAt } from '../../kit/database.ts';
 import { temporaryFolder } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
-import type { Canary, Place } from './secrets.ts';
+import type { Place, Secret } from './secrets.ts';
 
-/** Where all is tried: a folder of its own, an environment full of secrets, and what was said and written there. */
-export class House {
-  readonly canaries: Canary[] = [];
+/** A folder and an environment full of secrets, and everything that was printed or written there. */
+export class Fixture {
+  readonly secrets: Secret[] = [];
   readonly folder: string;
   readonly #places = new Map<string, string>();
   readonly environment: Record<string, string>;
@@ -24,30 +24,30 @@ export class House {
     this.environment = { HOME: home, TMPDIR: temporary, XDG_CONFIG_HOME: home, XDG_STATE_HOME: home };
   }
 
-  /** A new secret, and where it is meant to stand. */
-  secret(what: string, standsIn: readonly string[] = []): string {
+  /** Creates a secret. `allowedIn` names the places that may contain it. */
+  newSecret(what: string, allowedIn: readonly string[] = []): string {
     const text = newToken(systemRandom);
-    this.keep(what, text, standsIn);
+    this.register(what, text, allowedIn);
     return text;
   }
 
-  /** A secret that the service has made. */
-  keep(what: string, text: string, standsIn: readonly string[] = []): void {
+  /** Registers a secret that the service has created. */
+  register(what: string, text: string, allowedIn: readonly string[] = []): void {
     if (text.length < 12) throw new Error(`there is no ${what}: ${JSON.stringify(text)}`);
-    // What all keys begin with is no secret, and whoever has the rest has the key.
-    this.canaries.push({ what, text: text.replace(/^carillon_/, ''), standsIn });
+    // The common prefix of keys is not secret; the rest is the key.
+    this.secrets.push({ what, text: text.replace(/^carillon_/, ''), allowedIn });
   }
 
-  /** What was said or written somewhere, to be looked through. */
-  said(name: string, text: string): void {
+  /** Adds output to a place that is searched later. */
+  collect(name: string, text: string): void {
     this.#places.set(name, (this.#places.get(name) ?? '') + text);
   }
 
-  /** Runs a command with all secrets around it; what it says is looked through. */
+  /** Runs a command with all secrets in its environment, and collects its output. */
   async run(args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ended> {
     const ended = await carillon(args, { environment: { ...this.environment, ...more }, cwd: this.folder });
-    this.said('what commands say', ended.stdout);
-    this.said('what commands complain of', ended.faults.join('\n'));
+    this.collect('what commands say', ended.stdout);
+    this.collect('what commands complain of', ended.faults.join('\n'));
     return ended;
   }
 
@@ -65,12 +65,12 @@ export class House {
   }
 }
 
-/** A database whose password is a secret of the house; a SQLite file has none. */
-export async function databaseOf(store: TestStore, context: Cleanup, house: House): Promise<string> {
+/** Returns the address of a database whose password is a registered secret; SQLite has none. */
+export async function databaseOf(store: TestStore, context: Cleanup, fixture: Fixture): Promise<string> {
   if (store.name === 'SQLite') return store.database(context);
-  // A role outlives the databases that it has something in.
+  // A separate connection, because the role can be dropped only after its database.
   const beside = await openAt(context, await store.database(context), { as: 'command' });
-  const password = house.secret('the password of the database');
+  const password = fixture.newSecret('the password of the database');
   const role = `canary_${process.pid}_${Date.now()}`;
   await sql.raw(`create role ${role} superuser login password '${password}'`).execute(beside.read);
   atEnd(context, () => sql.raw(`drop role if exists ${role}`).execute(beside.read));

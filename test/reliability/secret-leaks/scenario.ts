@@ -15,81 +15,90 @@ import { startProcess } from '../../kit/start-service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import { startTarget, type Target } from '../../kit/target.ts';
 import { type Caller, useCommands } from './commands.ts';
-import { databaseOf, House } from './fixture.ts';
+import { databaseOf, Fixture } from './fixture.ts';
 
-/** What holds a target and what signs, since both are needed again (decision 30). */
-const KEPT = ['the database', 'the backup', 'the export', 'the database of the import'];
+/** Places that may contain targets and signing secrets, since the service needs them in plain text. */
+const PLAINTEXT_PLACES = ['the database', 'the backup', 'the export', 'the database of the import'];
 
-/** A caller may read the targets that are theirs. */
-const TARGETS = [...KEPT, 'answers'];
+/** Callers may read their own targets. */
+const TARGET_PLACES = [...PLAINTEXT_PLACES, 'answers'];
 
-/** What mail servers of the tests let in. */
+/** Password of the mail server of the tests. */
 const MAIL_PASSWORD = 'pass:word/#1';
 
-/** Goes through everything that has to do with a secret, well and badly, and answers all that was said and written. */
-export async function walk(store: TestStore, context: Cleanup, isFirst: boolean): Promise<House> {
-  const house = new House(context);
-  const database = await databaseOf(store, context, house);
+/**
+ * Uses every feature that handles a secret, successfully and with errors; returns everything that was printed
+ * or written.
+ */
+export async function runScenario(store: TestStore, context: Cleanup, isFirst: boolean): Promise<Fixture> {
+  const fixture = new Fixture(context);
+  const database = await databaseOf(store, context, fixture);
   const [target, box] = [await startTarget(context), await startMailBox(context)];
-  house.keep('the password of the mail server', MAIL_PASSWORD);
+  fixture.register('the password of the mail server', MAIL_PASSWORD);
   const environment = {
-    ...house.environment,
+    ...fixture.environment,
     CARILLON_DATABASE: database,
     CARILLON_LOG_LEVEL: 'debug',
     CARILLON_PORT: '0',
     CARILLON_RETRY_WAITS: '20ms,20ms',
-    CARILLON_METRICS_TOKEN: house.secret('the token of the metrics'),
+    CARILLON_METRICS_TOKEN: fixture.newSecret('the token of the metrics'),
     CARILLON_SMTP_URL: `smtp://carillon:${encodeURIComponent(MAIL_PASSWORD)}@127.0.0.1:${box.port}?tls=off`,
     CARILLON_MAIL_FROM: 'carillon@acme.test',
   };
-  Object.assign(house.environment, environment);
-  const logFile = join(house.folder, 'log');
+  Object.assign(fixture.environment, environment);
+  const logFile = join(fixture.folder, 'log');
   const log = openSync(logFile, 'w');
-  const service = await startProcess({ ...environment, ...crashing(house) }, log);
+  const service = await startProcess({ ...environment, ...crashing(fixture) }, log);
   closeSync(log);
   const { baseUrl, process: child } = service;
   atEnd(context, () => child.kill('SIGKILL'));
-  child.stdout?.on('data', (text: string) => house.said('what the service says later', text));
-  house.keep('the key of the first start', service.key ?? '');
+  child.stdout?.on('data', (text: string) => fixture.collect('what the service says later', text));
+  fixture.register('the key of the first start', service.key ?? '');
   const account = ['accounts', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const { domain, key } = await carillonJson(account, { environment });
-  house.keep("an owner's first key", key);
+  fixture.register("an owner's first key", key);
 
-  const ask = asking(house, baseUrl);
+  const ask = requester(fixture, baseUrl);
   const owner = { key, domain };
-  await useKeys(house, ask, owner, environment);
+  await useKeys(fixture, ask, owner, environment);
   const beside = await openAt(context, database, { as: 'command' });
-  await useTargets(house, ask, owner, target, baseUrl, beside);
-  await signIn(house, ask, domain);
-  await subscribe(house, ask, owner);
-  await sendNonsense(house, ask, owner, baseUrl, environment);
-  house.said('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
-  await useCommands(house, store, context, environment, isFirst);
+  await useTargets(fixture, ask, owner, target, baseUrl, beside);
+  await signIn(fixture, ask, domain);
+  await subscribe(fixture, ask, owner);
+  await sendMisplacedSecrets(fixture, ask, owner, baseUrl, environment);
+  fixture.collect('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
+  await useCommands(fixture, store, context, environment, isFirst);
   await eventually(
     () => box.seen.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
     (count) => count > 0,
     20_000,
   );
-  for (const mail of box.seen) house.said('mails', mail.raw + mail.text + mail.html);
-  house.said('the database', (await bytesOf(database)).toString('latin1'));
-  await breakTheStore(house, store, beside, ask, owner, target);
+  for (const mail of box.seen) fixture.collect('mails', mail.raw + mail.text + mail.html);
+  fixture.collect('the database', (await bytesOf(database)).toString('latin1'));
+  await breakTheStore(fixture, store, beside, ask, owner, target);
   child.kill('SIGUSR2');
   const [code] = await once(child, 'exit');
-  house.said('the log', readFileSync(logFile, 'latin1'));
+  fixture.collect('the log', readFileSync(logFile, 'latin1'));
   if (code !== 1) throw new Error(`it did not end of an error: ${code}`);
-  return house;
+  return fixture;
 }
 
-/** Makes a service end of an error that holds secrets, as those of databases and addresses do. */
-function crashing(house: House): Caller {
-  const error = { detail: house.secret('the row of an error'), input: house.secret('the address of an error') };
-  const file = join(house.folder, 'crash.js');
+/**
+ * Preloads a handler that crashes the service with an error whose properties contain secrets, like errors of
+ * databases and URLs.
+ */
+function crashing(fixture: Fixture): Caller {
+  const error = {
+    detail: fixture.newSecret('the row of an error'),
+    input: fixture.newSecret('the address of an error'),
+  };
+  const file = join(fixture.folder, 'crash.js');
   const thrown = `Object.assign(new Error('broken'), ${JSON.stringify(error)})`;
   writeFileSync(file, `process.on('SIGUSR2', () => {\n  const error = ${thrown};\n  throw error;\n})`);
   return { NODE_OPTIONS: `--import=${file}` };
 }
 
-type Ask = (
+type SendRequest = (
   who: Caller | undefined,
   method: string,
   path: string,
@@ -97,11 +106,11 @@ type Ask = (
   headers?: Caller,
 ) => Promise<{ status: number; headers: Headers; text: string }>;
 
-/** What is made to be shown this once. */
-const SHOWN = /^POST \/v2\/(keys|calendars)$/;
+/** Routes whose response shows a new secret once. */
+const SHOWS_SECRET = /^POST \/v2\/(keys|calendars)$/;
 
-/** All answers are looked through but those that show a secret. */
-function asking(house: House, baseUrl: string): Ask {
+/** Collects all responses except those that show a new secret. */
+function requester(fixture: Fixture, baseUrl: string): SendRequest {
   return async (who, method, path, body, headers = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(baseUrl + path, {
@@ -110,37 +119,38 @@ function asking(house: House, baseUrl: string): Ask {
       ...(body === undefined ? {} : { body: sent }),
     });
     const text = await answer.text();
-    if (answer.status >= 400) house.said('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
-    else if (answer.headers.has('idempotent-replayed') || !SHOWN.test(`${method} ${path}`)) house.said('answers', text);
+    if (answer.status >= 400) fixture.collect('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
+    else if (answer.headers.has('idempotent-replayed') || !SHOWS_SECRET.test(`${method} ${path}`))
+      fixture.collect('answers', text);
     return { status: answer.status, headers: answer.headers, text };
   };
 }
 
-async function useKeys(house: House, ask: Ask, owner: Caller, environment: Caller): Promise<void> {
+async function useKeys(fixture: Fixture, ask: SendRequest, owner: Caller, environment: Caller): Promise<void> {
   const issued = JSON.parse((await ask(owner, 'POST', '/v2/keys', { label: 'canary' })).text).data;
-  house.keep('an issued key', issued.key);
-  const word = { 'idempotency-key': house.secret('a word', KEPT) };
+  fixture.register('an issued key', issued.key);
+  const word = { 'idempotency-key': fixture.newSecret('a word', PLAINTEXT_PLACES) };
   const twice = () => ask(owner, 'POST', '/v2/keys', { label: 'twice' }, word);
-  house.keep('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
-  house.said('answers', (await twice()).text);
+  fixture.register('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
+  fixture.collect('answers', (await twice()).text);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
   await ask(owner, 'DELETE', `/v2/keys/${issued.id}`);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
-  const wrong = `carillon_${house.secret('a wrong key')}`;
+  const wrong = `carillon_${fixture.newSecret('a wrong key')}`;
   await ask({ ...owner, key: wrong }, 'GET', '/v2/user');
   await ask({ key: owner.key ?? '', domain: 'other.test' }, 'GET', '/v2/user');
-  // What a command issues is printed this once, and to nobody else.
+  // A command prints the key that it creates, once.
   const printed = await carillon(
     ['keys', 'create', '--domain', owner.domain ?? '', '--email', 'owner@acme.test', '--json'],
     { environment },
   );
   const key = /carillon_[\w-]{43}/.exec(printed.stdout)?.[0];
-  house.keep('a key that a command issued', key ?? '');
+  fixture.register('a key that a command issued', key ?? '');
 }
 
 async function useTargets(
-  house: House,
-  ask: Ask,
+  fixture: Fixture,
+  ask: SendRequest,
   owner: Caller,
   target: Target,
   baseUrl: string,
@@ -152,7 +162,7 @@ async function useTargets(
     retries: 0,
   });
   const secretAt = (what: string, origin = target.url) =>
-    `${origin}/${house.secret(`the path of ${what}`, TARGETS)}?t=${house.secret(`the query of ${what}`, TARGETS)}`;
+    `${origin}/${fixture.newSecret(`the path of ${what}`, TARGET_PLACES)}?t=${fixture.newSecret(`the query of ${what}`, TARGET_PLACES)}`;
   const [well, failing, refusing] = [
     secretAt('a target'),
     secretAt('a failing target'),
@@ -167,8 +177,8 @@ async function useTargets(
     await own.hooks.create({ target_url: url, event: 'new_client' });
   const hooks = (await own.hooks.list()).data;
   for (const { id } of hooks) {
-    house.keep('a signing secret', (await own.hooks.createSecret(id)).secret, KEPT);
-    house.keep('a signing secret after another', (await own.hooks.createSecret(id)).secret, KEPT);
+    fixture.register('a signing secret', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
+    fixture.register('a signing secret after another', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
   }
   await own.clients.create({ client_name: 'Bells' });
   await eventually(
@@ -176,7 +186,7 @@ async function useTargets(
     ({ data }) => data.filter(({ state }) => state === 'ended').length === 3,
     20_000,
   );
-  // What owners are told is gathered for half a minute: here it is due at once.
+  // Alerts for owners are collected for half a minute; here they become due immediately.
   const dueAtOnce = sql`insert into mails (account_id, user_id, made_at, due_at)
     select account_id, user_id, min(noted_at), min(noted_at) from hook_alerts group by account_id, user_id
     on conflict (user_id) do update set due_at = excluded.due_at`;
@@ -188,31 +198,31 @@ async function useTargets(
   for (const path of ['/v2/hooks', `/v2/hooks/${hooks[0]?.id}`, '/v2/keys', '/v2/users', '/v2/notifications'])
     await ask(owner, 'GET', path);
   for (const path of ['/openapi.json', '/docs', '/readyz', '/']) await ask(undefined, 'GET', path);
-  // What is refused is kept nowhere.
-  const forbidden = `http://169.254.169.254/${house.secret('the path of a forbidden target')}`;
+  // Rejected values must not be stored anywhere.
+  const forbidden = `http://169.254.169.254/${fixture.newSecret('the path of a forbidden target')}`;
   for (const body of [
     { target_url: well, event: 'new_client' },
     { target_url: well, event: 'no_kind' },
     { target_url: forbidden, event: 'new_client' },
-    { target_url: `http://user:${house.secret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
-    `{"target_url":"${target.url}/${house.secret('the path of a malformed body')}"`,
+    { target_url: `http://user:${fixture.newSecret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
+    `{"target_url":"${target.url}/${fixture.newSecret('the path of a malformed body')}"`,
   ])
     await ask(owner, 'POST', '/v2/hooks', body);
-  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: house.secret('a secret as a number') });
+  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: fixture.newSecret('a secret as a number') });
 }
 
-async function signIn(house: House, ask: Ask, domain: string): Promise<void> {
+async function signIn(fixture: Fixture, ask: SendRequest, domain: string): Promise<void> {
   const home = { 'sec-fetch-site': 'same-origin' };
   const { stdout } = await carillon(['users', 'invite', '--domain', domain, '--email', 'owner@acme.test'], {
-    environment: { ...house.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' },
+    environment: { ...fixture.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' },
   });
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
-  house.keep('the token of a link', token);
-  const passphrase = house.secret('a passphrase');
-  // Whoever reads such a hash tries all words that there are.
+  fixture.register('the token of a link', token);
+  const passphrase = fixture.newSecret('a passphrase');
+  // A fast hash would allow a dictionary attack.
   for (const fast of ['md5', 'sha1', 'sha256'])
-    house.keep(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
-  const wrong = house.secret('a wrong passphrase');
+    fixture.register(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
+  const wrong = fixture.newSecret('a wrong passphrase');
   const email = 'owner@acme.test';
   const welcomed = await ask(home, 'POST', '/console/welcome', { token, passphrase });
   const cookies = [welcomed];
@@ -223,7 +233,7 @@ async function signIn(house: House, ask: Ask, domain: string): Promise<void> {
   cookies.push(await ask(home, 'POST', '/console/session', { domain, email, passphrase }));
   for (const { headers } of cookies) {
     const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
-    house.keep('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
+    fixture.register('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
     await ask({ ...home, cookie }, 'GET', '/console/api/user');
     await ask({ ...home, cookie }, 'POST', '/console/api/passphrase', { current: wrong, passphrase: wrong });
     await ask({ cookie }, 'POST', '/console/api/clients', { client_name: 'x' });
@@ -231,10 +241,10 @@ async function signIn(house: House, ask: Ask, domain: string): Promise<void> {
   }
 }
 
-async function subscribe(house: House, ask: Ask, owner: Caller): Promise<void> {
+async function subscribe(fixture: Fixture, ask: SendRequest, owner: Caller): Promise<void> {
   const made = JSON.parse((await ask(owner, 'POST', '/v2/calendars', { label: 'canary' })).text).data;
   const token = /\/calendar\/([\w-]{43})\.ics$/.exec(made.url)?.[1] ?? '';
-  house.keep('the token of a calendar', token);
+  fixture.register('the token of a calendar', token);
   await ask(undefined, 'GET', `/calendar/${token}.ics`);
   await ask(undefined, 'GET', `/calendar/${token}.json`);
   await ask(owner, 'GET', `/v2/calendars/${made.id}`);
@@ -242,10 +252,10 @@ async function subscribe(house: House, ask: Ask, owner: Caller): Promise<void> {
   await ask(undefined, 'GET', `/calendar/${token}.ics`);
 }
 
-/** Secrets where nobody should put them. */
-async function sendNonsense(
-  house: House,
-  ask: Ask,
+/** Secrets in wrong places. */
+async function sendMisplacedSecrets(
+  fixture: Fixture,
+  ask: SendRequest,
   owner: Caller,
   baseUrl: string,
   environment: Caller,
@@ -262,7 +272,7 @@ async function sendNonsense(
   await ask({ authorization: `Bearer ${key}` }, 'GET', '/v2/user');
   await ask({ domain: key, key: domain }, 'GET', '/v2/user');
   await ask(owner, key.slice(0, 8).toUpperCase().replace('_', 'X'), '/v2/user');
-  house.said('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
+  fixture.collect('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
   await ask({ authorization: `Bearer ${token}x` }, 'GET', '/metrics');
   await ask(undefined, 'GET', `/metrics?token=${token}`);
   for (const lines of [
@@ -272,15 +282,18 @@ async function sendNonsense(
     [`GET /${key} HTTP/7.7`, `key: ${key}`],
     ['POST /v2/hooks HTTP/1.1', 'host: x', `key: ${key}`, `domain: ${domain}`, 'content-length: x'],
   ])
-    house.said('refusals', (await converse(baseUrl, requestText(lines, key))).text);
+    fixture.collect('refusals', (await converse(baseUrl, requestText(lines, key))).text);
 }
 
-/** From here on every write of these fails, in the words of the database: what it says of the row must not be passed on. */
+/**
+ * Makes all further writes fail with errors of the database, whose texts contain values of the row and must
+ * not be passed on.
+ */
 async function breakTheStore(
-  house: House,
+  fixture: Fixture,
   store: TestStore,
   beside: Store,
-  ask: Ask,
+  ask: SendRequest,
   owner: Caller,
   target: Target,
 ): Promise<void> {
@@ -293,17 +306,17 @@ async function breakTheStore(
   }
   const failures = [
     await ask(owner, 'POST', '/v2/hooks', {
-      target_url: `${target.url}/${house.secret('the path of a target that could not be kept')}`,
+      target_url: `${target.url}/${fixture.newSecret('the path of a target that could not be kept')}`,
       event: 'new_event',
     }),
-    await ask(owner, 'POST', '/v2/keys', { label: house.secret('a label that could not be kept') }),
+    await ask(owner, 'POST', '/v2/keys', { label: fixture.newSecret('a label that could not be kept') }),
     await ask(owner, 'POST', '/v2/calendars', {}),
     await ask(
       owner,
       'POST',
       '/v2/clients',
-      { client_name: 'x', notes: house.secret('a note that could not be kept') },
-      { 'idempotency-key': house.secret('a word that could not be kept') },
+      { client_name: 'x', notes: fixture.newSecret('a note that could not be kept') },
+      { 'idempotency-key': fixture.newSecret('a word that could not be kept') },
     ),
   ];
   for (const { status } of failures) if (status < 500) throw new Error(`the store is not broken: ${status}`);
@@ -311,5 +324,5 @@ async function breakTheStore(
   await ask(owner, 'GET', '/v2/hooks');
   await ask(owner, 'POST', '/v2/events', { event_name: 'x', start_date: '20270101', due_date: '20270101' });
   await beside.write(({ queries }) => sql.raw('alter table api_keys rename column key_hash to gone').execute(queries));
-  await ask({ ...owner, key: `carillon_${house.secret('a key that could not be looked up')}` }, 'GET', '/v2/user');
+  await ask({ ...owner, key: `carillon_${fixture.newSecret('a key that could not be looked up')}` }, 'GET', '/v2/user');
 }

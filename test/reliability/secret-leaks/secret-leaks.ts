@@ -1,33 +1,33 @@
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { sideBySide } from '../shards.ts';
-import { walk } from './scenario.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { waitForAll } from '../shards.ts';
+import { runScenario } from './scenario.ts';
 import { scan } from './secrets.ts';
 
-/** R15: secrets stand where they are needed again, and nowhere else. */
-export const canary: Proof = {
+/** R15: secrets are stored only where they are needed again. */
+export const canary: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
   title: 'every kind of secret is used and then searched for in everything that was written',
-  promise: 'no key, token or password anywhere; no whole target in a log',
+  promise: 'no key, token or password anywhere; no complete target URL in a log',
   unit: 'run on every database',
-  quick: 1,
-  long: 1,
-  prove,
+  smoke: 1,
+  full: 1,
+  execute,
 };
 
-async function prove({ stores, context, say }: Run): Promise<Figure> {
+async function execute({ stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   let [secrets, places, bytes] = [0, 0, 0];
   const walks = stores.map(async (store, index) => {
-    // What has nothing to do with a database is tried beside one of them.
-    const house = await walk(store, context, index === 0);
-    const all = house.places();
-    secrets += house.canaries.length;
+    // Commands that do not depend on the database run only with the first one.
+    const fixture = await runScenario(store, context, index === 0);
+    const all = fixture.places();
+    secrets += fixture.secrets.length;
     places += all.length;
     bytes += all.reduce((sum, place) => sum + place.bytes.length, 0);
-    for (const place of all) say(`${store.name}: ${place.name}, ${place.bytes.length} octets`);
-    broken.push(...scan(house.canaries, all).map((line) => `${store.name}: ${line}`));
+    for (const place of all) log(`${store.name}: ${place.name}, ${place.bytes.length} octets`);
+    broken.push(...scan(fixture.secrets, all).map((line) => `${store.name}: ${line}`));
   });
-  await sideBySide(walks);
-  return { counts: { secrets, 'places looked through': places, octets: bytes }, broken };
+  await waitForAll(walks);
+  return { counts: { secrets, 'places searched': places, octets: bytes }, broken };
 }

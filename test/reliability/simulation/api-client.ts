@@ -8,23 +8,23 @@ export type Request = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: string;
   readonly body?: Readonly<Record<string, unknown>>;
-  /** The word by which it is made once. */
-  readonly once?: string;
+  /** Value of the Idempotency-Key. */
+  readonly idempotencyKey?: string;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of any shape are looked into, and what does not fit is a finding
-export type Answer = { readonly status: number; readonly json: any };
+export type Response = { readonly status: number; readonly json: any };
 
 type Caller = Pick<Person, 'domain' | 'key'>;
 
-/** Puts a request; the answer is heard, or is not where the service ends before. */
-export type Put = (who: Caller, request: Request, hear: (answer: Answer) => void) => void;
+/** Sends a request. The response is lost if the service dies before. */
+export type SendRequest = (who: Caller, request: Request, hear: (answer: Response) => void) => void;
 
-/** A call of the ledger before it is made. */
+/** A call of the history before it is made. */
 type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
 
-export type DeskPorts = {
-  readonly put: Put;
+export type ApiClientPorts = {
+  readonly send: SendRequest;
   readonly time: Time;
   readonly random: SeededChance;
   readonly network: Network;
@@ -32,24 +32,24 @@ export type DeskPorts = {
   readonly people: readonly Person[];
 };
 
-/** What all clients have in common: who they are, the service that they call, and the ledger of what they were answered. */
-export class Desk {
+/** Common part of all clients: the users, the service, and the history of calls. */
+export class ApiClient {
   readonly calls: Call[] = [];
-  /** What no client must see, a line each. */
-  readonly wrong: string[] = [];
+  /** Responses that no client must get, one per line. */
+  readonly violations: string[] = [];
   readonly people: Person[];
-  /** Those who have been deleted, or may have. */
-  readonly gone: Person[] = [];
-  readonly put: Put;
+  /** Users who have been deleted, or may have been. */
+  readonly deletedUsers: Person[] = [];
+  readonly put: SendRequest;
   readonly network: Network;
   readonly random: SeededChance;
   readonly baseUrl: string;
   readonly #time: Time;
-  /** How many requests for the same were not refused: answered that it is done, or not answered. */
-  readonly #mayBeDone = new Map<Call, number>();
+  /** By call: number of requests that were not rejected, so either succeeded or got no response. */
+  readonly #openAttempts = new Map<Call, number>();
 
-  constructor({ put, time, random, network, baseUrl, people }: DeskPorts) {
-    this.put = put;
+  constructor({ send, time, random, network, baseUrl, people }: ApiClientPorts) {
+    this.put = send;
     this.#time = time;
     this.random = random;
     this.network = network;
@@ -58,56 +58,56 @@ export class Desk {
   }
 
   /**
-   * Notes calls and puts the request; `done` where it was answered that it is done, `undone` that it is not. What was asked for
-   * more than once stays noted unless it was refused each time.
+   * Records the calls and sends the request; `done` runs on success, `undone` on a rejection. A call that is
+   * sent several times stays recorded unless every request is rejected.
    */
-  ask(
+  request(
     who: Caller,
     request: Request,
     calls: readonly Call[],
-    done: (answer: Answer) => void,
+    done: (answer: Response) => void,
     undone?: () => void,
   ): void {
     for (const call of calls) {
       if (!this.calls.includes(call)) this.calls.push(call);
-      this.#mayBeDone.set(call, (this.#mayBeDone.get(call) ?? 0) + 1);
+      this.#openAttempts.set(call, (this.#openAttempts.get(call) ?? 0) + 1);
     }
     this.put(who, request, (answer) => {
       const { status, json } = answer;
-      // It may have been done: nobody was told.
+      // The request may have taken effect, although its response does not show it.
       if (status === 500 || json?.code === 'timed_out') return;
       if (status >= 300) {
-        for (const call of calls) this.#refused(call);
+        for (const call of calls) this.#rejected(call);
         undone?.();
         return;
       }
-      const answeredAt = this.#time.moment();
+      const answeredAt = this.#time.timestamp();
       for (const call of calls) Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
       done(answer);
     });
   }
 
-  #refused(call: Call): void {
-    const left = (this.#mayBeDone.get(call) ?? 1) - 1;
-    this.#mayBeDone.set(call, left);
+  #rejected(call: Call): void {
+    const left = (this.#openAttempts.get(call) ?? 1) - 1;
+    this.#openAttempts.set(call, left);
     if (left === 0) this.calls.splice(this.calls.indexOf(call), 1);
   }
 
-  open(intent: Intent): Call {
-    return { ...intent, askedAt: this.#time.moment(), answeredAt: undefined };
+  newCall(intent: Intent): Call {
+    return { ...intent, askedAt: this.#time.timestamp(), answeredAt: undefined };
   }
 
-  someone(): Person {
-    // Most of it happens to a few.
+  randomUser(): Person {
+    // Most requests are made by the first two users.
     return this.random.one(this.people.slice(0, this.random.below(3) === 0 ? undefined : 2));
   }
 
-  owner(domain?: string): Person | undefined {
-    return this.any(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
+  randomOwner(domain?: string): Person | undefined {
+    return this.pick(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
   }
 
-  /** One of these, if there is any. */
-  any<T>(of: readonly T[]): T | undefined {
+  /** A random one of these, if there is any. */
+  pick<T>(of: readonly T[]): T | undefined {
     return of.length === 0 ? undefined : this.random.one(of);
   }
 }

@@ -1,88 +1,93 @@
-import { check, sayFault } from '../checker/check.ts';
-import type { Call, Crash, Ledgers } from '../checker/history.ts';
+import { check, formatFault } from '../checker/check.ts';
+import type { Call, Crash, History } from '../checker/history.ts';
 import type { Clients } from './clients.ts';
 import type { Fact, Stored } from './database-state.ts';
 import type { Network } from './network.ts';
 
-/** All that is known of a world when it is over. */
-export type Over = {
+/** Final state of a simulated world. */
+export type FinalState = {
   readonly clients: Clients;
   readonly network: Network;
   readonly stored: Stored;
   readonly crashes: readonly Crash[];
-  /** How long waits are, how soon things are written down, and how the clock was set. */
-  readonly times: Omit<Ledgers, 'calls' | 'arrivals' | 'database' | 'crashes'>;
+  /** Backoffs, commit delays and clock changes, for the checker. */
+  readonly times: Omit<History, 'calls' | 'arrivals' | 'database' | 'crashes'>;
 };
 
-/** What does not hold in a world, a line each. */
-export function brokenIn(over: Over): string[] {
+/** Violations in a world, one per line. */
+export function violationsIn(over: FinalState): string[] {
   const { clients, network, stored } = over;
   const made = [...stored.records.values()];
   return [
-    ...check(ledgersOf(over)).map(sayFault),
-    ...stored.wrong,
-    ...clients.wrong,
-    ...shownOtherwise(clients, stored),
-    ...tooManyWritten(over),
-    ...network.forbidden.map((one) => `dialled ${one}`),
-    ...made.filter((word, index) => made.indexOf(word) !== index).map((word) => `${word} was made twice`),
-    ...made.filter((word) => clients.refused.has(word)).map((word) => `${word} was refused, and is there`),
+    ...check(historyOf(over)).map(formatFault),
+    ...stored.violations,
+    ...clients.violations,
+    ...feedDifferences(clients, stored),
+    ...unexpectedAttempts(over),
+    ...network.forbidden.map((one) => `connected to ${one}`),
+    ...made.filter((word, index) => made.indexOf(word) !== index).map((word) => `${word} was created twice`),
+    ...made.filter((word) => clients.rejectedWords.has(word)).map((word) => `${word} was rejected, and exists`),
   ];
 }
 
-/** Hooks that no ledger can tell apart: the fewer the better, and none would be best. */
-export const LEFT_OUT = 'of these left out, since others had their target';
+/** Hooks that the checker cannot tell apart. The number should be as low as possible. */
+export const EXCLUDED = 'of these, excluded because they share a target';
 
-/** How much of what matters has happened in a world. */
-export function countsOf({ clients, network, stored, crashes }: Over): Record<string, number> {
+/** Counters of what happened in a world. */
+export function countsOf({ clients, network, stored, crashes }: FinalState): Record<string, number> {
   const done = clients.calls.filter(({ answeredAt }) => answeredAt !== undefined);
   const did = (what: (typeof done)[number]['did']) => done.filter((call) => call.did === what).length;
   const ended = (reason: string) => stored.hooks.filter(({ endedReason }) => endedReason === reason).length;
   const completions = done.filter((call) => call.did === 'occur' && call.kind.startsWith('completed'));
   return {
     'changes acknowledged': done.length,
-    'completions among them': completions.length,
+    'of these, completions': completions.length,
     'hooks restored': did('restore'),
-    'notifications heard': network.arrivals.length,
+    notifications: network.arrivals.length,
     'answered 200': network.arrivals.filter(({ answer }) => answer === 200).length,
-    'ends of the process': crashes.length,
-    'with something pending': crashes.filter(({ pending }) => pending.size > 0).length,
+    'process exits': crashes.length,
+    'of these, with pending deliveries': crashes.filter(({ pending }) => pending.size > 0).length,
     hooks: stored.hooks.length,
-    [LEFT_OUT]: stored.hooks.filter(isOneOfSeveral(stored)).length,
+    [EXCLUDED]: stored.hooks.filter(hasSharedTarget(stored)).length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
-    'ended with their user': ended('user_deleted'),
+    'ended with the user': ended('user_deleted'),
   };
 }
 
-/** Whether a target is one that several hooks have had. */
-function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => boolean {
+/** Whether a target was used by several hooks. */
+function hasSharedTarget({ hooks }: Stored): (one: { readonly path: string }) => boolean {
   const known = new Set<string>();
   const taken = new Set<string>();
   for (const { path } of hooks) (known.has(path) ? taken : known).add(path);
   return ({ path }) => taken.has(path);
 }
 
-/** Where two hooks have had one target, one after the other, the ledgers could not tell whose an arrival is: without these. */
-function ledgersOf({ clients, network, stored, crashes, times }: Over): Ledgers {
-  const taken = isOneOfSeveral(stored);
-  const isClear = (call: Call) => !('path' in call && taken(call));
+/**
+ * If two hooks used one target, one after the other, an arrival cannot be assigned to one of them: both are
+ * left out.
+ */
+function historyOf({ clients, network, stored, crashes, times }: FinalState): History {
+  const isShared = hasSharedTarget(stored);
+  const isUnambiguous = (call: Call) => !('path' in call && isShared(call));
   return {
     ...times,
-    calls: clients.calls.filter(isClear),
-    arrivals: network.arrivals.filter((one) => !taken(one)),
-    database: { ...stored, hooks: stored.hooks.filter((hook) => !taken(hook)) },
+    calls: clients.calls.filter(isUnambiguous),
+    arrivals: network.arrivals.filter((one) => !isShared(one)),
+    database: { ...stored, hooks: stored.hooks.filter((hook) => !isShared(hook)) },
     crashes,
   };
 }
 
-/** X2: the feed, read through everything that happened, is what is stored, in order. */
-function shownOtherwise({ read }: Clients, { facts }: Stored): string[] {
+/** X2: the feed as clients read it, across crashes, equals the stored one, in order. */
+function feedDifferences({ read }: Clients, { facts }: Stored): string[] {
   return [...read].flatMap(([domain, seen]) => {
     const all = facts.get(domain) ?? [];
     const differs = seen.findIndex((one, index) => !isSame(one, all[index]));
-    return differs < 0 ? [] : [`${domain} was shown ${JSON.stringify(seen[differs])} at ${differs + 1} of its feed`];
+    return differs < 0
+      ? []
+      : [`${domain} read ${JSON.stringify(seen[differs])} at position ${differs + 1} of its feed`];
   });
 }
 
@@ -90,11 +95,11 @@ function isSame(one: Fact, other: Fact | undefined): boolean {
   return one.kind === other?.kind && one.record === other.record && one.userId === other.userId;
 }
 
-/** X3: no attempt is written down that was not made, and none of them twice. */
-function tooManyWritten({ network, stored }: Over): string[] {
+/** X3: every stored attempt was made, and is stored once. */
+function unexpectedAttempts({ network, stored }: FinalState): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {
     const heard = made.get(id)?.length ?? 0;
-    return count <= heard ? [] : [`X3 of delivery ${id} ${count} attempts are written down, and ${heard} were made`];
+    return count <= heard ? [] : [`X3 delivery ${id} has ${count} stored attempts, and ${heard} were made`];
   });
 }

@@ -1,28 +1,28 @@
 import type { Arrival, Call } from '../checker/history.ts';
-import { Desk, type DeskPorts } from './api-client.ts';
+import { ApiClient, type ApiClientPorts } from './api-client.ts';
 import { Hooks } from './hooks.ts';
 import { Keys } from './keys.ts';
 import { Records } from './records.ts';
 
-/** People and programs that ask for all sorts of things, and write down what they were answered. */
+/** Users and programs that call the API at random and record the responses. */
 export class Clients {
-  /** What each account's follower has read of the feed. */
+  /** Feed entries that the follower of each account has read. */
   readonly read = new Map<string, { kind: string; record: string; userId: string }[]>();
-  readonly #desk: Desk;
+  readonly #client: ApiClient;
   readonly #records: Records;
   readonly #hooks: Hooks;
   readonly #cursors = new Map<string, string | undefined>();
-  /** What they do; the likelier, the higher the number. */
-  readonly #does: readonly (readonly [number, () => void])[];
+  /** Actions with their weights. */
+  readonly #actions: readonly (readonly [number, () => void])[];
 
-  constructor(ports: DeskPorts) {
-    this.#desk = new Desk(ports);
-    const records = new Records(this.#desk);
-    const hooks = new Hooks(this.#desk);
-    const keys = new Keys(this.#desk, (who) => hooks.of(who));
+  constructor(ports: ApiClientPorts) {
+    this.#client = new ApiClient(ports);
+    const records = new Records(this.#client);
+    const hooks = new Hooks(this.#client);
+    const keys = new Keys(this.#client, (who) => hooks.of(who));
     this.#records = records;
     this.#hooks = hooks;
-    this.#does = [
+    this.#actions = [
       [30, records.create],
       [2, records.flood],
       [8, records.complete],
@@ -30,7 +30,7 @@ export class Clients {
       [5, records.delete],
       [4, records.retry],
       [3, records.list],
-      [3, records.reachOver],
+      [3, records.accessForeignRecord],
       [14, hooks.subscribe],
       [1, hooks.subscribeForbidden],
       [2, hooks.subscribeTaken],
@@ -41,66 +41,66 @@ export class Clients {
       [2, keys.issue],
       [2, keys.revoke],
       [1, keys.deleteUser],
-      [4, keys.knockInVain],
+      [4, keys.useRevokedKey],
       [5, () => this.#follow()],
     ];
   }
 
   get calls(): readonly Call[] {
-    return this.#desk.calls;
+    return this.#client.calls;
   }
 
-  /** What no client must see, a line each. */
-  get wrong(): readonly string[] {
-    return this.#desk.wrong;
+  /** Responses that no client must get, one per line. */
+  get violations(): readonly string[] {
+    return this.#client.violations;
   }
 
-  /** Words of records that were refused, and must not be there. */
-  get refused(): ReadonlySet<string> {
-    return this.#records.refused;
+  /** Words of rejected records, which must not exist. */
+  get rejectedWords(): ReadonlySet<string> {
+    return this.#records.rejectedWords;
   }
 
-  /** Subscribes a few targets, so that there is somebody to be told from the beginning. */
-  begin(): void {
-    for (let count = 4 + this.#desk.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
+  /** Creates a few hooks, so that there are deliveries from the beginning. */
+  createHooks(): void {
+    for (let count = 4 + this.#client.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
   }
 
-  /** Somebody asks for something. */
-  askAnything(): void {
-    let drawn = this.#desk.random.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
-    const chosen = this.#does.find(([weight]) => {
+  /** Makes one random call. */
+  makeRandomCall(): void {
+    let drawn = this.#client.random.below(this.#actions.reduce((sum, [weight]) => sum + weight, 0));
+    const chosen = this.#actions.find(([weight]) => {
       drawn -= weight;
       return drawn < 0;
     });
     chosen?.[1]();
   }
 
-  /** Something occurs, and something is asked for, that live hooks are to be told. */
-  stir(): void {
+  /** Creates records, tests and a redelivery, which live hooks must receive. */
+  createDeliveries(): void {
     for (let count = 0; count < 6; count += 1) this.#records.create();
     for (let count = 0; count < 3; count += 1) this.#hooks.test();
     this.#hooks.redeliver();
   }
 
-  forgetOnce(): void {
-    this.#records.forgetOnce();
+  forgetIdempotencyKeys(): void {
+    this.#records.forgetIdempotencyKeys();
   }
 
-  /** Fetches what an arrival tells of. */
+  /** Fetches the record that a notification names. */
   fetch(arrival: Arrival): void {
     this.#hooks.fetch(arrival);
   }
 
-  /** X2: page by page behind the cursor; one who follows sees everything once, in order, through every crash. */
+  /** X2: reads the feed page by page with a cursor; a follower sees every entry once, in order, across crashes. */
   #follow(): void {
-    const owner = this.#desk.owner();
+    const owner = this.#client.randomOwner();
     if (owner === undefined) return;
     const { domain } = owner;
     const after = this.#cursors.get(domain);
     const query = after === undefined ? '' : `&after=${after}`;
     const url = `/v2/notifications?scope=account&limit=20${query}`;
-    this.#desk.put(owner, { method: 'GET', url }, ({ status, json }) => {
-      // Another page may have been read meanwhile.
+    this.#client.put(owner, { method: 'GET', url }, ({ status, json }) => {
+      // Another response may have advanced the cursor meanwhile.
       if (status !== 200 || this.#cursors.get(domain) !== after) return;
       const read = this.read.get(domain) ?? [];
       this.read.set(domain, read);

@@ -9,25 +9,25 @@ type Row = Record<string, string | number | null>;
 const rowsOf = (database: DatabaseSync, sql: string): Row[] => database.prepare(sql).all() as Row[];
 const pathOf = (target: unknown) => new URL(String(target)).pathname;
 
-const toTell = (
+const countUndelivered = (
   pendingTo: string,
 ) => `select (select count(*) from pending_deliveries join hooks using (hook_id) where ${pendingTo})
   + (select count(*) from manual_attempts join hooks using (hook_id) where date_ended is null) as pending`;
 
-/** What is still to be told to hooks that live: what is pending, and what somebody asked for. */
-export const TO_TELL = toTell('date_ended is null');
+/** Counts what live hooks still have to receive: pending deliveries and manual attempts. */
+export const COUNT_UNDELIVERED = countUndelivered('date_ended is null');
 
-/** What of that waits for nothing: its hook has not just failed. */
-export const DUE_NOW = toTell('date_ended is null and failures = 0');
+/** The same without hooks in backoff. */
+export const COUNT_UNDELIVERED_WITHOUT_BACKOFF = countUndelivered('date_ended is null and failures = 0');
 
-/** What no database holds, whatever has happened: each of these finds nothing. */
-const never = {
+/** Invariants of every database: each query must return no row. */
+const invariants = {
   'live without its target': `select hook_id from hooks where date_ended is null
     and hook_id not in (select hook_id from targets)`,
   'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
   'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
   'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
-  // Nobody reopens anything here.
+  // No client reopens a completed record in the simulation.
   'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
     group by kind, record_id having count(*) > 1`,
   'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
@@ -36,8 +36,8 @@ const never = {
     (select record_id from occurrences where kind = 'completed_subtask')`,
 };
 
-/** What a database says of each hook: its failures, or why it was removed; nothing of those that somebody deleted. */
-export function fatesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
+/** Status of each hook, by the path of its target. Hooks that were deleted by somebody are left out. */
+export function statusesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
   const rows = rowsOf(
     database,
     `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted')`,
@@ -49,15 +49,15 @@ export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
   return new Set(rowsOf(database, 'select delivery_id from pending_deliveries').map((row) => String(row.delivery_id)));
 }
 
-/** An occurrence as the feed shows it, in the order of its account. */
+/** An occurrence as the feed shows it. */
 export type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
 
-/** All that a database holds in the end; what is wrong with it by itself, a line each. */
+/** Final content of a database, with violations of its own invariants, one per line. */
 export type Stored = Database & {
   readonly facts: ReadonlyMap<string, readonly Fact[]>;
-  /** How many attempts of each delivery are written down that were none of our own faults. */
+  /** Stored attempts of each delivery, without those that ended with a local error. */
   readonly attempts: ReadonlyMap<string, number>;
-  readonly wrong: readonly string[];
+  readonly violations: readonly string[];
 };
 
 const words = {
@@ -68,12 +68,12 @@ const words = {
   subtask: 'subtask_name',
 };
 
-export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
-  const wrong = rowsOf(database, 'pragma integrity_check')
+export function readState(database: DatabaseSync, baseUrl: string): Stored {
+  const violations = rowsOf(database, 'pragma integrity_check')
     .map((row) => String(row.integrity_check))
     .filter((line) => line !== 'ok');
-  for (const [what, sql] of Object.entries(never)) {
-    wrong.push(...rowsOf(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
+  for (const [what, sql] of Object.entries(invariants)) {
+    violations.push(...rowsOf(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
   }
   const records = new Map<string, string>();
   for (const [resourceType, column] of Object.entries(words)) {
@@ -91,14 +91,14 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
     const rows = rowsOf(database, `select * from occurrences where account_id = ${account_id} order by position`);
     const places = rows.map((row) => row.position);
     if (places.length !== position || places.some((place, index) => place !== index + 1)) {
-      wrong.push(`${domain} is at ${position}, and its occurrences are at ${places.join(' ')}`);
+      violations.push(`${domain} is at ${position}, and its occurrences are at ${places.join(' ')}`);
     }
-    const told = rows.map((row) => ({
+    const occurrences = rows.map((row) => ({
       kind: String(row.kind),
       userId: String(row.user_id),
       record: resourceUrl(baseUrl, row.kind as Kind, Number(row.record_id)),
     }));
-    facts.set(String(domain), told);
+    facts.set(String(domain), occurrences);
   }
   const hooks = rowsOf(database, 'select * from hooks').map((row) => ({
     path: pathOf(row.target),
@@ -108,14 +108,16 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
     address: `${baseUrl}/v2/hooks/${row.hook_id}`,
   }));
   const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
-  wrong.push(...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`));
+  violations.push(
+    ...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`),
+  );
   const occurrences = [...facts.values()].flat();
-  const [pending] = rowsOf(database, TO_TELL);
+  const [pending] = rowsOf(database, COUNT_UNDELIVERED);
   const made = rowsOf(
     database,
     `select delivery_id, count(*) as count from attempts
       where outcome not in (${localErrorWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
   );
   const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
-  return { records, occurrences, hooks, pending: Number(pending?.pending), facts, attempts, wrong };
+  return { records, occurrences, hooks, pending: Number(pending?.pending), facts, attempts, violations };
 }

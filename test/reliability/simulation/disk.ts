@@ -6,36 +6,36 @@ import type { FaultPoint, Faults } from './faults.ts';
 import type { Life, Time } from './time.ts';
 
 const BUSY = 5;
-const BUSY_POINTS: readonly FaultPoint[] = ['database busy for a moment', 'database busy for too long'];
+const BUSY_POINTS: readonly FaultPoint[] = ['database busy for a moment', 'database busy past the timeout'];
 const NO_MEMORY = 7;
 const IO_ERROR = 10;
 const FULL = 13;
 
-/** What a call comes to that the end of its process has cut off. */
-export class Ended extends Error {}
+/** Thrown by a call that the end of its process cuts off. */
+export class ProcessEnded extends Error {}
 
 /**
- * What the connections of one life know of it, and what they are; nothing any more once it is over. Node never lets go of a
- * connection from which its own statements can be reached.
+ * State shared by the connections of one life; `at` is undefined when the life is over. An indirection,
+ * because Node never frees a connection whose statements refer to it.
  */
 type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; readonly connections: DatabaseSync[] };
 
-/** Real SQLite files, one for each life: what is there when a life ends is what the next one finds. */
+/** Real SQLite files, one copy for each life: the next process starts from the files that the previous one left. */
 export class Disk {
   readonly #folder: string;
   readonly #faults: Faults;
   readonly #random: SeededChance;
   readonly #time: Time;
   readonly #onCrash: (why: string) => void;
-  /** Called whenever something could not be written. */
-  readonly #onTrouble: () => void;
+  /** Called when a write fails. */
+  readonly #onWriteFailed: () => void;
   #link: Link | undefined;
   #counting: DatabaseSync | undefined;
   #lives = 0;
-  #looks = 0;
+  #inspections = 0;
   #busyUntil = Number.NEGATIVE_INFINITY;
-  #isSettling = false;
-  /** How much of the log is lost when the process ends in the middle of a commit. */
+  #isCompleting = false;
+  /** Length to which the log is truncated when the process ends in the middle of a commit. */
   #keptBytes: number | undefined;
 
   constructor(ports: {
@@ -44,23 +44,23 @@ export class Disk {
     random: SeededChance;
     time: Time;
     onCrash: (why: string) => void;
-    onTrouble: () => void;
+    onWriteFailed: () => void;
   }) {
     this.#folder = ports.folder;
     this.#faults = ports.faults;
     this.#random = ports.random;
     this.#time = ports.time;
     this.#onCrash = ports.onCrash;
-    this.#onTrouble = ports.onTrouble;
+    this.#onWriteFailed = ports.onWriteFailed;
     mkdirSync(this.#folderOf(0), { recursive: true });
   }
 
-  /** The file of the life that is, or is about to begin. */
+  /** File of the current or next life. */
   get path(): string {
     return join(this.#folderOf(this.#lives), 'carillon.db');
   }
 
-  /** The process is gone: its files are as they are at this moment, the log and what it had not copied back included. */
+  /** Ends the life: copies the files as they are now, including the log that has not been checkpointed. */
   end(): void {
     const from = this.path;
     this.#lives += 1;
@@ -72,13 +72,13 @@ export class Disk {
     if (this.#link !== undefined) this.#link.at = undefined;
     this.#counting?.close();
     this.#counting = undefined;
-    this.calm();
+    this.unlock();
   }
 
-  /** Looks at what is on the disk, at a copy of it: looking must not mend it before the service does. */
-  look<T>(at: (database: DatabaseSync) => T): T {
-    this.#looks += 1;
-    const path = join(this.#folder, `look-${this.#looks}.db`);
+  /** Inspects a copy of the files: opening the original would recover it before the service does. */
+  inspect<T>(at: (database: DatabaseSync) => T): T {
+    this.#inspections += 1;
+    const path = join(this.#folder, `look-${this.#inspections}.db`);
     copy(this.path, path);
     const database = new DatabaseSync(path);
     try {
@@ -88,23 +88,23 @@ export class Disk {
     }
   }
 
-  /** Somebody else has the database for so long. */
+  /** Another process locks the database for this time. */
   keepBusy(forMs: number): void {
     this.#busyUntil = this.#time.clockOf().monotonic() + forMs;
   }
 
-  /** What a query counts, in the file as it is. */
+  /** Result of a counting query on the current file. */
   count(sql: string): number {
     this.#counting ??= new DatabaseSync(this.path, { readOnly: true });
     const [count] = Object.values(this.#counting.prepare(sql).get() ?? {});
     return Number(count);
   }
 
-  calm(): void {
+  unlock(): void {
     this.#busyUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** SQLite as one life has it. */
+  /** `DatabaseSync` for one life, with injected faults. */
   sqliteOf(life: Life): typeof DatabaseSync {
     this.#link = { at: { disk: this, life }, connections: [] };
     return Disk.#sqliteOf(this.#link);
@@ -125,7 +125,7 @@ export class Disk {
         for (const verb of ['all', 'run'] as const) {
           const plain = statement[verb];
           const value = (...values: unknown[]) => {
-            if (link.at === undefined || link.at.life.isDead) throw new Ended();
+            if (link.at === undefined || link.at.life.isDead) throw new ProcessEnded();
             const { disk } = link.at;
             const go = () => Reflect.apply(plain, statement, values);
             if (this.#isReader) return disk.#read(sql, go);
@@ -140,7 +140,10 @@ export class Disk {
 
   #read<T>(sql: string, go: () => T): T {
     if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
-    if (/from "(pending_deliveries|manual_attempts)"/.test(sql) && this.#faults.takes('read of what is pending fails'))
+    if (
+      /from "(pending_deliveries|manual_attempts)"/.test(sql) &&
+      this.#faults.takes('read of pending deliveries fails')
+    )
       throw failure(NO_MEMORY);
     return go();
   }
@@ -149,7 +152,7 @@ export class Disk {
     try {
       return this.#writeOrFail(database, sql, go);
     } catch (error) {
-      this.#onTrouble();
+      this.#onWriteFailed();
       throw error;
     }
   }
@@ -160,17 +163,17 @@ export class Disk {
         for (const point of BUSY_POINTS) this.#faults.takes(point);
         throw failure(BUSY);
       }
-      this.#isSettling = false;
+      this.#isCompleting = false;
       return go();
     }
     if (sql === 'commit') return this.#commit(database, go);
     if (!/^(insert|update|delete)/.test(sql)) return go();
     if (sql.startsWith('insert into "attempts"')) {
-      this.#isSettling = true;
-      if (this.#faults.takes('disk full at a settlement')) throw failure(FULL);
+      this.#isCompleting = true;
+      if (this.#faults.takes('disk full while results are committed')) throw failure(FULL);
     }
     if (this.#faults.takes('disk full at a statement')) throw failure(FULL);
-    if (this.#faults.takes('disk full, and the transaction is gone')) {
+    if (this.#faults.takes('disk full, and the transaction is rolled back')) {
       database.exec('rollback');
       throw failure(FULL);
     }
@@ -178,10 +181,10 @@ export class Disk {
   }
 
   #commit<T>(database: DatabaseSync, go: () => T): T {
-    if (this.#isSettling && this.#faults.takes('crash during a settlement')) this.#crash(go);
+    if (this.#isCompleting && this.#faults.takes('crash while results are committed')) this.#crash(go);
     if (this.#faults.takes('crash before a commit')) this.#crash();
     if (this.#faults.takes('crash in the middle of a commit')) this.#tear(go);
-    if (this.#faults.takes('crash after a commit, before anybody knows')) {
+    if (this.#faults.takes('crash after a commit, before it is announced')) {
       go();
       this.#crash();
     }
@@ -190,21 +193,21 @@ export class Disk {
       throw failure(FULL);
     }
     if (this.#faults.takes('I/O error at a commit')) {
-      // Whether it is on the disk, nobody knows.
+      // After an I/O error it is unknown whether the commit is on the disk.
       if (this.#random.below(2) === 0) go();
       throw failure(IO_ERROR);
     }
     return go();
   }
 
-  /** Now, or with this commit. */
+  /** Crashes before or after the commit. */
   #crash(go: () => unknown = () => undefined): never {
     if (this.#random.below(2) === 0) go();
     this.#onCrash('at a commit');
-    throw new Ended();
+    throw new ProcessEnded();
   }
 
-  /** What the commit adds to the log is there up to some byte of it. */
+  /** Only a part of the bytes that the commit adds to the log survives. */
   #tear(go: () => unknown): never {
     const log = `${this.path}-wal`;
     const before = statSync(log).size;
@@ -212,7 +215,7 @@ export class Disk {
     const after = statSync(log).size;
     if (after > before) this.#keptBytes = before + this.#random.below(after - before);
     this.#onCrash('in the middle of a commit');
-    throw new Ended();
+    throw new ProcessEnded();
   }
 
   #folderOf(life: number): string {

@@ -1,23 +1,26 @@
-/** What comes of an answer is written down within the same instant; so long is that, milliseconds. */
+/** Results are committed within the same simulated instant; its length in milliseconds. */
 const INSTANT_MS = 5;
 
-/** After something could not be written, it is tried again so soon. */
-const RETRIED_WITHIN_MS = 600;
+/** A failed write is retried within this time. */
+const RETRY_TIMEOUT_MS = 600;
 
-/** When the service could not write, or had no turn to: only what it came to know then may be unwritten when it ends. */
-export class Troubles {
-  readonly #stretches: { readonly from: number; readonly to: number }[] = [];
+/**
+ * Times at which the service could not write or was paused: a result that it knew then may be uncommitted
+ * when it dies.
+ */
+export class WriteOutages {
+  readonly #intervals: { readonly from: number; readonly to: number }[] = [];
 
-  /** From one moment to another. */
-  note(from: number, to = from): void {
-    this.#stretches.push({ from, to });
+  /** Adds an interval, or a single time. */
+  add(from: number, to = from): void {
+    this.#intervals.push({ from, to });
   }
 
-  /** How long what the service knows from a moment on may take to be written down. */
+  /** Maximum time until a result that is known at `since` is committed. */
   readonly settlesWithinMs = (since: number): number => {
     let end = since + INSTANT_MS;
-    for (const { from, to } of this.#stretches) {
-      const writtenBy = to + RETRIED_WITHIN_MS;
+    for (const { from, to } of this.#intervals) {
+      const writtenBy = to + RETRY_TIMEOUT_MS;
       if (from <= end && writtenBy >= since) end = Math.max(end, writtenBy);
     }
     return end - since;

@@ -1,35 +1,35 @@
-/** Every kind of fault that a simulated world has, by the port that it comes in through. Each is counted when it hits. */
+/** Every fault of a simulated world, by the port at which it is injected. Each is counted when it occurs. */
 export const faultPoints = {
   'crash before a commit': 'disk',
   'crash in the middle of a commit': 'disk',
-  'crash after a commit, before anybody knows': 'disk',
-  'crash during a settlement': 'disk',
+  'crash after a commit, before it is announced': 'disk',
+  'crash while results are committed': 'disk',
   'crash between claim and attempt': 'attempt',
   'crash while attempts are in flight': 'process',
-  'crash between answer and settlement': 'process',
-  'crash while requests are under way': 'process',
-  'crash right after an answer to a client': 'process',
+  'crash between response and commit of the result': 'process',
+  'crash during requests': 'process',
+  'crash right after a response to a client': 'process',
   'crash during a stop': 'process',
   'crash during a start': 'process',
   'stop and start': 'process',
-  'process stands still': 'process',
-  'process stands still, and answers arrive': 'process',
-  'process stands still past a deadline': 'process',
+  'process paused': 'process',
+  'process paused, and responses arrive': 'process',
+  'process paused past a deadline': 'process',
   'database busy for a moment': 'disk',
-  'database busy for too long': 'disk',
+  'database busy past the timeout': 'disk',
   'disk full at a statement': 'disk',
-  'disk full, and the transaction is gone': 'disk',
+  'disk full, and the transaction is rolled back': 'disk',
   'disk full at a commit': 'disk',
-  'disk full at a settlement': 'disk',
+  'disk full while results are committed': 'disk',
   'I/O error at a commit': 'disk',
   'read fails': 'disk',
-  'read of what is pending fails': 'disk',
+  'read of pending deliveries fails': 'disk',
   'resolver late': 'resolver',
   'resolver too late': 'resolver',
   'resolver silent': 'resolver',
-  'name gone': 'resolver',
-  'name leads to a forbidden address': 'resolver',
-  'name leads to a forbidden address, too': 'resolver',
+  'name does not resolve': 'resolver',
+  'name resolves to a forbidden address': 'resolver',
+  'name also resolves to a forbidden address': 'resolver',
   'no file handle': 'attempt',
   'no local port': 'attempt',
   'no route': 'attempt',
@@ -37,12 +37,12 @@ export const faultPoints = {
   'attempt throws': 'attempt',
   'target refuses': 'receiver',
   'target resets': 'receiver',
-  'target speaks no TLS': 'receiver',
+  'target fails the TLS handshake': 'receiver',
   'target hangs past the deadline': 'receiver',
   'target answers after the hook has ended': 'receiver',
   'clock jumps forward': 'clock',
   'clock jumps back': 'clock',
-  'clock far ahead, and set right': 'clock',
+  'clock far ahead, and corrected': 'clock',
 } as const;
 
 export type FaultPoint = keyof typeof faultPoints;
@@ -51,34 +51,34 @@ export type FaultPort = (typeof faultPoints)[FaultPoint];
 export const pointsOf = (port: FaultPort): readonly FaultPoint[] =>
   (Object.keys(faultPoints) as FaultPoint[]).filter((point) => faultPoints[point] === port);
 
-/** What is to go wrong next, and what has. */
+/** Faults to inject next, and counters of those that occurred. */
 export class Faults {
   readonly hits = new Map<FaultPoint, number>();
   readonly #armed = new Set<FaultPoint>();
 
-  /** The next time that it can happen, it does. */
+  /** Injects the fault at the next opportunity. */
   arm(point: FaultPoint): void {
     this.#armed.add(point);
   }
 
-  /** Whether it happens now; then it is over. */
+  /** Whether the fault occurs now; it is then disarmed. */
   takes(point: FaultPoint): boolean {
     if (!this.#armed.delete(point)) return false;
     this.hit(point);
     return true;
   }
 
-  /** How often something could not be read. */
-  get unread(): number {
-    return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of what is pending fails') ?? 0);
+  /** Number of failed reads. */
+  get failedReads(): number {
+    return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of pending deliveries fails') ?? 0);
   }
 
   hit(point: FaultPoint): void {
     this.hits.set(point, (this.hits.get(point) ?? 0) + 1);
   }
 
-  /** Nothing goes wrong any more. */
-  calm(): void {
+  /** Disarms all faults. */
+  disarmAll(): void {
     this.#armed.clear();
   }
 }

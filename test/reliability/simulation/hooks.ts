@@ -1,7 +1,7 @@
 import type { Arrival } from '../checker/history.ts';
-import type { Desk } from './api-client.ts';
+import type { ApiClient } from './api-client.ts';
 import { FORBIDDEN } from './network.ts';
-import { kindsToHear } from './records.ts';
+import { hookKinds } from './records.ts';
 import type { Person } from './seed-database.ts';
 
 type Hook = {
@@ -12,135 +12,135 @@ type Hook = {
   isRestoring: boolean;
 };
 
-/** Those who want to be told, or do not any more. */
+/** Clients that create, end, restore and test hooks. */
 export class Hooks {
-  readonly #desk: Desk;
+  readonly #client: ApiClient;
   readonly #hooks: Hook[] = [];
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(client: ApiClient) {
+    this.#client = client;
   }
 
-  /** The paths of a user's hooks. */
+  /** Paths of the hooks of a user. */
   of(who: Person): readonly string[] {
     return this.#hooks.filter((hook) => hook.who === who).map(({ path }) => path);
   }
 
-  /** Fetches what an arrival tells of, as its account's owner would. */
+  /** Fetches the record that a notification names, as the owner of its account. */
   fetch(arrival: Arrival & { fetched?: number }): void {
-    const desk = this.#desk;
+    const client = this.#client;
     const hook = this.#hooks.find(({ path }) => path === arrival.path);
-    const owner = hook && desk.owner(hook.who.domain);
-    const url = /"(https:[^"]+)"/.exec(arrival.body)?.[1]?.slice(desk.baseUrl.length);
+    const owner = hook && client.randomOwner(hook.who.domain);
+    const url = /"(https:[^"]+)"/.exec(arrival.body)?.[1]?.slice(client.baseUrl.length);
     if (owner === undefined || url === undefined) return;
-    desk.put(owner, { method: 'GET', url }, ({ status }) => {
+    client.put(owner, { method: 'GET', url }, ({ status }) => {
       if (status < 500) arrival.fetched = status;
     });
   }
 
   readonly subscribe = (): void => {
-    const desk = this.#desk;
-    const who = desk.someone();
+    const client = this.#client;
+    const who = client.randomUser();
     const path = `/${this.#hooks.length + 1}`;
-    const target = desk.network.targetAt(path);
+    const target = client.network.targetAt(path);
     const hook: Hook = { path, who, target, id: undefined, isRestoring: false };
     this.#hooks.push(hook);
-    const kind = desk.random.one(kindsToHear);
+    const kind = client.random.one(hookKinds);
     const body = { target_url: target, event: kind };
-    const call = desk.open({ did: 'subscribe', path, kind, userId: who.userId });
-    desk.ask(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
+    const call = client.newCall({ did: 'subscribe', path, kind, userId: who.userId });
+    client.request(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
       hook.id = String(json.id);
     });
   };
 
   readonly subscribeForbidden = (): void => {
-    const desk = this.#desk;
-    const literal = desk.random.one(FORBIDDEN);
-    const host = desk.random.below(2) === 0 ? 'forbidden.test' : literal.includes(':') ? `[${literal}]` : literal;
+    const client = this.#client;
+    const literal = client.random.one(FORBIDDEN);
+    const host = client.random.below(2) === 0 ? 'forbidden.test' : literal.includes(':') ? `[${literal}]` : literal;
     const body = { target_url: `http://${host}/never`, event: 'new_event' };
-    desk.put(desk.someone(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300) desk.wrong.push(`${host} was taken as a target`);
+    client.put(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
+      if (status < 300) client.violations.push(`${host} was accepted as a target`);
     });
   };
 
-  /** C12: of a live hook's target there is no second one, whoever asks. */
+  /** C12: no second hook can have the target of a live one, whoever requests it. */
   readonly subscribeTaken = (): void => {
-    const desk = this.#desk;
-    const hook = desk.any(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
+    const client = this.#client;
+    const hook = client.pick(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
     if (hook === undefined) return;
     const body = { target_url: `${hook.target}#again`, event: 'new_event' };
-    desk.put(desk.someone(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300 && !this.#mayHaveEnded(hook.path)) desk.wrong.push(`${hook.target} was taken twice`);
+    client.put(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
+      if (status < 300 && !this.#mayHaveEnded(hook.path)) client.violations.push(`${hook.target} was accepted twice`);
     });
   };
 
   readonly unsubscribe = (): void => {
-    const desk = this.#desk;
-    // In the midst of what it is told, mostly.
-    const told = new Set(desk.network.parked.map(({ arrival }) => arrival.path));
+    const client = this.#client;
+    // Mostly hooks with deliveries in flight.
+    const told = new Set(client.network.open.map(({ arrival }) => arrival.path));
     const busy = this.#known().filter(({ path }) => told.has(path));
-    const hook = desk.any(desk.random.below(4) > 0 ? busy : this.#known());
+    const hook = client.pick(client.random.below(4) > 0 ? busy : this.#known());
     if (hook === undefined) return;
-    const who = desk.random.below(4) > 0 ? hook.who : desk.someone();
+    const who = client.random.below(4) > 0 ? hook.who : client.randomUser();
     const mayEnd = who === hook.who || (who.role === 'owner' && who.domain === hook.who.domain);
-    const calls = mayEnd ? [desk.open({ did: 'unsubscribe', path: hook.path })] : [];
-    desk.ask(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
-      if (!mayEnd) desk.wrong.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
-      // Somebody who did not mean it: what was in flight then is answered when the hook lives again.
-      if (desk.random.below(3) === 0) return;
-      desk.network.hold(hook.path);
+    const calls = mayEnd ? [client.newCall({ did: 'unsubscribe', path: hook.path })] : [];
+    client.request(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
+      if (!mayEnd) client.violations.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
+      // Restores some deleted hooks; their deliveries in flight are then answered after the restore.
+      if (client.random.below(3) === 0) return;
+      client.network.hold(hook.path);
       this.#restore(hook);
     });
   };
 
-  readonly restore = (): void => this.#restore(this.#desk.any(this.#known()));
+  readonly restore = (): void => this.#restore(this.#client.pick(this.#known()));
 
   readonly test = (): void => {
-    const hook = this.#desk.any(this.#known());
+    const hook = this.#client.pick(this.#known());
     if (hook === undefined) return;
-    const call = this.#desk.open({ did: 'test', path: hook.path });
-    this.#desk.ask(hook.who, { method: 'POST', url: `/v2/hooks/${hook.id}/test` }, [call], ({ json }) => {
+    const call = this.#client.newCall({ did: 'test', path: hook.path });
+    this.#client.request(hook.who, { method: 'POST', url: `/v2/hooks/${hook.id}/test` }, [call], ({ json }) => {
       Object.assign(call, { deliveryId: String(json.data.id) });
     });
   };
 
   readonly redeliver = (): void => {
-    const desk = this.#desk;
-    const told = desk.any(
-      desk.network.arrivals.filter(({ answer, body }) => answer === 200 && !body.includes('/hooks/')),
+    const client = this.#client;
+    const told = client.pick(
+      client.network.arrivals.filter(({ answer, body }) => answer === 200 && !body.includes('/hooks/')),
     );
     const hook = this.#known().find(({ path }) => path === told?.path);
     if (told === undefined || hook === undefined) return;
-    const call = desk.open({ did: 'redeliver', deliveryId: told.deliveryId });
+    const call = client.newCall({ did: 'redeliver', deliveryId: told.deliveryId });
     const url = `/v2/deliveries/${told.deliveryId}/redeliver`;
-    desk.ask(hook.who, { method: 'POST', url }, [call], () => undefined);
+    client.request(hook.who, { method: 'POST', url }, [call], () => undefined);
   };
 
   #known(): readonly Hook[] {
-    return this.#hooks.filter(({ id, who }) => id !== undefined && !this.#desk.gone.includes(who));
+    return this.#hooks.filter(({ id, who }) => id !== undefined && !this.#client.deletedUsers.includes(who));
   }
 
-  /** Whether it has ever been told anything but 200, or was asked to end. */
+  /** Whether a response other than 200, or a request to end it, may have ended the hook. */
   #mayHaveEnded(path: string): boolean {
-    const isEnding = this.#desk.calls.some((call) => call.did === 'unsubscribe' && call.path === path);
-    return isEnding || this.#desk.network.arrivals.some((one) => one.path === path && one.answer !== 200);
+    const isEnding = this.#client.calls.some((call) => call.did === 'unsubscribe' && call.path === path);
+    return isEnding || this.#client.network.arrivals.some((one) => one.path === path && one.answer !== 200);
   }
 
   #restore(hook: Hook | undefined): void {
     if (hook === undefined || hook.isRestoring) return;
-    const desk = this.#desk;
+    const client = this.#client;
     const url = `/v2/hooks/${hook.id}`;
     hook.isRestoring = true;
-    desk.put(hook.who, { method: 'GET', url }, ({ json }) => {
+    client.put(hook.who, { method: 'GET', url }, ({ json }) => {
       hook.isRestoring = false;
       if (json?.data?.state !== 'ended') return;
       hook.isRestoring = true;
-      const call = desk.open({ did: 'restore', path: hook.path });
+      const call = client.newCall({ did: 'restore', path: hook.path });
       const over = () => {
         hook.isRestoring = false;
-        desk.network.release(hook.path);
+        client.network.release(hook.path);
       };
-      desk.ask(hook.who, { method: 'POST', url: `${url}/restore` }, [call], over, over);
+      client.request(hook.who, { method: 'POST', url: `${url}/restore` }, [call], over, over);
     });
   }
 }

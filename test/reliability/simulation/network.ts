@@ -8,14 +8,14 @@ import type { Arrival } from '../checker/history.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Life, Time } from './time.ts';
 
-/** Forbidden ones, as targets spell them and as names lead to them. */
+/** Forbidden addresses, used in targets and as results of name resolution. */
 export const FORBIDDEN = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::ffff:192.168.0.1', 'fd00::1'] as const;
 
-/** Where the targets are that may be called: a part of the internet that is somebody's. */
+/** Only 81.0.0.0/8 holds targets that may be connected to. */
 const isPublic = (address: string) => address.startsWith('81.');
 
-/** How a target is: the likelier, the oftener it stands there. */
-const temperaments = {
+/** Behaviors of targets; repeated actions are more likely. */
+const behaviors = {
   healthy: [...Array<200>(30).fill(200), 500, 'refused'],
   flaky: [...Array<200>(6).fill(200), 500, 204, 302, 410, 429, 429, 'refused', 'reset', 'hangs', 'hangs'],
   dead: [500, 404, 503, 429, 'refused', 'tls', 'hangs', 200],
@@ -23,70 +23,70 @@ const temperaments = {
   closing: [200, 200, 200, 200, 500, 'hangs', 401],
 } as const;
 
-type Doing = (typeof temperaments)[keyof typeof temperaments][number];
+type TargetAction = (typeof behaviors)[keyof typeof behaviors][number];
 
 const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
 
-/** What comes too late to change anything. */
-const LATE: readonly Doing[] = [200, 401, 500, 'refused'];
+/** Actions for late responses, which must not change anything. */
+const LATE: readonly TargetAction[] = [200, 401, 500, 'refused'];
 
-/** Our own shortages, as an attempt reports them. */
-const shortages: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
+/** Local errors, as an attempt reports them. */
+const localErrors: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
   ['no file handle', 'no_file_handle'],
   ['no local port', 'no_local_port'],
   ['no route', 'no_route'],
   ['no memory', 'no_memory'],
 ];
 
-const brokenBy: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
+const faultOf: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
   refused: 'target refuses',
   reset: 'target resets',
-  tls: 'target speaks no TLS',
+  tls: 'target fails the TLS handshake',
 };
 
-/** A notification that has arrived and is not answered. */
-export type Parked = {
+/** A notification that has arrived and is not answered yet. */
+export type OpenNotification = {
   readonly life: Life;
   readonly arrival: Arrival & { answeredAt: number | undefined };
   readonly order: Order;
-  /** It is never answered. */
+  /** The target never answers. */
   hangs: boolean;
-  /** Its hook has ended meanwhile: it is answered when the hook lives again. */
+  /** The hook has ended: the notification is answered after a restore. */
   isHeld: boolean;
   isLate: boolean;
   readonly finish: (result: Result, answer?: Partial<Arrival>) => void;
 };
 
-/** What a target may come to because this side was paused. */
-const EXCUSABLE: readonly FailureCode[] = ['timeout', 'reset'];
+/** Failures that a pause of the service can cause. */
+const EXCUSED_FAILURES: readonly FailureCode[] = ['timeout', 'reset'];
 
-/** A new one each time: whatever waits for one is held by it. */
+/** A new promise each time: a shared one would keep all its waiters in memory. */
 const never = () => new Promise<never>(() => undefined);
 
-/** Names, and what listens behind them: everything outside of the service. */
+/** Name resolution and targets: everything outside the service. */
 export class Network {
   readonly arrivals: Arrival[] = [];
-  parked: Parked[] = [];
-  /** Addresses that were dialled and must not be. */
+  open: OpenNotification[] = [];
+  /** Forbidden addresses that were connected to. */
   readonly forbidden: string[] = [];
-  /** From now on every target answers 200. */
-  isKind = false;
-  /** Called before an attempt does anything. */
+  /** If true, every target answers 200. */
+  alwaysSucceeds = false;
+  /** Called before an attempt starts. */
   onOrder: () => void = () => undefined;
-  /** Called with everything that arrives. */
+  /** Called for each arrival. */
   onArrival: (arrival: Arrival) => void = () => undefined;
   readonly #time: Time;
   readonly #faults: Faults;
   readonly #random: SeededChance;
-  readonly #temperaments = new Map<string, readonly Doing[]>();
+  readonly #behaviors = new Map<string, readonly TargetAction[]>();
   /**
-   * By delivery: what was answered, and whoever told it does not know of yet, in the order in which they will. There are two
-   * where a hook was restored while it was still being told.
+   * By delivery: arrivals whose result the service does not know yet, in order. There are two if a hook was
+   * restored during an attempt.
    */
   readonly #unacknowledged = new Map<string, Arrival[]>();
-  /** Arrivals that were cut off by a stop; they end with it. */
-  readonly #cut: Parked['arrival'][] = [];
-  /** When the process stood still last. */
+  /** Arrivals that a graceful stop cut off; they end with the process. */
+  readonly #cut: OpenNotification['arrival'][] = [];
+  /** Time of the last pause. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(ports: { time: Time; faults: Faults; random: SeededChance }) {
@@ -95,10 +95,10 @@ export class Network {
     this.#random = ports.random;
   }
 
-  /** The address of a new target at a path: by a name, or by an address of its own. */
+  /** Creates a target for a path, by name or by address. */
   targetAt(path: string): string {
-    const kind = this.#random.one(Object.keys(temperaments) as (keyof typeof temperaments)[]);
-    this.#temperaments.set(path, temperaments[this.#random.below(2) === 0 ? 'healthy' : kind]);
+    const kind = this.#random.one(Object.keys(behaviors) as (keyof typeof behaviors)[]);
+    this.#behaviors.set(path, behaviors[this.#random.below(2) === 0 ? 'healthy' : kind]);
     const host = this.#random.below(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
     return `http${this.#random.below(2) === 0 ? 's' : ''}://${host}${path}`;
   }
@@ -115,97 +115,97 @@ export class Network {
       if (faults.takes('resolver late')) return after(timeoutMs / 2, own);
       if (faults.takes('resolver too late')) return after(timeoutMs, { failure: 'resolver_silent' });
       if (faults.takes('resolver silent')) return { failure: 'resolver_silent' };
-      if (faults.takes('name gone')) return { failure: 'no_such_name' };
-      if (faults.takes('name leads to a forbidden address')) return { addresses: [this.#random.one(FORBIDDEN)] };
-      if (faults.takes('name leads to a forbidden address, too')) {
+      if (faults.takes('name does not resolve')) return { failure: 'no_such_name' };
+      if (faults.takes('name resolves to a forbidden address')) return { addresses: [this.#random.one(FORBIDDEN)] };
+      if (faults.takes('name also resolves to a forbidden address')) {
         return { addresses: [...own.addresses, this.#random.one(FORBIDDEN)] };
       }
       return own;
     };
   }
 
-  /** The one way out of one life: what `src/delivery/transport/attempt.ts` does, with this network for the real one. */
+  /** The outgoing port of one life: does what `src/delivery/transport/attempt.ts` does, on the simulated network. */
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
     return measured(this.#time.clockOf(life, true), async (order, leftMs) => {
       if (life.isDead) return never();
-      const began = this.#time.moment();
+      const began = this.#time.timestamp();
       this.onOrder();
       if (life.isDead) return never();
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
-      const shortage = shortages.find(([point]) => this.#faults.takes(point));
+      const shortage = localErrors.find(([point]) => this.#faults.takes(point));
       if (shortage !== undefined) return { kind: 'ours', fault: shortage[1] };
       const verdict = await guard.check(new URL(order.target), 5_000);
       if (life.isDead) return never();
       if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
       if ('failure' in verdict && verdict.failure === 'resolver_silent') return { kind: 'ours', fault: 'no_resolver' };
-      if ('failure' in verdict) return this.#unreached(order, began, 'no_such_name');
-      if (!verdict.allowed) return this.#unreached(order, began, 'forbidden');
+      if ('failure' in verdict) return this.#failBeforeConnect(order, began, 'no_such_name');
+      if (!verdict.allowed) return this.#failBeforeConnect(order, began, 'forbidden');
       for (const { address } of verdict.addresses)
         if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
       if (leftMs() === 0) return { kind: 'failed', cause: 'timeout' };
       order.onDialled?.();
       if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
       const arrival = this.#arrive(order, began);
-      return new Promise((resolve) => this.#park({ life, order, arrival, clock, leftMs, resolve }));
+      return new Promise((resolve) => this.#await({ life, order, arrival, clock, leftMs, resolve }));
     });
   }
 
-  /** The process has stood still, for longer than excuses it. */
-  paused(): void {
-    this.#pausedAt = this.#time.moment();
+  /** Records a pause that is long enough to excuse a missing response (C19). */
+  onPause(): void {
+    this.#pausedAt = this.#time.timestamp();
   }
 
-  /** A target does with a notification what it is like to do. */
-  answer(parked: Parked): void {
+  /** Answers a notification according to the behavior of its target. */
+  answer(parked: OpenNotification): void {
     const path = parked.arrival.path;
     if (parked.isLate) this.#faults.hit('target answers after the hook has ended');
-    const usual = parked.isLate ? LATE : this.#temperaments.get(path);
-    const does = this.isKind ? 200 : this.#random.one(usual ?? temperaments.healthy);
-    parked.hangs = does === 'hangs';
-    if (does === 'hangs') return;
-    if (typeof does === 'string') {
-      this.#faults.hit(brokenBy[does]);
-      parked.finish({ kind: 'failed', cause: does });
+    const usual = parked.isLate ? LATE : this.#behaviors.get(path);
+    const action = this.alwaysSucceeds ? 200 : this.#random.one(usual ?? behaviors.healthy);
+    parked.hangs = action === 'hangs';
+    if (action === 'hangs') return;
+    if (typeof action === 'string') {
+      this.#faults.hit(faultOf[action]);
+      parked.finish({ kind: 'failed', cause: action });
       return;
     }
-    const retryAfterMs = does === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
+    const retryAfterMs = action === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
     const told = retryAfterMs === undefined ? {} : { retryAfterMs };
-    parked.finish({ kind: 'answered', status: does, ...told }, { answer: does, ...told });
+    parked.finish({ kind: 'answered', status: action, ...told }, { answer: action, ...told });
   }
 
-  /** Whoever told a delivery has heard, at this very moment, what came of it. */
-  isHeard(deliveryId: string): void {
+  /** Records that the service knows the result of a delivery now. */
+  onResultKnown(deliveryId: string): void {
     const arrival = this.#unacknowledged.get(deliveryId)?.shift();
-    if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
+    if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.timestamp() });
   }
 
-  /** The hook at a path has ended: what is in flight to it is not answered before it lives again. */
+  /** Holds the deliveries in flight of an ended hook until it is restored. */
   hold(path: string): void {
-    for (const one of this.parked) if (one.arrival.path === path) one.isHeld = true;
+    for (const one of this.open) if (one.arrival.path === path) one.isHeld = true;
   }
 
   release(path: string): void {
-    for (const one of this.parked) {
+    for (const one of this.open) {
       if (one.arrival.path !== path || !one.isHeld) continue;
       one.isHeld = false;
       one.isLate = true;
     }
   }
 
-  /** Whatever was in flight in this life stays unanswered: what comes now, comes to nobody. */
+  /** Ends the deliveries in flight of a life without a response. */
   end(life: Life): void {
-    const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
-    for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
-    this.parked = this.parked.filter((one) => one.life !== life);
+    const open = this.open.filter((one) => one.life === life).map(({ arrival }) => arrival);
+    for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.timestamp();
+    this.open = this.open.filter((one) => one.life !== life);
     this.#unacknowledged.clear();
   }
 
-  #park(ports: {
+  #await(ports: {
     life: Life;
     order: Order;
-    arrival: Parked['arrival'];
+    arrival: OpenNotification['arrival'];
     clock: ReturnType<Time['clockOf']>;
     leftMs: () => number;
     resolve: (result: Result) => void;
@@ -214,19 +214,20 @@ export class Network {
     const leave = () => {
       cancel();
       order.signal.removeEventListener('abort', onAbort);
-      this.parked = this.parked.filter((one) => one !== parked);
+      this.open = this.open.filter((one) => one !== parked);
     };
-    const finish: Parked['finish'] = (result, answer = {}) => {
+    const finish: OpenNotification['finish'] = (result, answer = {}) => {
       leave();
-      // A deadline that fired as the process died reaches nobody: the next result is that of another attempt.
+      // A deadline that fires after the death of the process has no effect; the next result is that of
+      // another attempt.
       if (life.isDead) return;
       const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
-      const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
-      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer, isExcused ? { isExcused } : {});
-      this.#isAnswered(arrival);
+      const isExcused = wasPaused && result.kind === 'failed' && EXCUSED_FAILURES.includes(result.cause);
+      Object.assign(arrival, { answeredAt: this.#time.timestamp() }, answer, isExcused ? { isExcused } : {});
+      this.#onAnswered(arrival);
       resolve(result);
     };
-    // Nobody waits for the answer any more: the service has cut it off at its own stop.
+    // The service cancelled the attempt during its own stop.
     const onAbort = () => {
       if (life.isDead) return;
       this.#cut.push(arrival);
@@ -237,27 +238,27 @@ export class Network {
       this.#faults.hit('target hangs past the deadline');
       finish({ kind: 'failed', cause: 'timeout' });
     });
-    const parked: Parked = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
+    const parked: OpenNotification = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
     order.signal.addEventListener('abort', onAbort);
-    this.parked.push(parked);
+    this.open.push(parked);
   }
 
-  #unreached(order: Order, began: number, cause: FailureCode): Result {
+  #failBeforeConnect(order: Order, began: number, cause: FailureCode): Result {
     const arrival = this.#arrive(order, began);
-    arrival.answeredAt = this.#time.moment();
-    this.#isAnswered(arrival);
+    arrival.answeredAt = this.#time.timestamp();
+    this.#onAnswered(arrival);
     return { kind: 'failed', cause };
   }
 
-  #isAnswered(arrival: Arrival): void {
+  #onAnswered(arrival: Arrival): void {
     const unacknowledged = this.#unacknowledged.get(arrival.deliveryId);
     if (unacknowledged === undefined) this.#unacknowledged.set(arrival.deliveryId, [arrival]);
     else unacknowledged.push(arrival);
   }
 
-  #arrive({ target, deliveryId, body }: Order, began: number): Parked['arrival'] {
+  #arrive({ target, deliveryId, body }: Order, began: number): OpenNotification['arrival'] {
     const path = new URL(target).pathname;
-    const at = this.#time.moment();
+    const at = this.#time.timestamp();
     const arrival = { path, deliveryId, body, began, at, answeredAt: undefined, answer: undefined };
     this.arrivals.push(arrival);
     this.onArrival(arrival);

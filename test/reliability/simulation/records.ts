@@ -1,5 +1,5 @@
 import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
-import type { Desk, Request } from './api-client.ts';
+import type { ApiClient, Request } from './api-client.ts';
 import type { Person } from './seed-database.ts';
 
 const resourceTypes = {
@@ -12,7 +12,7 @@ const resourceTypes = {
 
 type ResourceType = keyof typeof resourceTypes;
 
-/** The likelier, the oftener they stand here. */
+/** Repeated entries are more likely. */
 const likely: readonly ResourceType[] = [
   ...Array<'event'>(4).fill('event'),
   'client',
@@ -22,8 +22,8 @@ const likely: readonly ResourceType[] = [
   'subtask',
 ];
 
-/** What hooks are made for; so that those of a completion hear of something too, it is likelier than it happens. */
-export const kindsToHear: readonly Kind[] = [
+/** Kinds of the hooks. Completions are over-represented, since they occur rarely. */
+export const hookKinds: readonly Kind[] = [
   ...likely.map((resourceType) => resourceTypes[resourceType].kind),
   'completed_task',
   'completed_subtask',
@@ -34,102 +34,105 @@ type Made = {
   readonly url: string;
   readonly who: Person;
   readonly word: string;
-  readonly above: Made | undefined;
+  readonly parent: Made | undefined;
   isParent: boolean;
-  isOver: boolean;
+  isDeleted: boolean;
   completion: 'none' | 'asked' | 'done';
 };
 
-/** Those who make records, complete them, change them and delete them, and look at what there is. */
+/** Clients that create, complete, change, delete and list records. */
 export class Records {
-  /** Words of records that were refused, and must not be there. */
-  readonly refused = new Set<string>();
-  readonly #desk: Desk;
+  /** Words of rejected records, which must not exist. */
+  readonly rejectedWords = new Set<string>();
+  readonly #client: ApiClient;
   readonly #made: Made[] = [];
   #retries: (() => void)[] = [];
   #count = 0;
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(client: ApiClient) {
+    this.#client = client;
   }
 
-  readonly create = (): void => this.#create(this.#desk.someone(), this.#desk.random.one(likely));
+  readonly create = (): void => this.#create(this.#client.randomUser(), this.#client.random.one(likely));
 
-  /** So much at once that no lane holds all of it, now and then. */
+  /** Occasionally creates more events at once than a hook queue loads. */
   readonly flood = (): void => {
-    if (this.#desk.random.below(3) > 0) return;
-    const who = this.#desk.someone();
-    for (let count = 10 + this.#desk.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
+    if (this.#client.random.below(3) > 0) return;
+    const who = this.#client.randomUser();
+    for (let count = 10 + this.#client.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
   };
 
   #create(who: Person, resourceType: ResourceType): void {
-    const desk = this.#desk;
-    const { kind, parent } = resourceTypes[resourceType];
+    const client = this.#client;
+    const { kind, parent: parentType } = resourceTypes[resourceType];
     this.#count += 1;
     const word = `${who.domain} ${this.#count}`;
-    const above = desk.any(
-      this.#made.filter((one) => one.resourceType === parent && !one.isOver && one.who.domain === who.domain),
+    const parent = client.pick(
+      this.#made.filter((one) => one.resourceType === parentType && !one.isDeleted && one.who.domain === who.domain),
     );
-    if (parent !== undefined && above === undefined) return;
-    if (above !== undefined) above.isParent = true;
+    if (parentType !== undefined && parent === undefined) return;
+    if (parent !== undefined) parent.isParent = true;
     const dates = resourceType === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
-    const once = desk.random.below(3) === 0 ? { once: `once-${this.#count}` } : {};
-    const url = `/v2/${resourceType}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
-    const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...once };
-    const of = above === undefined ? {} : { above: desk.baseUrl + above.url };
-    const call = desk.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
+    const keyed = client.random.below(3) === 0 ? { idempotencyKey: `once-${this.#count}` } : {};
+    const url = `/v2/${resourceType}s${parent === undefined ? '' : `/${parent.url.split('/').at(-1)}`}`;
+    const request: Request = { method: 'POST', url, body: { [`${resourceType}_name`]: word, ...dates }, ...keyed };
+    const of = parent === undefined ? {} : { above: client.baseUrl + parent.url };
+    const call = client.newCall({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
     let made: Made | undefined;
     const put = () => {
       const done = (id: string) => {
         const address = `/v2/${resourceType}s/${id}`;
         if (made !== undefined && made.url !== address)
-          desk.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
+          client.violations.push(`${word} was created under one Idempotency-Key as ${made.url} and ${address}`);
         if (made !== undefined) return;
-        Object.assign(call, { record: desk.baseUrl + address });
-        made = { resourceType, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
+        Object.assign(call, { record: client.baseUrl + address });
+        made = { resourceType, url: address, who, word, parent, isParent: false, isDeleted: false, completion: 'none' };
         this.#made.push(made);
       };
-      // One that is made once may have been made before it was refused.
-      const undone = () => void ('once' in once || this.refused.add(word));
-      desk.ask(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
+      // With an Idempotency-Key an earlier request may have created the record before this one was rejected.
+      const undone = () => void ('idempotencyKey' in keyed || this.rejectedWords.add(word));
+      client.request(who, request, [call], ({ json }) => done(json.data[`${resourceType}_id`]), undone);
     };
     put();
-    if ('once' in once) this.#retries.push(put);
+    if ('idempotencyKey' in keyed) this.#retries.push(put);
   }
 
-  /** More than a day has passed by the clock of the service: what was made once may be made again (X4). */
-  forgetOnce(): void {
+  /** X4: forgets the Idempotency-Keys, since more than a day has passed by the clock of the service. */
+  forgetIdempotencyKeys(): void {
     this.#retries = [];
   }
 
-  readonly retry = (): void => this.#desk.any(this.#retries)?.();
+  readonly retry = (): void => this.#client.pick(this.#retries)?.();
 
-  /** C33: with a task its open subtasks, which nobody else is completing. What is complete is complete, and tells nobody. */
+  /**
+   * C33: completing a task completes its open subtasks, unless another request completes them. Completing a
+   * completed record has no effect.
+   */
   readonly complete = (): void => {
-    const desk = this.#desk;
+    const client = this.#client;
     const of = ({ completion }: Made, ...states: Made['completion'][]) => states.includes(completion);
-    const under = (task: Made) => this.#made.filter(({ above }) => above === task);
-    const one = desk.any(
+    const under = (task: Made) => this.#made.filter(({ parent }) => parent === task);
+    const one = client.pick(
       this.#made.filter((made) => {
-        if (made.isOver || of(made, 'asked')) return false;
-        if (made.resourceType === 'subtask') return made.above === undefined || of(made.above, 'none');
+        if (made.isDeleted || of(made, 'asked')) return false;
+        if (made.resourceType === 'subtask') return made.parent === undefined || of(made.parent, 'none');
         return made.resourceType === 'task' && !under(made).some((below) => of(below, 'asked'));
       }),
     );
     if (one === undefined) return;
-    const who = desk.any(desk.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
+    const who = client.pick(client.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
     const request = { method: 'PUT', url: one.url, body: { completed: 1 } } as const;
     if (of(one, 'done')) {
-      desk.put(who, request, () => undefined);
+      client.put(who, request, () => undefined);
       return;
     }
-    const completed = [one, ...under(one).filter((below) => !below.isOver && of(below, 'none'))];
+    const completed = [one, ...under(one).filter((below) => !below.isDeleted && of(below, 'none'))];
     const calls = completed.map(({ resourceType, url, word }) =>
-      desk.open({
+      client.newCall({
         did: 'occur',
         kind: resourceType === 'task' ? 'completed_task' : 'completed_subtask',
         userId: who.userId,
-        record: desk.baseUrl + url,
+        record: client.baseUrl + url,
         word,
       }),
     );
@@ -137,48 +140,49 @@ export class Records {
       for (const made of completed) made.completion = completion;
     };
     become('asked')();
-    desk.ask(who, request, calls, become('done'), become('none'));
+    client.request(who, request, calls, become('done'), become('none'));
   };
 
   readonly change = (): void => {
-    const one = this.#desk.any(this.#made.filter(({ isOver }) => !isOver));
+    const one = this.#client.pick(this.#made.filter(({ isDeleted }) => !isDeleted));
     if (one === undefined) return;
     const body = { notes: 'changed', description: 'changed' };
-    this.#desk.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
+    this.#client.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
   };
 
   readonly delete = (): void => {
-    const desk = this.#desk;
-    const free = ({ isOver, isParent, completion }: Made) => !isOver && !isParent && completion !== 'asked';
-    const one = desk.any(this.#made.filter(free));
+    const client = this.#client;
+    const free = ({ isDeleted, isParent, completion }: Made) => !isDeleted && !isParent && completion !== 'asked';
+    const one = client.pick(this.#made.filter(free));
     if (one === undefined) return;
-    one.isOver = true;
-    const call = desk.open({ did: 'delete', record: desk.baseUrl + one.url });
-    desk.ask(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
+    one.isDeleted = true;
+    const call = client.newCall({ did: 'delete', record: client.baseUrl + one.url });
+    client.request(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
   };
 
-  /** C3: nobody sees what another account has. */
+  /** C3: no list contains records of another account. */
   readonly list = (): void => {
-    const who = this.#desk.someone();
-    const resourceType = this.#desk.random.one(Object.keys(resourceTypes) as ResourceType[]);
-    this.#desk.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
+    const who = this.#client.randomUser();
+    const resourceType = this.#client.random.one(Object.keys(resourceTypes) as ResourceType[]);
+    this.#client.put(who, { method: 'GET', url: `/v2/${resourceType}s` }, ({ status, json }) => {
       if (status !== 200) return;
       for (const record of json.data) {
         const word = String(record[`${resourceType}_name`]);
-        if (!word.startsWith(`${who.domain} `)) this.#desk.wrong.push(`${who.domain} was shown ${word}`);
+        if (!word.startsWith(`${who.domain} `))
+          this.#client.violations.push(`${who.domain} saw ${word} of another account`);
       }
     });
   };
 
-  readonly reachOver = (): void => {
-    const desk = this.#desk;
-    const one = desk.any(this.#made);
-    const who = desk.someone();
+  readonly accessForeignRecord = (): void => {
+    const client = this.#client;
+    const one = client.pick(this.#made);
+    const who = client.randomUser();
     if (one === undefined || one.who.domain === who.domain) return;
-    const method = desk.random.one(['GET', 'PUT', 'DELETE'] as const);
+    const method = client.random.one(['GET', 'PUT', 'DELETE'] as const);
     const body = method === 'PUT' ? { body: { description: 'mine' } } : {};
-    desk.put(who, { method, url: one.url, ...body }, ({ status }) => {
-      if (status < 300) desk.wrong.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
+    client.put(who, { method, url: one.url, ...body }, ({ status }) => {
+      if (status < 300) client.violations.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
     });
   };
 }

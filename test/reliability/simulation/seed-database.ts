@@ -12,7 +12,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { Time } from './time.ts';
 
-/** Somebody who calls. */
+/** A user with a key. */
 export type Person = {
   readonly domain: string;
   readonly userId: string;
@@ -20,7 +20,7 @@ export type Person = {
   readonly role: 'owner' | 'member';
 };
 
-/** A database with two accounts, and who is in them; the same bytes each time. */
+/** A database with two accounts and their users; identical bytes in every run. */
 export type Template = { readonly bytes: Buffer; readonly people: readonly Person[] };
 
 export function randomOf(seeded: SeededChance): Random {

@@ -5,10 +5,10 @@ import type { Log } from '../../../src/log.ts';
 import { type Ports, type Service, startService } from '../../../src/server.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Crash } from '../checker/history.ts';
-import type { Answer, Put } from './api-client.ts';
-import { fatesIn, pendingIn } from './database-state.ts';
+import type { Response, SendRequest } from './api-client.ts';
+import { pendingIn, statusesIn } from './database-state.ts';
 import type { Disk } from './disk.ts';
-import type { Troubles } from './fault-schedule.ts';
+import type { WriteOutages } from './fault-schedule.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Network } from './network.ts';
 import { randomOf } from './seed-database.ts';
@@ -17,14 +17,17 @@ import type { Life, Time } from './time.ts';
 export const BASE_URL = 'https://carillon.test';
 export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
 
-/** What needs no time takes that many turns of the event loop at most: a write and what follows from it. */
+/**
+ * Event-loop iterations after which everything that waits for no timer has happened, such as a write and its
+ * consequences.
+ */
 export const TICKS_PER_INSTANT = 12;
 const MAX_ROUNDS = 20_000;
 
-/** pino's number for what is no more than a warning. */
-const WARNING = 40;
+/** pino's level number for warnings. */
+const WARN_LEVEL = 40;
 
-/** Longer than an instant: what was answered within the last one of a stop is not in doubt either. */
+/** Longer than an instant, so that results known just before a graceful stop must be committed. */
 const AFTER_STOP_MS = 10;
 
 type Server = Parameters<NonNullable<Ports['listen']>>[0];
@@ -36,7 +39,7 @@ export type HostPorts = {
   readonly random: SeededChance;
   readonly disk: Disk;
   readonly network: Network;
-  readonly troubles: Troubles;
+  readonly outages: WriteOutages;
   readonly note: (line: string) => void;
 };
 
@@ -44,11 +47,11 @@ export async function turns(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 1) await turn();
 }
 
-/** Where the service runs, one life after another; and what each of them left behind. */
+/** Runs the service, one life after the other, and records what each left in the database. */
 export class Host {
   readonly crashes: Crash[] = [];
-  /** What no service must do, a line each. */
-  readonly wrong: string[] = [];
+  /** Violations by the service, one per line. */
+  readonly violations: string[] = [];
   readonly #ports: HostPorts;
   #life: Running = { number: 0, isDead: true };
   #pending = 0;
@@ -57,29 +60,29 @@ export class Host {
     this.#ports = ports;
   }
 
-  /** Requests that are not answered. */
+  /** Number of unanswered requests. */
   get pending(): number {
     return this.#pending;
   }
 
-  readonly put: Put = ({ domain, key }, { method, url, body, once }, hear) => {
+  readonly send: SendRequest = ({ domain, key }, { method, url, body, idempotencyKey }, hear) => {
     const life = this.#life;
     const { server } = life;
     const { note, faults } = this.#ports;
     if (life.isDead || server === undefined) return;
     this.#pending += 1;
-    const { unread } = faults;
+    const { failedReads } = faults;
     note(`${domain} asks ${method} ${url} ${JSON.stringify(body ?? '')}`);
-    const headers = { key, domain, ...(once === undefined ? {} : { 'idempotency-key': once }) };
+    const headers = { key, domain, ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }) };
     server.inject({ method, url, headers, ...(body === undefined ? {} : { payload: body }) }).then(
       ({ statusCode: status, body: text }) => {
         if (life.isDead) return;
         this.#pending -= 1;
         note(`is answered ${method} ${url}: ${status} ${text}`);
-        const answer: Answer = { status, json: JSON.parse(text) };
-        if (status === 500 && faults.unread === unread) this.wrong.push(`${method} ${url}: ${text}`);
+        const answer: Response = { status, json: JSON.parse(text) };
+        if (status === 500 && faults.failedReads === failedReads) this.violations.push(`${method} ${url}: ${text}`);
         hear(answer);
-        if (faults.takes('crash right after an answer to a client')) this.die('right after an answer');
+        if (faults.takes('crash right after a response to a client')) this.die('right after an answer');
       },
       () => {
         if (!life.isDead) this.#pending -= 1;
@@ -87,21 +90,21 @@ export class Host {
     );
   };
 
-  /** The process is gone, now: nothing that it was given does anything any more. */
+  /** Ends the process now: its ports have no effect any more. */
   die(why: string): void {
     if (this.#life.isDead) return;
     const { note, disk, network, time } = this.#ports;
     this.#life.isDead = true;
     this.#pending = 0;
     disk.end();
-    const at = time.moment();
-    const left = disk.look((database) => ({ pending: pendingIn(database), fates: fatesIn(database) }));
+    const at = time.timestamp();
+    const left = disk.inspect((database) => ({ pending: pendingIn(database), fates: statusesIn(database) }));
     note(`the process ends: ${why}; pending ${[...left.pending].join(' ')}; hooks ${[...left.fates].join(' ')}`);
     this.crashes.push({ at, ...left });
     network.end(this.#life);
   }
 
-  dieOf(point: FaultPoint): void {
+  crash(point: FaultPoint): void {
     if (this.#life.isDead) return;
     this.#ports.faults.hit(point);
     this.die(point);
@@ -115,14 +118,14 @@ export class Host {
   }
 
   /**
-   * @param answer lets a target answer, if one is to
-   * @param crashAfter how many rounds of the stop it lives through; all of them, when undefined
+   * @param answer lets a target answer, if one is waiting; returns whether one was
+   * @param crashAfter crashes the process after this many rounds of the stop; never if undefined
    */
   async stop(answer: () => boolean, crashAfter = Number.POSITIVE_INFINITY): Promise<void> {
     const life = this.#life;
     let isOver = false;
     const over = (error?: unknown) => {
-      if (error !== undefined && !life.isDead) this.wrong.push(`cannot stop: ${error}`);
+      if (error !== undefined && !life.isDead) this.violations.push(`cannot stop: ${error}`);
       isOver = true;
     };
     life.service?.stop().then(() => over(), over);
@@ -132,22 +135,22 @@ export class Host {
       await turns(TICKS_PER_INSTANT);
       if (!isOver && !answer()) this.#ports.time.next();
     }
-    // C20: one that has stopped in good order has written down all that it knew.
+    // C20: a graceful stop commits all known results.
     this.#ports.time.pass(AFTER_STOP_MS);
     this.die('stopped');
   }
 
   async #start(): Promise<void> {
-    const { faults, random, time, disk, note, troubles } = this.#ports;
+    const { faults, random, time, disk, note, outages } = this.#ports;
     const life: Running = { number: this.#life.number + 1, isDead: false };
     this.#life = life;
-    const began = time.moment();
+    const began = time.timestamp();
     const starting = startService(configOn(disk.path), this.#portsOf(life)).then(
       (service) => {
         life.service = service;
       },
       (error: unknown) => {
-        // One that cannot start ends, and is started again.
+        // A service that fails to start exits and is started again.
         if (!life.isDead) this.die(`cannot start: ${error instanceof Error ? error.message : error}`);
       },
     );
@@ -160,10 +163,10 @@ export class Host {
       await turn();
       turnsLeft -= 1;
       if (turnsLeft < 0) this.die('during a start');
-      // Somebody else may have the database.
+      // The database may be locked by another process.
       if (turnsLeft > 1e6) time.next();
     }
-    troubles.note(began, time.moment());
+    outages.add(began, time.timestamp());
     if (!life.isDead) note(`life ${life.number} begins`);
   }
 
@@ -185,38 +188,42 @@ export class Host {
       onFatal: (error) => {
         if (life.isDead) return;
         const isExpected = error instanceof Error && 'errcode' in error;
-        if (!isExpected) this.wrong.push(`the service gave up: ${error}`);
+        if (!isExpected) this.violations.push(`the service failed: ${error}`);
         this.die('it gives up');
       },
     };
   }
 
-  /** Of what goes well, only that it has heard of an answer is listened to: the very moment is known by nothing else. */
+  /**
+   * Below warnings only `delivery.attempted` is used: its log line is the exact time at which the service
+   * knows a result.
+   */
   #logOf(life: Life): Log {
-    const isOfUse = (level: number, said: unknown) => level >= WARNING || Object(said).event === 'delivery.attempted';
+    const isRelevant = (level: number, said: unknown) =>
+      level >= WARN_LEVEL || Object(said).event === 'delivery.attempted';
     return pino(
       {
         level: 'info',
         base: null,
         hooks: {
           logMethod(said, log, level) {
-            if (isOfUse(level, said[0])) log.apply(this, said);
+            if (isRelevant(level, said[0])) log.apply(this, said);
           },
         },
       },
-      { write: (line: string) => this.#hear(life, line) },
+      { write: (line: string) => this.#onLogLine(life, line) },
     );
   }
 
-  #hear(life: Life, line: string): void {
+  #onLogLine(life: Life, line: string): void {
     if (life.isDead) return;
     const { event, err, delivery_id } = JSON.parse(line);
     if (event === 'delivery.attempted') {
-      this.#ports.network.isHeard(String(delivery_id));
+      this.#ports.network.onResultKnown(String(delivery_id));
       return;
     }
     this.#ports.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
-    if (event === 'dispatcher.finish_failed') this.wrong.push(`logged ${line}`);
+    if (event === 'dispatcher.finish_failed') this.violations.push(`logged ${line}`);
   }
 }
 

@@ -3,34 +3,34 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { atEnd } from '../../kit/cleanup.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { LEFT_OUT } from './checker.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { EXCLUDED } from './checker.ts';
 import { type FaultPoint, faultPoints } from './faults.ts';
 import type { Report, Task } from './worker.ts';
 
-/** R4: a world out of one seed, in which everything goes wrong that can, and the service in it is the real one. */
-export const simulation: Proof = {
+/** R4: the real service in a simulated world, derived from one seed, in which everything fails that can. */
+export const simulation: ReliabilityTest = {
   id: 'R4',
   name: 'simulation',
   title: 'the whole service in simulated time on a real database, with faults and crashes',
   promise: 'no invariant breaks, and the same seed gives the same trace',
   unit: 'seeds',
-  quick: 200,
-  long: 10_000,
-  prove,
+  smoke: 200,
+  full: 10_000,
+  execute,
 };
 
-/** Each so many-th seed is lived through twice. */
+/** Every 20th seed is replayed to compare the traces. */
 const REPLAY_ONE_IN = 20;
 
-/** From so many seeds on every kind of fault must have hit, and everything else that is counted have happened. */
+/** From this count on every fault and every other counter must occur at least once. */
 const ALL_HIT_FROM = 200;
 
-/** What a failing seed left behind, to be read. */
+/** Trace of a failing seed. */
 const traceFile = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
 
-async function prove({ count, seed, context, say }: Run): Promise<Figure> {
-  // In memory where there is such a place: what an fsync costs is not asked here.
+async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
+  // In memory if possible, since the cost of fsync does not matter here.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'carillon-simulation-'));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
   const workers = Math.min(availableParallelism(), Math.ceil(count / 20));
@@ -38,11 +38,11 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
   const broken: string[] = [];
   const hits = new Map<string, number>();
   const totals = new Map<string, number>();
-  let twice = 0;
+  let replayed = 0;
   let done = 0;
-  const hear = (report: Report) => {
+  const add = (report: Report) => {
     done += 1;
-    if (report.twice) twice += 1;
+    if (report.isReplayed) replayed += 1;
     for (const [point, hit] of report.hits) hits.set(point, (hits.get(point) ?? 0) + hit);
     for (const [what, counted] of Object.entries(report.counts)) totals.set(what, (totals.get(what) ?? 0) + counted);
     if (report.broken.length > 0) {
@@ -50,32 +50,32 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
       const again = `npm run prove -- simulation --count 1 --seed ${report.seed}`;
       for (const what of report.broken) broken.push(`${what} (${again}; ${traceFile(report.seed)})`);
     }
-    if (done % 500 === 0) say(`${done} seeds`);
+    if (done % 500 === 0) log(`${done} seeds`);
   };
   await Promise.all(
     Array.from({ length: workers }, (_, own) => {
       const mine = seeds.filter((_seed, index) => index % workers === own);
-      return work({ seeds: mine, twiceEvery: count === 1 ? 1 : REPLAY_ONE_IN, folder }, hear);
+      return work({ seeds: mine, replayOneIn: count === 1 ? 1 : REPLAY_ONE_IN, folder }, add);
     }),
   );
   const points = Object.keys(faultPoints) as FaultPoint[];
   const counts = {
     ...Object.fromEntries(totals),
-    'seeds lived through twice, with the same trace': twice,
-    'kinds of fault': points.length,
+    'seeds replayed with the same trace': replayed,
+    'fault points': points.length,
     ...Object.fromEntries(points.map((point) => [point, hits.get(point) ?? 0])),
   };
-  const wanted = Object.entries(counts).filter(([what]) => what !== LEFT_OUT);
+  const wanted = Object.entries(counts).filter(([what]) => what !== EXCLUDED);
   const missed = wanted.filter(([, counted]) => counted === 0 && count >= ALL_HIT_FROM);
   return { counts, broken: [...broken, ...missed.map(([what]) => `never happened: ${what}`)] };
 }
 
 function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Without what the tests preload into their files: it would keep the worker from ending.
+    // Without the preloaded test modules, which would keep the worker from exiting.
     const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, execArgv: [] });
     worker.on('message', hear);
     worker.on('error', reject);
-    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker exited with ${code}`))));
   });
 }

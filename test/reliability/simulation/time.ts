@@ -1,44 +1,44 @@
 import type { Clock } from '../../../src/clock.ts';
 
-/** A Thursday; the machine's own time appears nowhere. */
+/** A Thursday. The real time is never used. */
 const EPOCH = Date.UTC(2027, 4, 6, 12);
 
-/** Apart from each other by so much, moments of one millisecond keep their order. */
+/** Distance between two times within the same millisecond, so that their order is defined. */
 const INSTANT_MS = 1e-6;
 
-/** What a service lives in; when it is dead, nothing that was handed in does anything any more. */
+/** One run of the service process. After its death everything that it was given has no effect. */
 export type Life = { readonly number: number; isDead: boolean };
 
 type Timer = {
   readonly dueAt: number;
   readonly life: Life | undefined;
-  /** It fires on the way to others: no step of time ends at it. */
+  /** Fires on the way to later timers: no time step ends at it. */
   readonly isTick: boolean;
   readonly run: () => void;
 };
 
-/** Time that passes when it is told to. */
+/** Simulated time, which passes only on request. */
 export class Time {
   #ms = 0;
   #last = 0;
   readonly #timers = new Set<Timer>();
-  /** How the clock on the wall was set, at which moments. */
+  /** Changes of the wall clock, with their times. */
   readonly jumps: { readonly at: number; readonly byMs: number }[] = [];
 
-  /** Milliseconds from the beginning: no two of them are equal. */
-  moment(): number {
+  /** Current time in milliseconds from the beginning; strictly increasing. */
+  timestamp(): number {
     this.#last = Math.max(this.#last + INSTANT_MS, this.#ms);
     return this.#last;
   }
 
-  /** What the clock on the wall showed at a moment. */
+  /** Wall-clock time at a monotonic time. */
   readonly wallOf = (moment: number): number =>
     this.jumps.reduce((wall, { at, byMs }) => (at <= moment ? wall + byMs : wall), EPOCH + moment);
 
   /**
    * The clock of one life, or of the world.
    *
-   * @param isTick whether its timers tick so often that time would not get anywhere from one of them to the next
+   * @param isTick for timers that repeat so often that stepping from one to the next would make no progress
    */
   clockOf(life?: Life, isTick = false): Clock {
     return {
@@ -52,7 +52,7 @@ export class Time {
     };
   }
 
-  /** Goes on to the next timer, and calls it. */
+  /** Advances to the next timer and fires it. */
   next(): void {
     const next = this.#first(({ isTick }) => !isTick);
     if (next === undefined) return;
@@ -61,7 +61,7 @@ export class Time {
     this.#fire(next);
   }
 
-  /** The process stands still: time passes, and then every timer that fell due is called before anything else happens. */
+  /** Pauses the process: time passes, then all timers that are due fire before anything else happens. */
   pause(byMs: number): void {
     this.#ms += byMs;
     const due = [...this.#timers].filter(({ dueAt, life }) => dueAt <= this.#ms && life?.isDead !== true);
@@ -69,7 +69,7 @@ export class Time {
     for (const timer of due) if (this.#timers.has(timer)) this.#fire(timer);
   }
 
-  /** Passes while no process lives. */
+  /** Lets time pass while no process is alive. */
   pass(byMs: number): void {
     this.#ms += byMs;
   }
@@ -89,11 +89,11 @@ export class Time {
     timer.run();
   }
 
-  /** Somebody sets the clock on the wall. */
+  /** Changes the wall clock. */
   jump(byMs: number): void {
-    this.jumps.push({ at: this.moment(), byMs });
+    this.jumps.push({ at: this.timestamp(), byMs });
     this.#ms = Math.max(this.#ms, this.#last);
-    // Noticed at once: two jumps between two ticks would look like one.
+    // Ticks fire immediately after a jump: two jumps between two ticks would look like one.
     for (const tick of [...this.#timers].filter(({ isTick, life }) => isTick && life?.isDead !== true)) {
       this.#timers.delete(tick);
       tick.run();

@@ -1,48 +1,51 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import { brokenIn, countsOf, type Over } from './checker.ts';
+import { countsOf, type FinalState, violationsIn } from './checker.ts';
 import { Clients } from './clients.ts';
-import { DUE_NOW, storedIn, TO_TELL } from './database-state.ts';
+import { COUNT_UNDELIVERED, COUNT_UNDELIVERED_WITHOUT_BACKOFF, readState } from './database-state.ts';
 import { Disk } from './disk.ts';
-import { Troubles } from './fault-schedule.ts';
+import { WriteOutages } from './fault-schedule.ts';
 import { type FaultPoint, Faults, pointsOf } from './faults.ts';
-import { Network, type Parked } from './network.ts';
+import { Network, type OpenNotification } from './network.ts';
 import type { Template } from './seed-database.ts';
 import { BASE_URL, Host, TICKS_PER_INSTANT, turns, WAITS } from './service-host.ts';
 import { Time } from './time.ts';
 
-/** After so many answers without faults, every target is kind, so that there is an end. */
-const ANSWERS_UNTIL_KIND = 20;
+/** After this many answers without faults every target answers 200, so that the run ends. */
+const RESPONSES_UNTIL_SUCCESS = 20;
 
-/** In so many rounds everything is told that is to be told. */
+/** Maximum rounds until everything pending is delivered. */
 const MAX_ROUNDS = 20_000;
 
-/** The same where nothing has to be waited for. */
+/** The same without waiting for any timer. */
 const MAX_ROUNDS_PER_STEP = 200;
 
-/** How long a process stands still: too short to excuse anything, long enough for that, or longer than an attempt may take. */
+/**
+ * Durations of pauses: too short to excuse a missing response, long enough to excuse it, longer than an
+ * attempt may take.
+ */
 const SHORT_PAUSE_MS = [0, 2_500] as const;
 const LONG_PAUSE_MS = [3_500, 14_000] as const;
 const PAST_DEADLINE_MS = [15_500, 40_000] as const;
 
 const MIN_JUMP_MS = 10_000;
 
-/** Longer than anything is kept, or any wait can be. */
+/** Longer than any retention or backoff. */
 const FAR_MS = 100 * 24 * 3_600_000;
 
-/** What became of one seed. */
+/** Result of one seed. */
 export type Outcome = {
   readonly seed: number;
   readonly broken: readonly string[];
   readonly hits: ReadonlyMap<FaultPoint, number>;
   readonly counts: Readonly<Record<string, number>>;
-  /** All that happened, a line each. */
+  /** Everything that happened, one line each. */
   readonly trace: readonly string[];
 };
 
-/** Lives through one seed in a folder of its own, which is gone afterwards. */
-export async function live(seed: number, template: Template, folder: string): Promise<Outcome> {
+/** Runs one seed in its own folder, which is removed afterwards. */
+export async function runSeed(seed: number, template: Template, folder: string): Promise<Outcome> {
   const own = join(folder, String(seed));
   mkdirSync(own, { recursive: true });
   try {
@@ -52,12 +55,12 @@ export async function live(seed: number, template: Template, folder: string): Pr
   }
 }
 
-/** A whole service on a real file, and around it a world in which nothing happens by itself. */
+/** The service on a real file, in a world in which every event is driven by the seed. */
 class World {
   readonly #seed: number;
   readonly #time = new Time();
   readonly #faults = new Faults();
-  readonly #troubles = new Troubles();
+  readonly #outages = new WriteOutages();
   readonly #random: SeededChance;
   readonly #disk: Disk;
   readonly #network: Network;
@@ -66,13 +69,13 @@ class World {
   readonly #trace: string[] = [];
   readonly #broken: string[] = [];
   #answered = 0;
-  /** How far ahead the clock was set. */
+  /** How far ahead the wall clock is. */
   #aheadMs = 0;
 
   constructor(seed: number, template: Template, folder: string) {
     this.#seed = seed;
     this.#random = chanceFrom(seed);
-    const [time, faults, troubles] = [this.#time, this.#faults, this.#troubles];
+    const [time, faults, outages] = [this.#time, this.#faults, this.#outages];
     const fork = () => this.#random.fork();
     const note = (line: string) => this.#note(line);
     this.#disk = new Disk({
@@ -81,7 +84,7 @@ class World {
       random: fork(),
       time,
       onCrash: (why) => this.#host.die(why),
-      onTrouble: () => troubles.note(time.moment()),
+      onWriteFailed: () => outages.add(time.timestamp()),
     });
     const [disk, network] = [this.#disk, new Network({ time, faults, random: fork() })];
     this.#network = network;
@@ -89,25 +92,25 @@ class World {
       if (faults.takes('crash between claim and attempt')) this.#host.die('between claim and attempt');
     };
     network.onArrival = ({ path, deliveryId, body }) => note(`${path} is told ${deliveryId}: ${body}`);
-    this.#host = new Host({ time, faults, random: fork(), disk, network, troubles, note });
-    const { put } = this.#host;
-    this.#clients = new Clients({ put, time, random: fork(), network, baseUrl: BASE_URL, people: template.people });
+    this.#host = new Host({ time, faults, random: fork(), disk, network, outages, note });
+    const { send } = this.#host;
+    this.#clients = new Clients({ send, time, random: fork(), network, baseUrl: BASE_URL, people: template.people });
     writeFileSync(disk.path, template.bytes);
   }
 
   async run(): Promise<Outcome> {
     const steps = 80 + this.#random.below(80);
     await this.#host.untilUp();
-    this.#clients.begin();
+    this.#clients.createHooks();
     for (let step = 0; step < steps; step += 1) {
       await this.#host.untilUp();
       await this.#step();
       await turns(this.#random.below(4));
     }
-    const calmFrom = await this.#calmDown();
-    const stored = this.#disk.look((database) => storedIn(database, BASE_URL));
-    const { settlesWithinMs } = this.#troubles;
-    const over: Over = {
+    const calmFrom = await this.#endFaults();
+    const stored = this.#disk.inspect((database) => readState(database, BASE_URL));
+    const { settlesWithinMs } = this.#outages;
+    const over: FinalState = {
       clients: this.#clients,
       network: this.#network,
       stored,
@@ -115,28 +118,28 @@ class World {
       times: { waitsMs: WAITS.ms, calmFrom, settlesWithinMs, wallOf: this.#time.wallOf },
     };
     this.#note(`in the end: ${JSON.stringify([[...stored.records], [...stored.facts], stored.hooks])}`);
-    const broken = [...this.#broken, ...this.#host.wrong, ...brokenIn(over)];
+    const broken = [...this.#broken, ...this.#host.violations, ...violationsIn(over)];
     return { seed: this.#seed, broken, hits: this.#faults.hits, counts: countsOf(over), trace: this.#trace };
   }
 
   #note(line: string): void {
-    this.#trace.push(`${this.#time.moment().toFixed(6)} ${line}`);
+    this.#trace.push(`${this.#time.timestamp().toFixed(6)} ${line}`);
   }
 
   async #step(): Promise<void> {
     const drawn = this.#random.below(100);
-    if (drawn < 40) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#clients.askAnything();
+    if (drawn < 40) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#clients.makeRandomCall();
     else if (drawn < 80) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#answer();
-    else if (drawn < 93) await this.#goOn();
-    else if (drawn < 98) this.#mischief();
-    else await this.#misfortune();
+    else if (drawn < 93) await this.#advance();
+    else if (drawn < 98) this.#armFault();
+    else await this.#disruptProcess();
   }
 
-  #awaiting(): Parked[] {
-    return this.#network.parked.filter(({ hangs, isHeld }) => !hangs && !isHeld);
+  #awaiting(): OpenNotification[] {
+    return this.#network.open.filter(({ hangs, isHeld }) => !hangs && !isHeld);
   }
 
-  /** One target answers, or looks first at what it is told of; whether there was one. */
+  /** Lets one target answer, or fetch the record first. Returns whether a notification was waiting. */
   #answer(): boolean {
     const parked = this.#awaiting();
     if (parked.length === 0) return false;
@@ -149,26 +152,26 @@ class World {
     return true;
   }
 
-  async #goOn(): Promise<void> {
-    // What needs no time has happened by then.
+  async #advance(): Promise<void> {
+    // By then everything that needs no time has happened.
     await turns(TICKS_PER_INSTANT);
     this.#time.next();
     this.#note('time goes on');
   }
 
-  /** Something will go wrong, the next time that it can. */
-  #mischief(): void {
+  /** Arms a random fault. */
+  #armFault(): void {
     const port = this.#random.one(['disk', 'resolver', 'attempt', 'clock'] as const);
     const point = this.#random.one(pointsOf(port));
     this.#note(`to come: ${point}`);
     if (point === 'database busy for a moment') this.#disk.keepBusy(10 + this.#random.below(5_000));
-    if (point === 'database busy for too long') this.#disk.keepBusy(11_000 + this.#random.below(9_000));
+    if (point === 'database busy past the timeout') this.#disk.keepBusy(11_000 + this.#random.below(9_000));
     if (port !== 'clock') {
       this.#faults.arm(point);
       return;
     }
-    if (point === 'clock far ahead, and set right') {
-      this.#setFarAhead();
+    if (point === 'clock far ahead, and corrected') {
+      this.#toggleClockFarAhead();
       return;
     }
     this.#faults.hit(point);
@@ -177,51 +180,51 @@ class World {
   }
 
   #jump(byMs: number): void {
-    // Whoever looks at the clock on the wall cannot tell a jump from a machine that was suspended.
-    if (byMs > 0) this.#network.paused();
+    // A jump of the wall clock looks like a suspended machine.
+    if (byMs > 0) this.#network.onPause();
     this.#time.jump(byMs);
   }
 
-  /** Or, where it is so already, sets it right. */
-  #setFarAhead(): void {
+  /** Sets the clock far ahead, or corrects it if it is. */
+  #toggleClockFarAhead(): void {
     const isAhead = this.#aheadMs > 0;
-    // X4: what is made once is so for a day by the clock, and what is under way may be made again.
+    // X4: Idempotency-Keys expire after a day by the clock, so an open request could then be repeated.
     if (!isAhead && this.#host.pending > 0) return;
     const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#random.below(FAR_MS);
-    if (isAhead) this.#faults.hit('clock far ahead, and set right');
+    if (isAhead) this.#faults.hit('clock far ahead, and corrected');
     this.#aheadMs += byMs;
     this.#jump(byMs);
-    this.#clients.forgetOnce();
+    this.#clients.forgetIdempotencyKeys();
   }
 
-  async #misfortune(): Promise<void> {
+  async #disruptProcess(): Promise<void> {
     const point = this.#random.one(pointsOf('process'));
     this.#note(`now: ${point}`);
     switch (point) {
       case 'crash while attempts are in flight':
-        if (this.#network.parked.length > 0) this.#host.dieOf(point);
+        if (this.#network.open.length > 0) this.#host.crash(point);
         return;
-      case 'crash while requests are under way':
-        for (let count = 0; count < 3; count += 1) this.#clients.askAnything();
+      case 'crash during requests':
+        for (let count = 0; count < 3; count += 1) this.#clients.makeRandomCall();
         await turns(this.#random.below(5));
-        if (this.#host.pending > 0) this.#host.dieOf(point);
+        if (this.#host.pending > 0) this.#host.crash(point);
         return;
-      case 'crash between answer and settlement':
+      case 'crash between response and commit of the result':
         if (!this.#answer()) return;
         await turns(this.#random.below(2));
-        this.#host.dieOf(point);
+        this.#host.crash(point);
         return;
-      case 'crash right after an answer to a client':
+      case 'crash right after a response to a client':
         this.#faults.arm(point);
         return;
       case 'crash during a start':
         this.#host.die('to be started again');
         this.#faults.arm(point);
         return;
-      case 'process stands still':
-      case 'process stands still, and answers arrive':
-      case 'process stands still past a deadline':
-        this.#standStill(point);
+      case 'process paused':
+      case 'process paused, and responses arrive':
+      case 'process paused past a deadline':
+        this.#pause(point);
         return;
       case 'crash during a stop':
       case 'stop and start':
@@ -230,21 +233,23 @@ class World {
     }
   }
 
-  /** Timers that fell due meanwhile are called first; only then is read what has arrived. */
-  #standStill(point: FaultPoint): void {
-    const isPastDeadline = point !== 'process stands still';
+  /** Due timers fire before the data that has arrived is read. */
+  #pause(point: FaultPoint): void {
+    const isPastDeadline = point !== 'process paused';
     if (isPastDeadline && this.#awaiting().length === 0) return;
-    const from = this.#time.moment();
+    const from = this.#time.timestamp();
     const isLong = isPastDeadline || this.#random.below(2) === 0;
     const [least, most] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
-    if (isLong) this.#network.paused();
+    if (isLong) this.#network.onPause();
     const inFlight = this.#awaiting();
     this.#time.pause(least + this.#random.below(most - least));
-    this.#troubles.note(from, this.#time.moment());
+    this.#outages.add(from, this.#time.timestamp());
     this.#faults.hit(point);
-    if (point !== 'process stands still, and answers arrive') return;
+    if (point !== 'process paused, and responses arrive') return;
     const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
-    this.#broken.push(...unread.map(({ arrival }) => `C19 given up before its answer was read: ${arrival.deliveryId}`));
+    this.#broken.push(
+      ...unread.map(({ arrival }) => `C19 timed out before its response was read: ${arrival.deliveryId}`),
+    );
     for (let left = this.#awaiting().length; left > 0; left -= 1) this.#answer();
   }
 
@@ -252,39 +257,41 @@ class World {
     return this.#host.stop(() => this.#random.below(3) > 0 && this.#answer(), crashAfter);
   }
 
-  /** No more faults: what is pending is told, and nothing is left. Answers from when on. */
-  async #calmDown(): Promise<number> {
-    this.#faults.calm();
-    this.#disk.calm();
+  /** Ends all faults, waits until everything is delivered, and returns the time from which on nothing fails. */
+  async #endFaults(): Promise<number> {
+    this.#faults.disarmAll();
+    this.#disk.unlock();
     await this.#host.untilUp();
-    if (this.#aheadMs > 0) this.#setFarAhead();
-    const calmFrom = this.#time.moment();
-    const isOver = () => this.#untilTold(TO_TELL, MAX_ROUNDS, () => this.#goOn());
-    // Writes that the last fault has put off are through, too, when these are.
-    this.#clients.stir();
-    if (!(await isOver())) this.#broken.push('what is pending is never told');
-    this.#answered = ANSWERS_UNTIL_KIND;
-    // No wake-up is lost, and nothing waits for the next look at what is pending.
-    this.#clients.stir();
-    const isTold = await this.#untilTold(DUE_NOW, MAX_ROUNDS_PER_STEP, () => turns(TICKS_PER_INSTANT));
-    if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
-    // A hook may have failed last with something that was told by then, and waits.
-    if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
+    if (this.#aheadMs > 0) this.#toggleClockFarAhead();
+    const calmFrom = this.#time.timestamp();
+    const isOver = () => this.#untilDelivered(COUNT_UNDELIVERED, MAX_ROUNDS, () => this.#advance());
+    // When these deliveries arrive, writes that the last fault had delayed are committed as well.
+    this.#clients.createDeliveries();
+    if (!(await isOver())) this.#broken.push('pending deliveries are never delivered');
+    this.#answered = RESPONSES_UNTIL_SUCCESS;
+    // New deliveries must arrive without waiting for the next poll: no wake-up may be lost.
+    this.#clients.createDeliveries();
+    const isDelivered = await this.#untilDelivered(COUNT_UNDELIVERED_WITHOUT_BACKOFF, MAX_ROUNDS_PER_STEP, () =>
+      turns(TICKS_PER_INSTANT),
+    );
+    if (!isDelivered) this.#broken.push('a new occurrence is not delivered immediately');
+    // A hook may be in backoff because of its last failure.
+    if (!(await isOver())) this.#broken.push('pending deliveries of a failed hook are never delivered');
     await this.#stop();
     return calmFrom;
   }
 
-  /** Whether all of that is told within so many rounds. */
-  async #untilTold(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
+  /** Returns whether all of these are delivered within `most` rounds. */
+  async #untilDelivered(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
     for (let rounds = 0; rounds < most; rounds += 1) {
       await turns(3);
       if (this.#awaiting().length > 0) {
         this.#answered += 1;
-        // A wait is by the clock on the wall, and ends when that says so.
+        // Backoffs are measured with the wall clock; here it jumps back during one.
         if (this.#answered === 10) this.#time.jump(-this.#random.below(3_600_000));
-        this.#network.isKind = this.#answered > ANSWERS_UNTIL_KIND;
+        this.#network.alwaysSucceeds = this.#answered > RESPONSES_UNTIL_SUCCESS;
         this.#answer();
-      } else if (this.#host.pending + this.#network.parked.length + this.#disk.count(what) > 0) await goOn();
+      } else if (this.#host.pending + this.#network.open.length + this.#disk.count(what) > 0) await goOn();
       else return true;
     }
     return false;

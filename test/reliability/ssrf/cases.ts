@@ -1,10 +1,10 @@
 import type { Store } from '../../../src/store/store.ts';
 import { eventually } from '../../kit/eventually.ts';
 
-/** How long what is pending may take to be told, or given up. */
+/** Maximum time until every pending delivery is finalized. */
 const DELIVERY_TIMEOUT_MS = 60_000;
 
-/** Targets as hooks for new events, written by hand: no check of a subscription has seen them. */
+/** Inserts hooks for new events directly, without the target check of a subscription; returns their ids. */
 export async function writeHooks({ write }: Store, targets: readonly string[]): Promise<number[]> {
   return write(async ({ queries }) => {
     const owner = await queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
@@ -20,8 +20,8 @@ export async function writeHooks({ write }: Store, targets: readonly string[]): 
 }
 
 /**
- * Waits until no hook that lives is pending anything; answers how many deliveries came to no end. One whose target was dialled at an
- * address that no connection can be made to is tried for ever: no route is no failure.
+ * Waits until no live hook has pending deliveries; returns how many are left. A delivery to an unreachable
+ * address stays pending: a missing route is a local error.
  */
 export async function stillPending({ read }: Store): Promise<number> {
   const pending = () =>
@@ -35,7 +35,7 @@ export async function stillPending({ read }: Store): Promise<number> {
   return left.length;
 }
 
-/** What each attempt of a hook came to, by hook. */
+/** Outcomes of all attempts, by hook. */
 export async function outcomesOf({ read }: Store): Promise<Map<number, string[]>> {
   const found = new Map<number, string[]>();
   for (const { hook_id, outcome } of await read.selectFrom('attempts').select(['hook_id', 'outcome']).execute()) {

@@ -4,11 +4,11 @@ import { aliases, names } from '../../corpus/targets.ts';
 import { NO_DATA, NO_SUCH_NAME, OK, type Question, type Reply } from '../../kit/nameserver.ts';
 import type { SeededChance } from '../../kit/random.ts';
 
-/** A public address and a forbidden one, of each family. */
-type Ways = { readonly good: readonly [string, string]; readonly bad: readonly [string, string] };
+/** A public and a forbidden address of each family. */
+type AddressPair = { readonly good: readonly [string, string]; readonly bad: readonly [string, string] };
 
 const good = ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'] as const;
-const ways: readonly Ways[] = (
+const addressPairs: readonly AddressPair[] = (
   [
     ['127.0.0.1', '::1'],
     ['169.254.169.254', 'fd00:ec2::254'],
@@ -18,17 +18,20 @@ const ways: readonly Ways[] = (
   ] as const
 ).map((bad) => ({ good, bad }));
 
-/** How long an answer is held back: long enough for a resolver that does not wait to have gone on without it. */
+/** Delay of a response, in milliseconds: long enough for an impatient resolver to continue without it. */
 const LATE_MS = 200;
 
-type Script = (ways: Ways, time: number, question: Question, random: SeededChance) => Reply | Promise<Reply>;
+type Script = (ways: AddressPair, time: number, question: Question, random: SeededChance) => Reply | Promise<Reply>;
 
 const late = async (reply: Reply) => {
   await wait(LATE_MS);
   return reply;
 };
 
-/** What a name answers the first time it is asked (0, at subscribing) and every later time (1, 2, …), for each family. */
+/**
+ * Answers of each name: `time` is 0 for the lookup when subscribing, and 1, 2, … for later ones, counted by
+ * family.
+ */
 const scripts: Readonly<Record<string, Script>> = {
   turns: ({ good, bad }, time) => OK(...(time === 0 ? good : bad)),
   'turns-in-ipv4': ({ good, bad }, time) => OK(time === 0 ? good[0] : bad[0], good[1]),
@@ -52,19 +55,19 @@ const scripts: Readonly<Record<string, Script>> = {
     time === 0 ? OK(...good) : OK(...random.one([good, bad, [good[0], bad[1]], [bad[0], good[1]]])),
 };
 
-const scripted = new Map<string, { way: Ways; reply: Script }>(
+const scripted = new Map<string, { way: AddressPair; reply: Script }>(
   Object.entries(scripts).flatMap(([script, reply]) =>
-    ways.map((way, at) => [`${script}-${at}.turning.example`, { way, reply }]),
+    addressPairs.map((way, at) => [`${script}-${at}.turning.example`, { way, reply }]),
   ),
 );
 
-/** Names that lead to somewhere else when they are asked again. */
-export const turningNames: readonly string[] = [...scripted.keys()];
+/** Names whose addresses change between lookups. */
+export const rebindingNames: readonly string[] = [...scripted.keys()];
 
-/** Whether a name server can say this at all: its answers are numbers, and no text. */
-export const isSayable = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
+/** Whether a DNS record can contain the address: it has no zone index. */
+export const isExpressibleInDns = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
 
-/** What the name server of the namespace says, which is in an attacker's hands: all TTLs are 0. */
+/** Replies of the name server in the namespace, which acts as an attacker: all TTLs are 0. */
 export function hostileReplies(random: SeededChance): (question: Question) => Promise<Reply> {
   const times = new Map<string, number>();
   return async (question) => {
@@ -77,7 +80,7 @@ export function hostileReplies(random: SeededChance): (question: Question) => Pr
       return reply === 'silence' ? reply : { ...reply, ttl: 0 };
     }
     const addresses = names[name];
-    if (addresses === undefined || !addresses.every(isSayable)) return NO_SUCH_NAME;
+    if (addresses === undefined || !addresses.every(isExpressibleInDns)) return NO_SUCH_NAME;
     return { rcode: 0, addresses, aliasOf: chainOf(name), ttl: 0 };
   };
 }

@@ -2,31 +2,31 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect } from 'node:net';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { bits, reachable } from './oracle.ts';
+import { parse, reachable } from './oracle.ts';
 
-/** A request that came through, and the address that it was sent to. */
-export type Heard = { readonly address: string; readonly url: string };
+/** A request that arrived, and the local address that it was sent to. */
+export type ReceivedRequest = { readonly address: string; readonly url: string };
 
-/** Whoever listens, at every address that this namespace has, which is every address that there is. */
-export type Everywhere = {
-  /** The address of each connection, told or not what it is for. */
+/** Listeners on every address: in the namespace all addresses are local. */
+export type UniversalListener = {
+  /** Local address of each connection, with or without a request. */
   readonly connections: readonly string[];
-  readonly requests: readonly Heard[];
-  /** Connections to where no target may be: the oracle says so, not the service. */
+  readonly requests: readonly ReceivedRequest[];
+  /** Connections to forbidden addresses, by the oracle. */
   hits(): string[];
-  forget(): void;
+  reset(): void;
 };
 
 export type Certificate = { readonly key: string; readonly cert: string };
 
-/** Listens at these ports, with TLS at the secure ones. */
+/** Listens on these ports, with TLS where the protocol is https. */
 export async function listenEverywhere(
   context: Cleanup,
   ports: ReadonlyMap<number, 'http:' | 'https:'>,
   certificate: Certificate,
-): Promise<Everywhere> {
+): Promise<UniversalListener> {
   let connections: string[] = [];
-  let requests: Heard[] = [];
+  let requests: ReceivedRequest[] = [];
   const onRequest: RequestListener = (request, response) => {
     const url = request.url ?? '';
     requests.push({ address: request.socket.localAddress ?? '', url });
@@ -54,15 +54,15 @@ export async function listenEverywhere(
     get requests() {
       return requests;
     },
-    hits: () => connections.filter((address) => !reachable(bits(address))),
-    forget() {
+    hits: () => connections.filter((address) => !reachable(parse(address))),
+    reset() {
       connections = [];
       requests = [];
     },
   };
 }
 
-/** Dials an address by itself, past everything: undefined when somebody answered, else the word of the kernel. */
+/** Connects to an address without the guard. Returns undefined on success, else the error code. */
 export function dial(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, autoSelectFamily: false });

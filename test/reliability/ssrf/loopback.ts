@@ -7,16 +7,16 @@ import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { addressesOf, corpusGuard } from './url-forms.ts';
 
-/** Listeners on the loopback of both families, at one port: what counts a hit is who was hit. */
-type Ear = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
+/** Listeners on both loopback addresses, at the same port, that count connections. */
+type LoopbackListener = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
 
-async function listen(context: Cleanup): Promise<Ear> {
+async function listen(context: Cleanup): Promise<LoopbackListener> {
   const hits = { '127.0.0.1': 0, '::1': 0 };
   const open = async (host: keyof typeof hits, port: number): Promise<Server> => {
-    // Whoever follows is led where they must not be.
+    // A client that followed this redirect would connect to ::1.
     const server = createServer((request, response) => {
       response.writeHead(307, { location: `http://[::1]:${request.socket.localPort}/` }).end();
     });
@@ -31,7 +31,7 @@ async function listen(context: Cleanup): Promise<Ear> {
     return server;
   };
   const { port } = (await open('127.0.0.1', 0)).address() as AddressInfo;
-  // A machine without IPv6 has nobody there who could be hit.
+  // Machines without IPv6 have no ::1.
   await open('::1', port).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error;
   });
@@ -44,15 +44,18 @@ async function deliver(guard: SsrfGuard, target: string): Promise<Outcome> {
   return attempt(order);
 }
 
-/** This machine, in the spellings that its kernel takes for it. */
+/** Addresses that the kernel routes to this machine. */
 const ownMachine = /^(127\.[\d.]+|0\.0\.0\.0|::1?|::ffff:(127\.[\d.]+|0\.0\.0\.0|7f\w\w:\w+|0:0))$/;
 
-/** Delivers to every form that leads to this machine and nowhere else, at a port where somebody listens. */
+/**
+ * Delivers to every form that leads only to this machine, at a port with a listener. Each attempt must fail
+ * as forbidden.
+ */
 export async function deliverToLoopback(
   context: Cleanup,
   forms: readonly string[],
   guard: SsrfGuard = corpusGuard,
-): Promise<Figure> {
+): Promise<RunResult> {
   const ear = await listen(context);
   const local = forms.filter((form) => addressesOf(form).every((address) => ownMachine.test(address)));
   const broken: string[] = [];
@@ -60,7 +63,7 @@ export async function deliverToLoopback(
     const target = atPort(form, ear.port);
     const outcome = await deliver(guard, target);
     if (outcome.kind !== 'failed' || outcome.cause !== 'forbidden') {
-      broken.push(`${JSON.stringify(target)} is delivered to: ${JSON.stringify(outcome)}`);
+      broken.push(`${JSON.stringify(target)} was delivered to: ${JSON.stringify(outcome)}`);
     }
   }
   const hits = ear.hits('127.0.0.1') + ear.hits('::1');
@@ -68,29 +71,29 @@ export async function deliverToLoopback(
   return { counts: { 'deliveries to loopback': local.length, 'hits on loopback': hits }, broken };
 }
 
-/** The same form, its host as it is written, with another port. */
+/** The same form with another port; the host stays as it is written. */
 function atPort(form: string, port: number): string {
   if (/[\s\\]|^http:\/?[^/]|^http:\/{3}/.test(form)) return Object.assign(new URL(form), { port: String(port) }).href;
   return form.replace(/^https?:\/\/([^/?#]*?)(:\d*)?(?=[/?#])/i, (_, host: string) => `http://${host}:${port}`);
 }
 
-/** How many times a name is delivered to while it turns. */
-const TURNS = 20;
+/** Deliveries to each rebinding name. */
+const DELIVERIES_PER_NAME = 20;
 
 /**
- * Names that answer something else each time, by chance: 127.0.0.1, which stands for a public address and is opened for that,
- * ::1, which is forbidden, or both. Delivered is what was good at the one lookup of its attempt, and ::1 is never hit, not
- * even where every delivery is answered with the way to it.
+ * Delivers to names that resolve to something else each time: 127.0.0.1, which stands for a public address
+ * and is allowed, ::1, which is forbidden, or both. A delivery succeeds if all addresses of its one lookup
+ * are allowed. ::1 is never connected to, although every response redirects there.
  */
 export async function rebind(
   context: Cleanup,
   random: SeededChance,
   count: number,
-  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = openedBy,
-): Promise<Figure> {
+  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = guardAllowing,
+): Promise<RunResult> {
   const ear = await listen(context);
   const broken: string[] = [];
-  let [lookups, due] = [0, 0];
+  let [lookups, expected] = [0, 0];
   for (let name = 0; name < count; name += 1) {
     let answered: readonly string[] = [];
     const resolve: Resolve = async () => {
@@ -99,21 +102,23 @@ export async function rebind(
       return { addresses: answered };
     };
     const guard = createResolvingGuard(resolve, `127.0.0.1/32:${ear.port}`);
-    for (let turn = 0; turn < TURNS; turn += 1) {
+    for (let turn = 0; turn < DELIVERIES_PER_NAME; turn += 1) {
       const { kind } = await deliver(guard, `http://turning-${name}.example:${ear.port}/`);
       const good = answered.every((address) => address === '127.0.0.1');
-      if (good) due += 1;
-      if ((kind === 'answered') !== good) broken.push(`a name that led to ${answered} was ${kind}`);
+      if (good) expected += 1;
+      if ((kind === 'answered') !== good) broken.push(`a name that resolved to ${answered} was ${kind}`);
     }
   }
   const delivered = ear.hits('127.0.0.1');
-  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a name that had turned`);
-  if (delivered !== due) broken.push(`${delivered} of ${due} deliveries to a name that was good at its lookup`);
-  if (lookups !== count * TURNS) broken.push(`${lookups} lookups for ${count * TURNS} attempts`);
-  return { counts: { 'lookups of names that turn': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
+  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a rebound name`);
+  if (delivered !== expected)
+    broken.push(`${delivered} of ${expected} deliveries to a name that was allowed at its lookup`);
+  if (lookups !== count * DELIVERIES_PER_NAME)
+    broken.push(`${lookups} lookups for ${count * DELIVERIES_PER_NAME} attempts`);
+  return { counts: { 'lookups of rebinding names': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
 }
 
-function openedBy(resolve: Resolve, rule: string): SsrfGuard {
+function guardAllowing(resolve: Resolve, rule: string): SsrfGuard {
   const parsed = parseAllowRules(rule);
   if ('fault' in parsed) throw new Error(parsed.fault);
   return createSsrfGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });

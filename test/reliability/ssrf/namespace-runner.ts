@@ -9,15 +9,15 @@ import { startNameServer } from '../../kit/nameserver.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/process.ts';
 import { chanceFrom } from '../../kit/random.ts';
 import { outcomesOf, stillPending, writeHooks } from './cases.ts';
-import { hostileReplies, isSayable, turningNames } from './dns-rebinding.ts';
-import { dial, type Everywhere, listenEverywhere } from './listeners.ts';
-import { bits, isDeaf, reached } from './oracle.ts';
+import { hostileReplies, isExpressibleInDns, rebindingNames } from './dns-rebinding.ts';
+import { dial, listenEverywhere, type UniversalListener } from './listeners.ts';
+import { connectedAddress, isUnconnectable, parse } from './oracle.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './url-forms.ts';
 
-/** Where the service listens, which is loopback; its base URL is not, so that loopback is no target. */
+/** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
 const PORT = '7070';
-/** How often each name that turns is told of something. */
-const TURNS = 20;
+/** Deliveries to each rebinding name. */
+const DELIVERIES_PER_NAME = 20;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
 
@@ -25,12 +25,14 @@ const counts: Record<string, number> = {};
 const broken: string[] = [];
 const endings: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => void endings.push(close) };
-const say = (line: string) => void process.stderr.write(`${line}\n`);
-// Whoever started this has ended: so does the namespace, with all that is in it.
+const log = (line: string) => void process.stderr.write(`${line}\n`);
+// The parent process has exited: exit too, which ends the namespace.
 process.stdin.on('end', () => process.exit(1)).resume();
 
-// What is in the hosts file or can be said by a name server; the rest only a resolver in a test says.
-const forms = forbiddenForms.filter((form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isSayable));
+// Only names that a hosts file or a DNS record can express.
+const forms = forbiddenForms.filter(
+  (form) => hostOf(form) === 'zone.example' || addressesOf(form).every(isExpressibleInDns),
+);
 const folder = process.env.FOLDER ?? '';
 const everyPort = new Map([...forms, ...publicForms].map((form) => [portOf(form), new URL(form).protocol] as const));
 const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<number, 'http:' | 'https:'>, {
@@ -38,7 +40,7 @@ const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<numbe
   cert: readFileSync(join(folder, 'cert.pem'), 'utf8'),
 });
 const names = await startNameServer(context, hostileReplies(chanceFrom(Number(process.argv[2]))), 53);
-await everyAddressIsHeard(listeners);
+await verifyListeners(listeners);
 
 const database = `sqlite:${join(folder, 'carillon.db')}`;
 const service = await startServiceProcess(context, database, {
@@ -58,38 +60,39 @@ const store = await openStore({
 });
 context.after(() => store.close());
 
-say('subscribing');
-await refusedAtSubscribing(service);
-const past = await writeHooks(store, forms);
-const open = await subscribed(service, publicForms.map(marked), 'new_event');
-const redirected = await subscribed(service, redirects(), 'new_event');
-const turning = await subscribed(
+log('subscribing');
+await checkRejections(service);
+const insertedHooks = await writeHooks(store, forms);
+const publicHooks = await createHooks(service, publicForms.map(marked), 'new_event');
+const redirected = await createHooks(service, redirects(), 'new_event');
+const rebindingHooks = await createHooks(
   service,
-  turningNames.map((name) => `http://${name}/`),
+  rebindingNames.map((name) => `http://${name}/`),
   'new_client',
 );
 
-say('telling');
+log('telling');
 await service.carillon.events.create({ event_name: 'A bell', start_date: '20270301', due_date: '20270301' });
 await untilQuiet();
 const asked = names.asked.length;
-for (let turn = 0; turn < TURNS && broken.length === 0; turn += 1) {
+for (let turn = 0; turn < DELIVERIES_PER_NAME && broken.length === 0; turn += 1) {
   await service.carillon.clients.create({ client_name: `Client ${turn}` });
   await untilQuiet();
 }
 
 const outcomes = await outcomesOf(store);
-counts['hooks written past that check'] = past.length;
-counts['deliveries of theirs that the guard refused'] = allAre(past, ['forbidden'], 3);
-counts['redirects that were not followed'] = allAre(redirected, REDIRECTS.map(String), 3);
+counts['hooks inserted without that check'] = insertedHooks.length;
+counts['their deliveries that the guard rejected'] = checkOutcomes(insertedHooks, ['forbidden'], 3);
+counts['redirects not followed'] = checkOutcomes(redirected, REDIRECTS.map(String), 3);
 counts['public forms'] = publicForms.length;
-allAre(open, ['200'], 1);
+checkOutcomes(publicHooks, ['200'], 1);
 counts['public forms delivered'] = publicForms.filter(isDelivered).length;
-counts['names that turn'] = turning.length;
-counts['lookups of them'] = names.asked.length - asked;
-allAre(turning, ['200', 'forbidden'], 3);
+counts['rebinding names'] = rebindingHooks.length;
+counts['lookups of rebinding names by the service'] = names.asked.length - asked;
+checkOutcomes(rebindingHooks, ['200', 'forbidden'], 3);
 for (const word of ['200', 'forbidden']) {
-  if (!turning.some((hook) => outcomes.get(hook)?.includes(word))) broken.push(`no name that turns was ever ${word}`);
+  if (!rebindingHooks.some((hook) => outcomes.get(hook)?.includes(word)))
+    broken.push(`no rebinding name was ever ${word}`);
 }
 const hits = listeners.hits();
 counts['hits on forbidden addresses'] = hits.length;
@@ -98,8 +101,11 @@ for (const address of new Set(hits)) broken.push(`${address} was connected to`);
 for (const close of endings.reverse()) await close();
 process.stdout.write(JSON.stringify({ counts, broken }), () => process.exit(0));
 
-/** The control: dialled past the guard, every address of the forms is heard, so that a hit could not have been missed. */
-async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
+/**
+ * Control: connects to every address without the guard. If all are reached, no forbidden connection can go
+ * unnoticed.
+ */
+async function verifyListeners(everywhere: UniversalListener): Promise<void> {
   const places = new Map(
     forms.flatMap((form) => addressesOf(form).map((address) => [`${address} ${portOf(form)}`, { address, form }])),
   );
@@ -109,21 +115,21 @@ async function everyAddressIsHeard(everywhere: Everywhere): Promise<void> {
     const host = /^fe[89ab]/i.test(address) ? `${address}%lo` : address.replace('%eth0', '%lo');
     const fault = await dial(host, portOf(form));
     if (fault === undefined) heard += 1;
-    else if (isDeaf(bits(address))) deaf += 1;
-    else broken.push(`the rig itself does not reach ${host}: ${fault}`);
+    else if (isUnconnectable(parse(address))) deaf += 1;
+    else broken.push(`the control does not reach ${host}: ${fault}`);
   }
   await eventually(
     () => everywhere.connections.length,
     (count) => count >= heard,
   );
-  counts['places that a listener hears at, dialled by the rig'] = heard;
-  counts['places that no connection can be made to: multicast, broadcast'] = deaf;
-  if (everywhere.hits().length === 0) broken.push('the rig heard no hit when it made one');
-  everywhere.forget();
+  counts['reachable addresses and ports, verified by dialing'] = heard;
+  counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
+  if (everywhere.hits().length === 0) broken.push('the control noticed no hit');
+  everywhere.reset();
 }
 
-/** C11: 400 for all of them. */
-async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promise<void> {
+/** C11: every forbidden form is rejected with 400. */
+async function checkRejections({ baseUrl, headers }: ServiceProcess): Promise<void> {
   let refused = 0;
   for (const target_url of forms) {
     const body = JSON.stringify({ target_url, event: 'new_event' });
@@ -137,10 +143,10 @@ async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promi
     if (answer.status === 400 && text.includes(word)) refused += 1;
     else broken.push(`subscribing ${JSON.stringify(target_url)} answered ${answer.status} ${text}`);
   }
-  counts['forms refused at subscribing'] = refused;
+  counts['forms rejected when subscribing'] = refused;
 }
 
-async function subscribed({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
+async function createHooks({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
   const made: number[] = [];
   for (const target_url of targets) {
     const hook = await carillon.hooks.create({ target_url, event }).catch((error: unknown) => error);
@@ -150,7 +156,7 @@ async function subscribed({ carillon }: ServiceProcess, targets: readonly string
   return made;
 }
 
-/** A form that says which one it is when it arrives. */
+/** Adds the index of the form to its query, so that its arrival can be identified. */
 function marked(form: string, at: number): string {
   const [place = '', fragment] = form.split('#');
   return `${place}${place.includes('?') ? '&' : '?'}form=${at}${fragment === undefined ? '' : `#${fragment}`}`;
@@ -158,8 +164,8 @@ function marked(form: string, at: number): string {
 
 function isDelivered(form: string, at: number): boolean {
   const heard = listeners.requests.filter(({ url }) => new RegExp(`[?&]form=${at}$`).test(url));
-  const wanted = addressesOf(form).map((address) => reached(bits(address)));
-  const arrived = heard.length === 1 && wanted.includes(reached(bits(heard[0]?.address ?? '::')));
+  const wanted = addressesOf(form).map((address) => connectedAddress(parse(address)));
+  const arrived = heard.length === 1 && wanted.includes(connectedAddress(parse(heard[0]?.address ?? '::')));
   if (!arrived) broken.push(`${JSON.stringify(form)} arrived ${heard.length} times, at ${heard[0]?.address}`);
   return arrived;
 }
@@ -174,15 +180,18 @@ function redirects(): string[] {
 
 async function untilQuiet(): Promise<void> {
   const left = await stillPending(store);
-  if (left > 0) broken.push(`${left} deliveries came to no end`);
+  if (left > 0) broken.push(`${left} deliveries were not finalized`);
 }
 
-/** How many attempts these hooks had; each must have had so many at least, and no outcome but these. */
-function allAre(hooks: readonly number[], words: readonly string[], least: number): number {
+/**
+ * Checks that each of these hooks had at least `least` attempts, all with one of these outcomes. Returns the
+ * number of attempts.
+ */
+function checkOutcomes(hooks: readonly number[], words: readonly string[], least: number): number {
   for (const hook of hooks) {
     const had = outcomes.get(hook) ?? [];
     if (had.length < least || !had.every((word) => words.includes(word))) {
-      broken.push(`hook ${hook} was to be ${words}, and was ${had.join(', ') || 'not tried'}`);
+      broken.push(`hook ${hook} should have been ${words}, and was ${had.join(', ') || 'not attempted'}`);
     }
   }
   return hooks.reduce((sum, hook) => sum + (outcomes.get(hook)?.length ?? 0), 0);

@@ -1,35 +1,38 @@
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './embeddings.ts';
-import { type Bits, reachable, specialBlocks, spelled } from './oracle.ts';
+import { type Address, format, reachable, specialBlocks } from './oracle.ts';
 
-/** Whether a target may be at this address. */
-export type Judge = (address: string) => Promise<boolean>;
+/** Whether a target at this address is allowed. */
+export type TargetCheck = (address: string) => Promise<boolean>;
 
-/** The guard, asked of an address that is written out, and of a name that leads to it. */
-export const guardSays = {
-  'written out': (address: string) => judged(`http://${address.includes(':') ? `[${address}]` : address}/`, address),
-  'behind a name': (address: string) => judged('http://target.example/', address),
+/** Asks the guard about a literal address, and about a name that resolves to it. */
+export const guardChecks = {
+  'written out': (address: string) => isAllowed(`http://${address.includes(':') ? `[${address}]` : address}/`, address),
+  'behind a name': (address: string) => isAllowed('http://target.example/', address),
 };
 
-async function judged(target: string, address: string): Promise<boolean> {
+async function isAllowed(target: string, address: string): Promise<boolean> {
   const resolve = async () => ({ addresses: [address] });
   const verdict = await createSsrfGuard({ resolve, allow: [], loopbackAllowed: false }).check(new URL(target));
   return 'allowed' in verdict && verdict.allowed;
 }
 
-/** Compares judges with the oracle: at the edges of every block, in every embedding of them, and anywhere. */
-export async function agree(
-  judges: Readonly<Record<string, Judge>>,
+/**
+ * Compares the guard with the oracle: at the edges of every block, in every embedding of these, and at random
+ * addresses.
+ */
+export async function compareWithOracle(
+  judges: Readonly<Record<string, TargetCheck>>,
   random: SeededChance,
   many: number,
-): Promise<Figure> {
+): Promise<RunResult> {
   const broken: string[] = [];
-  const addresses = [...edges(), ...anywhere(random, many)];
+  const addresses = [...edges(), ...randomAddresses(random, many)];
   for (const address of addresses) {
-    const [text, expected] = [spelled(address), reachable(address)];
+    const [text, expected] = [format(address), reachable(address)];
     for (const [how, judge] of Object.entries(judges)) {
       if ((await judge(text)) !== expected) {
         broken.push(`${text} ${how}: the oracle ${expected ? 'allows' : 'forbids'} it, the guard does not`);
@@ -39,46 +42,46 @@ export async function agree(
   return { counts: { 'addresses compared with the oracle': addresses.length }, broken };
 }
 
-/** The embedding law as a property: it shrinks what breaks it. */
-export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number): Promise<Figure> {
+/** Checks the embeddings as a property, so that a counterexample is shrunk. */
+export async function checkEmbeddings(judge: TargetCheck, seed: number, many: number): Promise<RunResult> {
   const [ipv4Edges, any] = [edges().filter(({ family }) => family === 4), { min: 0n, max: 2n ** 32n - 1n }];
   const ipv4s = fc.oneof(fc.bigInt(any), fc.constantFrom(...ipv4Edges.map(({ value }) => value)));
   const chaffs = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
   const law = fc.asyncProperty(ipv4s, chaffs, fc.constantFrom(...embeddings), async (ipv4, chaff, embedding) => {
-    const written = spelled({ family: 6, value: embedding.write(ipv4, chaff) });
-    const inside = spelled({ family: 4, value: ipv4 });
+    const written = format({ family: 6, value: embedding.embed(ipv4, chaff) });
+    const inside = format({ family: 4, value: ipv4 });
     const expected = embedding.allowed === 'as its IPv4' && (await judge(inside));
     if ((await judge(written)) !== expected)
       throw new Error(`${embedding.name}: ${written} is not judged as ${inside}`);
   });
   const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: many });
   return {
-    counts: { 'embeddings judged': numRuns },
+    counts: { 'embeddings checked': numRuns },
     broken: failed ? [`embedding law: ${errorInstance instanceof Error ? errorInstance.message : errorInstance}`] : [],
   };
 }
 
 const END = { 4: 1n << 32n, 6: 1n << 128n } as const;
 
-/** The first and the last of every block, and their neighbours on both sides; those of IPv4 in every embedding, too. */
-function edges(): Bits[] {
+/** The first and last address of every block and their neighbors; those of IPv4 also in every embedding. */
+function edges(): Address[] {
   const plain = specialBlocks.flatMap(({ family, first, last }) =>
     [first - 1n, first, first + 1n, last - 1n, last, last + 1n]
       .filter((value) => value >= 0n && value < END[family])
-      .map((value): Bits => ({ family, value })),
+      .map((value): Address => ({ family, value })),
   );
   const inside = plain.filter(({ family }) => family === 4);
-  const written = embeddings.flatMap(({ write }) =>
-    inside.map(({ value }): Bits => ({ family: 6, value: write(value, 0n) })),
+  const written = embeddings.flatMap(({ embed }) =>
+    inside.map(({ value }): Address => ({ family: 6, value: embed(value, 0n) })),
   );
   return [...plain, ...written];
 }
 
-/** By chance: IPv4, global unicast, anything of IPv6, what lies in a special block, and what carries IPv4. */
-function anywhere(random: SeededChance, many: number): Bits[] {
+/** Random addresses: IPv4, global unicast, any IPv6, in a special block, or with an embedded IPv4 address. */
+function randomAddresses(random: SeededChance, many: number): Address[] {
   const bits = (count: number): bigint =>
     count <= 32 ? BigInt(random.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);
-  const sorts: readonly (() => Bits)[] = [
+  const generators: readonly (() => Address)[] = [
     () => ({ family: 4, value: bits(32) }),
     () => ({ family: 6, value: (1n << 125n) | bits(125) }),
     () => ({ family: 6, value: bits(128) }),
@@ -86,7 +89,7 @@ function anywhere(random: SeededChance, many: number): Bits[] {
       const { family, first, last } = random.one(specialBlocks);
       return { family, value: first + (bits(128) % (last - first + 1n)) };
     },
-    () => ({ family: 6, value: random.one(embeddings).write(bits(32), bits(128)) }),
+    () => ({ family: 6, value: random.one(embeddings).embed(bits(32), bits(128)) }),
   ];
-  return Array.from({ length: many }, () => random.one(sorts)());
+  return Array.from({ length: many }, () => random.one(generators)());
 }

@@ -1,14 +1,14 @@
 import { special4, special6, stricter } from './registry.ts';
 
-/** An address as its bits. */
-export type Bits = { readonly family: 4 | 6; readonly value: bigint };
-/** A block of addresses: the first and the last of them. */
+/** An address as an integer. */
+export type Address = { readonly family: 4 | 6; readonly value: bigint };
+/** A block of addresses, both ends inclusive. */
 export type Block = { readonly family: 4 | 6; readonly first: bigint; readonly last: bigint };
 
 const width = { 4: 32n, 6: 128n } as const;
 
-/** Reads an address, as registries and kernels write it: `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1`, `fe80::1%lo`. */
-export function bits(text: string): Bits {
+/** Parses an address: `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1`, `fe80::1%lo`. */
+export function parse(text: string): Address {
   const address = text.replace(/%.*/, '');
   const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
   if (!address.includes(':')) return { family: 4, value: joined(address.split('.').map(BigInt), 8n) };
@@ -25,8 +25,8 @@ export function bits(text: string): Bits {
 }
 const joined = (parts: readonly bigint[], size: bigint) => parts.reduce((sum, part) => (sum << size) | part, 0n);
 
-/** Writes it again, IPv6 in all of its eight words. */
-export function spelled({ family, value }: Bits): string {
+/** Formats an address, IPv6 with all eight groups. */
+export function format({ family, value }: Address): string {
   const parts = family === 4 ? 4 : 8;
   const size = width[family] / BigInt(parts);
   const part = (at: number) => (value >> (size * BigInt(parts - 1 - at))) & ((1n << size) - 1n);
@@ -34,10 +34,10 @@ export function spelled({ family, value }: Bits): string {
   return family === 4 ? all.join('.') : all.map((word) => word.toString(16)).join(':');
 }
 
-/** A block in CIDR notation. */
+/** Parses CIDR notation. */
 export function block(cidr: string): Block {
   const [address = '', length = ''] = cidr.split('/');
-  const { family, value } = bits(address);
+  const { family, value } = parse(address);
   return { family, first: value, last: value | ((1n << (width[family] - BigInt(length))) - 1n) };
 }
 
@@ -46,14 +46,14 @@ const rows = [
   ...stricter.map((cidr) => ({ ...block(cidr), reachable: undefined })),
 ];
 
-/** Every block that something is said of. */
+/** Every block with an entry in a registry. */
 export const specialBlocks: readonly Block[] = rows;
 
-const isIn = (address: Bits, { family, first, last }: Block) =>
+const isIn = (address: Address, { family, first, last }: Block) =>
   family === address.family && first <= address.value && address.value <= last;
 
-/** What is said of an address itself. The narrowest block speaks, being carved out of the wider ones; of two alike, the stricter. */
-function registered(address: Bits): boolean {
+/** Whether the registries allow an address itself. The narrowest block decides; of equal ones, the stricter. */
+function isRegisteredReachable(address: Address): boolean {
   const speaking = rows.filter((row) => isIn(address, row));
   const narrowest = speaking.map(({ first, last }) => last - first).sort((a, b) => (a < b ? -1 : 1))[0];
   return speaking.every((row) => row.last - row.first !== narrowest || row.reachable === true);
@@ -61,41 +61,45 @@ function registered(address: Bits): boolean {
 
 const low = (value: bigint) => [value & 0xffffffffn];
 
-/** Blocks that are nothing but a way to write IPv4: a packet ends at the IPv4 that is read out of it, and that is judged. */
+/** Blocks that only embed IPv4: packets go to the embedded address, which decides. */
 const carriers: readonly (readonly [Block, (value: bigint) => readonly bigint[]])[] = [
   [block('::/96'), low], // RFC 4213, 2893: tunnelled to it
   [block('::ffff:0:0/96'), low], // RFC 4291: this machine dials it
   [block('::ffff:0:0:0/96'), low], // RFC 2765: translated into it
   [block('64:ff9b::/96'), low], // RFC 6052: translated into it
   [block('2002::/16'), (value) => low(value >> 80n)], // RFC 3056: tunnelled to it
-  // RFC 4380: asked for at the server, sent to the client, whose address is written with every bit turned.
+  // RFC 4380: addresses of the server, and of the client with inverted bits.
   [block('2001::/32'), (value) => [...low(value >> 64n), ...low(~value & 0xffffffffn)]],
 ];
 
-/** RFC 5214, 6.1: behind `0:5efe` in the lower half, where u and g may be set, stands an IPv4 of the site. */
+/**
+ * RFC 5214, 6.1: `0:5efe` in the interface identifier, with the u and g bits ignored, is followed by an IPv4
+ * address.
+ */
 function isatap(value: bigint): readonly bigint[] {
   const identifier = (value >> 32n) & 0xffffffffn;
   return (identifier & 0xfcffffffn) === 0x5efen ? low(value) : [];
 }
 
 /**
- * May a target be there? Written from the registries and the RFCs alone, as arithmetic on bits, to be compared with the guard:
- * no line and no library is shared with it.
+ * Whether a target at this address is allowed. Written only from the registries and RFCs, to be compared with
+ * the guard: it shares no code and no library with it.
  */
-export function reachable(address: Bits): boolean {
-  if (address.family === 4) return registered(address);
+export function reachable(address: Address): boolean {
+  if (address.family === 4) return isRegisteredReachable(address);
   const carrier = carriers.find(([carrying]) => isIn(address, carrying));
   const carried = [...(carrier?.[1](address.value) ?? []), ...isatap(address.value)];
-  const itself = carrier !== undefined || registered(address);
-  return itself && carried.every((value) => registered({ family: 4, value }));
+  const itself = carrier !== undefined || isRegisteredReachable(address);
+  return itself && carried.every((value) => isRegisteredReachable({ family: 4, value }));
 }
 
-/** What this machine dials: of a mapped address, the IPv4 inside. */
-export const reached = ({ value }: Bits): bigint => (value >> 32n === 0xffffn ? value & 0xffffffffn : value);
+/** The address that the kernel connects to: for a mapped address the IPv4 address. */
+export const connectedAddress = ({ value }: Address): bigint =>
+  value >> 32n === 0xffffn ? value & 0xffffffffn : value;
 
-/** No connection can be made to it, whoever listens: multicast, and the broadcast to all. */
-export function isDeaf(address: Bits): boolean {
-  const value = reached(address);
+/** Addresses that accept no connection: multicast and limited broadcast. */
+export function isUnconnectable(address: Address): boolean {
+  const value = connectedAddress(address);
   if (value >> 32n !== 0n) return value >> 120n === 0xffn;
   return value >> 28n === 0xen || value === 0xffffffffn;
 }

@@ -1,13 +1,19 @@
-/** A block that somebody has reserved for something. */
+/** A block with a reserved purpose. */
 export type Special = {
   readonly block: string;
-  /** What its registry calls "Globally Reachable": a packet to it may leave the site. Undefined where it says N/A or nothing. */
+  /**
+   * "Globally Reachable" in its registry: packets may be forwarded beyond the site. Undefined for N/A or no
+   * entry.
+   */
   readonly reachable: boolean | undefined;
-  /** Who says so. */
+  /** The RFC that defines the block. */
   readonly source: string;
 };
 
-/** The IANA IPv4 Special-Purpose Address Registry, and what the IPv4 Address Space Registry has no host in. */
+/**
+ * The IANA IPv4 Special-Purpose Address Registry, and the blocks without hosts of the IPv4 Address Space
+ * Registry.
+ */
 export const special4: readonly Special[] = [
   { block: '0.0.0.0/8', reachable: false, source: 'RFC 791: this network' },
   { block: '0.0.0.0/32', reachable: false, source: 'RFC 1122: this host on this network' },
@@ -37,7 +43,10 @@ export const special4: readonly Special[] = [
   { block: '255.255.255.255/32', reachable: false, source: 'RFC 8190: limited broadcast' },
 ];
 
-/** The IANA IPv6 Special-Purpose Address Registry, and the IPv6 Address Space Registry: unicast is handed out of 2000::/3 alone. */
+/**
+ * The IANA IPv6 Special-Purpose Address Registry, and the IPv6 Address Space Registry: unicast is allocated
+ * only from 2000::/3.
+ */
 export const special6: readonly Special[] = [
   { block: '::/0', reachable: undefined, source: 'RFC 4291: reserved by IETF' },
   { block: '2000::/3', reachable: true, source: 'RFC 4291: global unicast' },
@@ -74,8 +83,8 @@ export const special6: readonly Special[] = [
 ];
 
 /**
- * Reachable, and yet nobody's own server: our rule is stricter than the registries here, and nowhere else. Anycast answers from
- * the nearest one, which may be the operator's; identifiers are no places; Azure serves its machine agent at a number of its own.
+ * Globally reachable blocks that the guard forbids nevertheless: anycast is answered by the nearest host,
+ * which may be the operator's; identifiers are no locations; Azure serves its host agent at a public address.
  */
 export const stricter: readonly string[] = [
   '168.63.129.16/32',

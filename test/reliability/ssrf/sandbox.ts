@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 import { hostOf, publicForms } from './url-forms.ts';
 
 const inside = fileURLToPath(new URL('./namespace-runner.ts', import.meta.url));
 
-/** A network, a table of mounts and processes of its own; it is gone when its first process has ended, whatever became of it. */
+/** Own network, mounts and processes; the namespace ends with its first process. */
 const namespace = ['--map-root-user', '--net', '--mount', '--pid', '--fork', '--kill-child'];
 
 /**
- * In the namespace every address that there is, of both families, is this machine's own, so that whatever is dialled is heard by
- * whoever listens. Names are resolved by the one name server in it.
+ * Inside the namespace all addresses of both families are local, so that every connection reaches a listener.
+ * Names are resolved by the name server inside.
  */
 const EVERYWHERE = `
 ip link set lo up
@@ -28,7 +28,7 @@ mount --bind "$FOLDER/hosts" /etc/hosts
 exec "$@"
 `;
 
-/** What is missing for a namespace, in words. */
+/** Returns what this machine lacks for a namespace, as a sentence; undefined if nothing. */
 export function lacksForNamespace(): string | undefined {
   const missing = ['unshare', 'ip', 'mount', 'openssl'].filter(
     (tool) => spawnSync(tool, ['--help'], { stdio: 'ignore' }).error !== undefined,
@@ -38,20 +38,20 @@ export function lacksForNamespace(): string | undefined {
   return status === 0 ? undefined : 'it needs root, or user namespaces, and IPv6';
 }
 
-/** The part of the proof that runs in there; see `inside.ts`. */
-export async function inNamespace(seed: number, say: (line: string) => void): Promise<Figure> {
+/** Runs `namespace-runner.ts` in the namespace. */
+export async function inNamespace(seed: number, log: (line: string) => void): Promise<RunResult> {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-ssrf-'));
   try {
     writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
-    // The last one is an answer that only a hosts file can give.
+    // An address with a zone index can only come from a hosts file.
     writeFileSync(join(folder, 'hosts'), '127.0.0.1 localhost carillon.example\n2606:4700::1%lo zone.example\n');
     makeCertificate(folder);
     const child = spawn('unshare', [...namespace, 'sh', '-euc', SETUP, 'sh', process.execPath, inside, String(seed)], {
-      // Its standard input ends with this process, and it with that.
+      // stdin closes when this process exits, which ends the child.
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, FOLDER: folder, NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') },
     });
-    child.stderr.setEncoding('utf8').on('data', (lines: string) => lines.trim().split('\n').forEach(say));
+    child.stderr.setEncoding('utf8').on('data', (lines: string) => lines.trim().split('\n').forEach(log));
     const output = await text(child.stdout);
     if (output === '') throw new Error('nothing came out of the namespace');
     return JSON.parse(output);
@@ -60,7 +60,7 @@ export async function inNamespace(seed: number, say: (line: string) => void): Pr
   }
 }
 
-/** For every host that a public form reaches by https. */
+/** Creates a certificate for every host that a public form reaches over https. */
 function makeCertificate(folder: string): void {
   const hosts = new Set(publicForms.filter((form) => /^https:/i.test(form)).map(hostOf));
   const alternatives = [...hosts].map((host) => (/^[\d.]+$|:/.test(host) ? `IP:${host}` : `DNS:${host}`));

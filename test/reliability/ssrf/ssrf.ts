@@ -1,44 +1,44 @@
 import { chanceFrom } from '../../kit/random.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
-import { agree, guardSays, keepsEmbeddingLaw } from './oracle-diff.ts';
+import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle-diff.ts';
 import { inNamespace, lacksForNamespace } from './sandbox.ts';
-import { corpusGuard, forbiddenForms, judgeForms } from './url-forms.ts';
+import { checkForms, corpusGuard, forbiddenForms } from './url-forms.ts';
 
-/** Addresses compared by chance, embeddings judged, names that turn: once at every test run, and in the long form. */
+/** Random addresses, embeddings and rebinding names, in a smoke run and in a full run. */
 const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };
 const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 
 /**
- * No notification goes where the guard forbids. The long form is the whole corpus, and a service among listeners on every
- * address that there is; anything shorter needs no namespace.
+ * R8: no notification goes to a forbidden address. The full run uses the whole corpus, and a service in a
+ * namespace with listeners on every address; shorter runs need no namespace.
  */
-export const ssrf: Proof = {
+export const ssrf: ReliabilityTest = {
   id: 'R8',
   name: 'ssrf',
   title: 'C11 C17 targets that lead to forbidden addresses, in every spelling',
   promise:
     'no connection to a forbidden address, every public target is delivered, the guard agrees with the address registries',
   unit: 'forbidden targets',
-  quick: 400,
-  long: forbiddenForms.length,
+  smoke: 400,
+  full: forbiddenForms.length,
   lacks: lacksForNamespace,
-  prove,
+  execute,
 };
 
-async function prove({ count, seed, context, say }: Run): Promise<Figure> {
+async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const whole = count >= forbiddenForms.length;
   const random = chanceFrom(seed);
   const { addresses, embeddings, names } = whole ? LONG : QUICK;
-  const forms = whole ? forbiddenForms : some(forbiddenForms, count, (end) => random.below(end));
-  const judge = guardSays['written out'];
+  const forms = whole ? forbiddenForms : sample(forbiddenForms, count, (end) => random.below(end));
+  const judge = guardChecks['written out'];
   const parts = [
-    await agree(guardSays, random.fork(), addresses),
-    await keepsEmbeddingLaw(judge, seed, embeddings),
-    await judgeForms(corpusGuard, forms),
+    await compareWithOracle(guardChecks, random.fork(), addresses),
+    await checkEmbeddings(judge, seed, embeddings),
+    await checkForms(corpusGuard, forms),
     await deliverToLoopback(context, forms),
     await rebind(context, random.fork(), names),
-    ...(whole ? [await inNamespace(seed, say)] : []),
+    ...(whole ? [await inNamespace(seed, log)] : []),
   ];
   return {
     counts: Object.assign({}, ...parts.map((part) => part.counts)),
@@ -46,8 +46,8 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
   };
 }
 
-/** So many of them, each at most once. */
-function some<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
+/** A random sample without repetition. */
+function sample<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
   const left = [...of];
   return Array.from({ length: Math.min(count, of.length) }, () => left.splice(below(left.length), 1)).flat();
 }

@@ -2,9 +2,9 @@ import { isIP } from 'node:net';
 import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseTarget, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { forbiddenTargets, names, publicTargets, smuggledTargets } from '../../corpus/targets.ts';
-import type { Figure } from '../reliability-test.ts';
+import type { RunResult } from '../reliability-test.ts';
 
-/** Every way to write a target that no notification may go to. */
+/** Every form of a URL whose target is forbidden. */
 export const forbiddenForms: readonly string[] = [...forbiddenTargets, ...smuggledTargets];
 export const publicForms: readonly string[] = publicTargets;
 
@@ -13,43 +13,46 @@ const resolve: Resolve = async (name) => {
   return addresses === undefined ? { failure: 'no_such_name' } : { addresses };
 };
 
-/** The guard of a service that is not on loopback, and knows the names of the corpus. */
+/** The guard of a service that is not on loopback, with the names of the corpus. */
 export const corpusGuard: SsrfGuard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
 
-/** The host of a form as a resolver is asked for it. */
+/** Host of a form, as it is resolved. */
 export function hostOf(form: string): string {
   return new URL(form).hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }
 
-/** Where a form leads. */
+/** Addresses of a form. */
 export function addressesOf(form: string): readonly string[] {
   const host = hostOf(form);
   return isIP(host) === 0 ? (names[host] ?? []) : [host];
 }
 
-/** The port that a form leads to. */
+/** Port of a form. */
 export function portOf(form: string): number {
   const { port, protocol } = new URL(form);
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
 }
 
-/** Whether it is refused for what it is, before anybody asks where it leads. */
+/** Whether the form is rejected before its host is resolved. */
 export const isMalformed = (form: string): boolean => 'fault' in parseTarget(form);
 
-/** Shows every form to a guard: none of the forbidden may pass, all of the public must. */
-export async function judgeForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<Figure> {
+/** Checks every form with a guard: forbidden forms must be rejected, public ones allowed. */
+export async function checkForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<RunResult> {
   const broken: string[] = [];
-  const wordFor = async (form: string) => {
+  const resultFor = async (form: string) => {
     const verdict = await guard.check(new URL(form));
     return 'failure' in verdict ? verdict.failure : verdict.allowed ? 'allowed' : 'forbidden';
   };
   for (const form of forbidden) {
-    const word = await wordFor(form);
+    const word = await resultFor(form);
     if (word !== 'forbidden') broken.push(`${JSON.stringify(form)} is ${word}`);
   }
   for (const form of publicForms) {
-    const word = isMalformed(form) ? 'malformed' : await wordFor(form);
+    const word = isMalformed(form) ? 'malformed' : await resultFor(form);
     if (word !== 'allowed') broken.push(`${JSON.stringify(form)} is public, and ${word}`);
   }
-  return { counts: { 'forbidden forms judged': forbidden.length, 'public forms judged': publicForms.length }, broken };
+  return {
+    counts: { 'forbidden forms checked': forbidden.length, 'public forms checked': publicForms.length },
+    broken,
+  };
 }

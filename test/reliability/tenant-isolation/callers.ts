@@ -1,20 +1,20 @@
 import { type Permission, permissions } from '../../../src/permissions.ts';
 import { browserHeaders, type Person, type TestService } from '../../kit/service.ts';
-import type { House } from './fixture.ts';
+import type { Tenant } from './fixture.ts';
 import { EXPIRED } from './snapshot.ts';
 
-/** Who asks, by what they send along. */
-export type Caller = { readonly says: string; readonly headers: Readonly<Record<string, string>> };
+/** A caller, identified by headers. */
+export type Caller = { readonly description: string; readonly headers: Readonly<Record<string, string>> };
 
 const unknown = 'x'.repeat(43);
 
-/** Whoever must get no further than a door, by the door: the callers of a house that are no callers any more, and the wrong ones. */
-export async function strangersTo(
+/** Callers that must be rejected, by route group: missing, wrong, revoked and expired credentials of a tenant. */
+export async function unauthenticatedCallers(
   carillon: TestService,
-  house: House,
-  other: House,
+  tenant: Tenant,
+  other: Tenant,
 ): Promise<Readonly<Record<string, readonly Caller[]>>> {
-  const { owner } = house;
+  const { owner } = tenant;
   const [revoked, expired] = [await carillon.key(owner, {}), await carillon.key(owner, { expiresAt: Date.now() - 1 })];
   const [newest] = (await owner.carillon.keys.list()).data
     .filter(({ expires }) => expires.startsWith('0000'))
@@ -34,9 +34,9 @@ export async function strangersTo(
     queries.updateTable('sessions').set({ expires_at: EXPIRED }).where('session_id', '=', Number(last?.id)).execute(),
   );
   const { domain, key } = owner;
-  const { headers: cookie } = house.session;
+  const { headers: cookie } = tenant.session;
   const named = (all: Record<string, Readonly<Record<string, string>>>): Caller[] =>
-    Object.entries(all).map(([says, headers]) => ({ says, headers }));
+    Object.entries(all).map(([description, headers]) => ({ description, headers }));
   const home = { 'sec-fetch-site': 'same-origin' };
   return {
     '/v2': named({
@@ -58,8 +58,8 @@ export async function strangersTo(
       'an empty session': browserHeaders(carillon.baseUrl, ''),
       'a key as a session': browserHeaders(carillon.baseUrl, key),
       'the session twice': { ...home, cookie: `${cookie.cookie}; ${cookie.cookie}` },
-      'the session of another port': { ...home, cookie: `carillon_1=${house.session.token}` },
-      'the session of https': { ...home, cookie: `__Host-carillon=${house.session.token}` },
+      'the session of another port': { ...home, cookie: `carillon_1=${tenant.session.token}` },
+      'the session of https': { ...home, cookie: `__Host-carillon=${tenant.session.token}` },
       'an ended session': ended.headers,
       'an expired session': past.headers,
       "a deleted user's session": goneSession.headers,
@@ -67,8 +67,11 @@ export async function strangersTo(
   };
 }
 
-/** The keys of a house's owner that may do all but one thing, by what they may not. */
-export async function narrowed(carillon: TestService, { owner }: House): Promise<ReadonlyMap<Permission, Person>> {
+/** Keys of the tenant's owner that lack exactly one permission, by that permission. */
+export async function restrictedKeys(
+  carillon: TestService,
+  { owner }: Tenant,
+): Promise<ReadonlyMap<Permission, Person>> {
   const keys = new Map<Permission, Person>();
   for (const lacking of permissions) {
     const others = permissions.filter((permission) => permission !== lacking);

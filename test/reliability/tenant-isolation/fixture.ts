@@ -5,37 +5,40 @@ import type { Answer, Person, SignedIn, TestService } from '../../kit/service.ts
 import type { Target } from '../../kit/target.ts';
 import { doors, placesOf, properties, type Request } from './operations.ts';
 
-/** An account with at least one record of everything, made by the rows themselves; every text of it has its mark. */
-export type House = {
+/**
+ * An account with at least one record of every resource, created through the routes. Every text in it
+ * contains its mark.
+ */
+export type Tenant = {
   readonly mark: string;
   readonly owner: Person;
   readonly session: SignedIn;
-  /** Ids by the name of their place, the usual one first; then what is deleted, ended, revoked. */
+  /** Ids by parameter name: first an existing record, then deleted, ended or revoked ones. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
-  /** What was asked with an Idempotency-Key, by row, and its word. */
-  readonly asked: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
-  /** The tag of each single record, by the path of its row. */
-  readonly tags: ReadonlyMap<string, string>;
-  /** Addresses of its users, one for each operation that takes one. */
+  /** Requests that were sent with an Idempotency-Key, by route. */
+  readonly sentRequests: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
+  /** ETag of a record, by the path of its route. */
+  readonly etags: ReadonlyMap<string, string>;
+  /** E-mail addresses of its users, one for each operation that takes one. */
   readonly emails: readonly string[];
-  /** Addresses of calendars: one that is read, one that was revoked. */
+  /** URLs of a live and of a revoked calendar. */
   readonly calendars: { readonly live: string; readonly revoked: string };
-  /** A request that a row takes, with ids of this house. */
+  /** A valid request of a route, with ids of this tenant. */
   requestFor(row: Route): Request;
 };
 
-const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
+const consoleOnly = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
 
 /**
- * @param mark what stands in every text, and nowhere else
- * @param busy how many changes it has had beside that
- * @param first done while there is nothing yet but its owner
+ * @param mark part of every text of this tenant, and of no other
+ * @param busy additional changes, to advance its cursors
+ * @param first runs while the account has only its owner
  */
-export async function furnishHouse(
+export async function createTenant(
   carillon: TestService,
   target: Target,
   { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: Person) => Promise<void> },
-): Promise<House> {
+): Promise<Tenant> {
   const domain = `${mark}.test`;
   const owner = await carillon.account(domain);
   await first?.(owner);
@@ -55,15 +58,15 @@ export async function furnishHouse(
     body: row.body === undefined ? undefined : bodyFor(row, ids, text, target),
     headers: {},
   });
-  const asked = new Map<Route, { request: Request; word: string }>();
+  const sentRequests = new Map<Route, { request: Request; word: string }>();
   const ask = async (row: Route, where: readonly string[] = []): Promise<Answer> => {
     const request = {
       ...requestFor(row),
       ...(where.length === 0 ? {} : { ids: { [where[0] ?? '']: where[1] ?? '' } }),
     };
-    const word = `${mark}-word-${asked.size}`;
-    asked.set(row, { request, word });
-    const [door, who] = consoleAlone.includes(row) ? ['/console/api', session] : ['/v2', owner];
+    const word = `${mark}-word-${sentRequests.size}`;
+    sentRequests.set(row, { request, word });
+    const [door, who] = consoleOnly.includes(row) ? ['/console/api', session] : ['/v2', owner];
     const answer = await send(carillon, { door, method: row.method, row }, who, request, { 'idempotency-key': word });
     if (answer.status !== row.status) throw new Error(`${mark} cannot ask ${row.method} ${row.path}: ${answer.text}`);
     return answer;
@@ -93,12 +96,12 @@ export async function furnishHouse(
   const rowOf = (path: string) => doors['/v2'].find((row) => row.method === 'POST' && row.path === path) as Route;
   add('delivery_id', (await ask(rowOf('/hooks/{hook_id}/test'))).json.data.id);
   await api.events.create({ event_name: text(), start_date: '20270301', due_date: '20270302' });
-  const settled = async () =>
+  const finalized = async () =>
     eventually(
       () => api.deliveries.list({ hook_id: hookId }),
       ({ data }) => data.length > 1 && data.every(({ state }) => state === 'delivered'),
     );
-  add('delivery_id', ...(await settled()).data.map(({ id }) => id).filter((id) => id !== ids.delivery_id?.[0]));
+  add('delivery_id', ...(await finalized()).data.map(({ id }) => id).filter((id) => id !== ids.delivery_id?.[0]));
   const attempts = async () => (await api.deliveries.get(ids.delivery_id?.[0] ?? '')).attempts.length;
   const before = await attempts();
   await ask(rowOf('/deliveries/{delivery_id}/redeliver'));
@@ -130,25 +133,25 @@ export async function furnishHouse(
   for (let change = 0; change < busy; change += 1) await api.events.update(eventId, { due_date: '20270303' });
   const cursor = String((await api.notifications.list({ scope: 'account' })).next);
   for (const name of ['after', 'before', 'last-event-id']) add(name, cursor);
-  const tags = new Map<string, string>();
+  const etags = new Map<string, string>();
   for (const row of doors['/console/api'].filter((one) => one.method === 'GET' && one.conditional)) {
     const { headers } = await send(carillon, { door: '/console/api', method: 'GET', row }, session, requestFor(row));
-    tags.set(row.path, headers.get('etag') ?? '');
+    etags.set(row.path, headers.get('etag') ?? '');
   }
   return {
     mark,
     owner,
     session,
     ids,
-    asked,
-    tags,
+    sentRequests,
+    etags,
     emails,
     calendars: { live: live.url, revoked: dead.url },
     requestFor,
   };
 }
 
-/** The name that paths have for the id of a record of a collection. */
+/** Name of the path parameter for a record of a collection. */
 function keyOf(collection: string): string | undefined {
   const [single] = doors['/console/api'].filter(
     ({ method, path }) => method !== 'POST' && path.startsWith(`${collection}/{`) && path.endsWith('}'),
@@ -162,10 +165,10 @@ function neededBy(row: Route | undefined): string[] {
   return [...(row === undefined ? [] : idNames(row.path)), ...named];
 }
 
-/** By which name the ids of a place are known. */
+/** The key in `ids` for a parameter or field. */
 export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
 
-/** What a row takes where its schema does not say what would be good. */
+/** Valid values for fields whose schema is not specific enough. */
 const values: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
   target_url: (text, target) => target.at(`/${text()}`),
   event: () => 'new_event',
@@ -204,7 +207,7 @@ function valueFor(name: string, schema: JsonSchema, own: (name: string) => strin
   return pattern === undefined ? text() : `${text()}@example.test`;
 }
 
-/** Asks an operation. */
+/** Sends a request to an operation. */
 export function send(
   carillon: TestService,
   { door, method, row }: { door: string; method: string; row: Route },

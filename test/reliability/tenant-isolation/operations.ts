@@ -4,15 +4,15 @@ import type { JsonSchema } from '../../../src/http/fields/field.ts';
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
 import { consoleRows, publicRows } from '../../kit/rows.ts';
 
-/** A row behind a door, as it is called: a GET can be asked for its head alone. */
+/** A route in a route group with its method: a GET route also answers HEAD. */
 export type Operation = { readonly door: string; readonly method: string; readonly row: Route };
 
 export const nameOf = ({ door, method, row }: Operation) => `${method} ${door}${row.path}`;
 
-/** The doors, and the rows behind each. */
+/** The routes of each route group. */
 export const doors = { '/v2': publicRows, '/console/api': [...publicRows, ...consoleRows] } as const;
 
-/** Starts something, and answers every address that was mounted on the way: `GET /v2/events/:event_id`. */
+/** Runs `start` and returns every route that was mounted meanwhile: `GET /v2/events/:event_id`. */
 export async function mountedBy<T>(start: () => Promise<T>): Promise<{ started: T; mounted: readonly string[] }> {
   const mounted: string[] = [];
   const note = ({ method, url }: RouteOptions) => void mounted.push(...[method].flat().map((one) => `${one} ${url}`));
@@ -25,7 +25,7 @@ export async function mountedBy<T>(start: () => Promise<T>): Promise<{ started: 
   }
 }
 
-/** The operations among what is mounted, and the addresses that are no row. */
+/** Splits mounted routes into known operations and others. */
 export function sorted(mounted: readonly string[]): { operations: Operation[]; others: string[] } {
   const known = new Map<string, Operation>();
   for (const [door, rows] of Object.entries(doors)) {
@@ -42,7 +42,7 @@ export function sorted(mounted: readonly string[]): { operations: Operation[]; o
   };
 }
 
-/** What is asked of an operation. */
+/** Parts of a request to an operation. */
 export type Request = {
   readonly ids: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -50,19 +50,19 @@ export type Request = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Where in a request something can stand that names a record: `name` says of what. */
+/** A place in a request that can identify a record; `name` tells of which resource. */
 export type Place = {
   readonly where: 'path' | 'query' | 'body' | 'header';
   readonly name: string;
-  readonly says: string;
+  readonly description: string;
   put(request: Request, value: string): Request;
 };
 
-/** Whether an id or a cursor can stand there, whatever else can. */
+/** Whether the parameter accepts an id or a cursor. */
 const takesId = ({ schema }: Route['parameters'][string]) =>
   schema.pattern !== undefined && new RegExp(String(schema.pattern)).test('17');
 
-/** Every place of an operation in which an id or a cursor can stand. */
+/** Every place of an operation that accepts an id or a cursor. */
 export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
   const inPath = idNames(row.path).map((name) =>
     place('path', name, (request, id) => ({ ...request, ids: { ...request.ids, [name]: id } })),
@@ -70,7 +70,7 @@ export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
   const inQuery = Object.entries(row.parameters)
     .filter(([, parameter]) => takesId(parameter))
     .map(([name]) => place('query', name, (request, id) => ({ ...request, query: { ...request.query, [name]: id } })));
-  const inHead =
+  const inHeader =
     row.mode === 'follow'
       ? [
           place('header', 'last-event-id', (request, id) => ({
@@ -79,11 +79,11 @@ export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
           })),
         ]
       : [];
-  return [...inPath, ...inQuery, ...inBody(row), ...inHead];
+  return [...inPath, ...inQuery, ...inBody(row), ...inHeader];
 }
 
 function place(where: Place['where'], name: string, put: Place['put'], form = ''): Place {
-  return { where, name, says: `${name}${form} in the ${where}`, put };
+  return { where, name, description: `${name}${form} in the ${where}`, put };
 }
 
 function inBody(row: Route): Place[] {
@@ -107,8 +107,8 @@ export function properties(row: Route): [string, JsonSchema][] {
   return Object.entries((row.body?.properties ?? {}) as Record<string, JsonSchema>);
 }
 
-/** What looks like an id by its name and is no place: a place that would be passed over. */
-export function passedOver(row: Route): string[] {
+/** Parameters and fields that are named like an id, but are no place: they would not be tested. */
+export function untestedIds(row: Route): string[] {
   const places = new Set(placesOf({ row }).map(({ name }) => name));
   const named = [...Object.keys(row.parameters), ...properties(row).map(([name]) => name)];
   return named.filter((name) => /(^|_)ids?$/.test(name) && !places.has(name));

@@ -2,8 +2,8 @@ import type { Route } from '../../../src/http/routes/route.ts';
 import type { Place } from './operations.ts';
 
 /**
- * What a user of the same account is answered about what is another one's: `shared` is everybody's (C2), `refused` is
- * 401 and said to be another user's (C13, C14), `hidden` is not there for them.
+ * Expected response about a record of another user of the same account: `shared` is readable by all (C2),
+ * `refused` is 401 not_permitted (C13, C14), `hidden` looks like an unknown id.
  */
 export type Rule = 'shared' | 'refused' | 'hidden';
 
@@ -30,7 +30,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'body subtask_id': 'shared',
   'body users': 'shared',
   'body teams': 'shared',
-  // Before the user is looked up: whoever is named.
+  // Rejected before the user is looked up.
   'body user_id': 'refused',
   'query client_id': 'shared',
   'query project_id': 'shared',
@@ -45,21 +45,21 @@ const rules: Readonly<Record<string, Rule>> = {
   'header last-event-id': 'shared',
 };
 
-/** Rows where a place means something else than elsewhere. */
+/** Routes for which a place has another rule. */
 const exceptions: Readonly<Record<string, Rule>> = {
   // X1: 404 if it is not an ended hook of the caller.
   'POST /hooks/{hook_id}/restore path hook_id': 'hidden',
-  // The hook is looked at first.
+  // The hook is checked first.
   'GET /activity query hook_id': 'refused',
-  // Who is assigned, which everybody sees.
+  // Filters by assigned users, which are visible to all.
   'GET /subtasks query user_id': 'shared',
   'GET /time_entries query user_id': 'shared',
-  // They list what the caller may see, and search in that.
+  // Filters within the list that the caller may see.
   'GET /keys query user_id': 'hidden',
   'GET /calendars query user_id': 'hidden',
 };
 
-/** Undefined where nobody has said it yet. */
-export function ofAnother({ method, path }: Route, { where, name }: Place): Rule | undefined {
+/** Undefined if no rule is defined yet. */
+export function ruleFor({ method, path }: Route, { where, name }: Place): Rule | undefined {
   return exceptions[`${method} ${path} ${where} ${name}`] ?? rules[`${where} ${name}`];
 }

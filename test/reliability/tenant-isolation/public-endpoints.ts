@@ -1,34 +1,34 @@
 import type { Answer, TestService } from '../../kit/service.ts';
-import type { House } from './fixture.ts';
+import type { Tenant } from './fixture.ts';
 import { hidden } from './response-diff.ts';
 
-type Cell = { readonly says: string; readonly judged: string | undefined };
+type CheckResult = { readonly description: string; readonly violation: string | undefined };
 
-/** What is the same for everybody: nothing that it reads belongs to an account. */
-const ofNobody =
+/** Public routes that read nothing of any account. */
+const accountIndependent =
   /^(?:GET|HEAD|OPTIONS) (?:\/|\/\*|\/healthz|\/readyz|\/openapi\.json|\/docs|\/llms\.txt|\/metrics|\/bell\.svg|\/assets\/[\w.-]+|\/problems\/:code)$/;
 
 const UNKNOWN = 'x'.repeat(43);
 
-/** The addresses that are open to whoever comes, and what they are asked with: something of the house, and something of nobody. */
-type Ask = readonly [says: string, theirs: Answer, nobodys: Answer];
+/** Public routes that take a secret: called with one of the tenant, and with an unknown one. */
+type Probe = readonly [description: string, own: Answer, unknown: Answer];
 
-const asks: Readonly<Record<string, (carillon: TestService, house: House) => Promise<readonly Ask[]>>> = {
+const probes: Readonly<Record<string, (carillon: TestService, tenant: Tenant) => Promise<readonly Probe[]>>> = {
   'POST /console/session': async (carillon, { owner, emails: [email] }) => {
     const ask = (of: object) => post(carillon, '/console/session', { passphrase: 'a passphrase of nobody', ...of });
     const nobody = await ask({ domain: 'nowhere.test', email: 'nobody@nowhere.test' });
     return [['their domain and e-mail address', await ask({ domain: owner.domain, email }), nobody]];
   },
-  'POST /console/invitation': (carillon, house) => withLink(carillon, house, '/console/invitation', {}),
-  'POST /console/welcome': (carillon, house) =>
-    withLink(carillon, house, '/console/welcome', { passphrase: 'a passphrase of nobody' }),
+  'POST /console/invitation': (carillon, tenant) => withLink(carillon, tenant, '/console/invitation', {}),
+  'POST /console/welcome': (carillon, tenant) =>
+    withLink(carillon, tenant, '/console/welcome', { passphrase: 'a passphrase of nobody' }),
   'DELETE /console/session': async (carillon) => {
     const signOut = (token: string) =>
       carillon.call({ headers: { ...home, cookie: `carillon=${token}` } }, 'DELETE', '/console/session');
     return [['a cookie that is none', await signOut(UNKNOWN), await signOut('')]];
   },
-  'GET /calendar/:file': (carillon, house) => withToken(carillon, house, 'GET'),
-  'HEAD /calendar/:file': (carillon, house) => withToken(carillon, house, 'HEAD'),
+  'GET /calendar/:file': (carillon, tenant) => withToken(carillon, tenant, 'GET'),
+  'HEAD /calendar/:file': (carillon, tenant) => withToken(carillon, tenant, 'HEAD'),
 };
 
 const home = { 'sec-fetch-site': 'same-origin' };
@@ -36,33 +36,33 @@ const home = { 'sec-fetch-site': 'same-origin' };
 const post = (carillon: TestService, path: string, body: object) =>
   carillon.call({ headers: home }, 'POST', path, body);
 
-/** A link that was taken back by a newer one. */
-async function withLink(carillon: TestService, { owner }: House, path: string, more: object): Promise<Ask[]> {
+/** An invitation link that was replaced by a newer one. */
+async function withLink(carillon: TestService, { owner }: Tenant, path: string, more: object): Promise<Probe[]> {
   const old = await carillon.link(owner);
   await carillon.link(owner);
   const ask = (token: string) => post(carillon, path, { token, ...more });
   return [['a link that was replaced', await ask(old.split('/').at(-1) ?? ''), await ask(UNKNOWN)]];
 }
 
-async function withToken(carillon: TestService, { calendars }: House, method: string): Promise<Ask[]> {
+async function withToken(carillon: TestService, { calendars }: Tenant, method: string): Promise<Probe[]> {
   const ask = (path: string) => carillon.call(undefined, method, path);
   const unknown = await ask(`/calendar/${UNKNOWN}.ics`);
   return [['an address that was revoked', await ask(new URL(calendars.revoked).pathname), unknown]];
 }
 
-/** Asks every address that is no row; `unknown`: those for which there is nothing to ask. */
-export async function openCells(
+/** Tests every other mounted route; `untested` lists those without a test. */
+export async function checkPublicRoutes(
   carillon: TestService,
-  house: House,
+  tenant: Tenant,
   mounted: readonly string[],
-): Promise<{ cells: Cell[]; unknown: string[] }> {
-  const cells: Cell[] = [];
-  const unknown: string[] = [];
-  for (const name of mounted.filter((one) => !ofNobody.test(one))) {
-    const ask = asks[name];
-    if (ask === undefined) unknown.push(name);
-    for (const [says, theirs, nobodys] of (await ask?.(carillon, house)) ?? [])
-      cells.push({ says: `${name}, ${says}:`, judged: hidden(theirs, nobodys) });
+): Promise<{ results: CheckResult[]; untested: string[] }> {
+  const results: CheckResult[] = [];
+  const untested: string[] = [];
+  for (const name of mounted.filter((one) => !accountIndependent.test(one))) {
+    const ask = probes[name];
+    if (ask === undefined) untested.push(name);
+    for (const [description, own, unknown] of (await ask?.(carillon, tenant)) ?? [])
+      results.push({ description: `${name}, ${description}:`, violation: hidden(own, unknown) });
   }
-  return { cells, unknown };
+  return { results, untested };
 }

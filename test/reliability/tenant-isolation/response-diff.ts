@@ -1,18 +1,21 @@
 import type { Answer } from '../../kit/service.ts';
 
-/** What differs from one answer to the next by itself. */
-const passing = ['date', 'x-request-id'];
+/** Headers that differ between any two responses. */
+const varyingHeaders = ['date', 'x-request-id'];
 
-/** Everything that a caller can compare two answers by. */
+/** Everything that a caller can compare of two responses. */
 export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'headers' | 'text'>): string {
-  const told = [...headers].filter(([name]) => !passing.includes(name)).sort();
+  const told = [...headers].filter(([name]) => !varyingHeaders.includes(name)).sort();
   return JSON.stringify([status, told, text]);
 }
 
-/** What is the same in two answers to the same request, of whatever is new in each: the code, and what came of a file. */
-const told = ['code', 'created', 'changed', 'unchanged', 'deleted'];
+/**
+ * Members of a body that must have equal values in both responses: the problem code, and the counters of an
+ * import.
+ */
+const stableMembers = ['code', 'created', 'changed', 'unchanged', 'deleted'];
 
-/** An answer without what is new each time: its status, its headers by name, the names in its body, and what is told. */
+/** Structure of a response without new values: status, header names, member names, and the values of `told`. */
 export function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }
@@ -21,36 +24,37 @@ function outline(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((item) => outline(item, ''));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, outline(inner, key)]));
-  return told.includes(name) ? value : typeof value;
+  return stableMembers.includes(name) ? value : typeof value;
 }
 
-/** What is wrong with an answer by which somebody asks for what is not theirs; undefined when nothing is. */
-export type Judge = (theirs: Answer, nobodys: Answer) => string | undefined;
+/** Returns what a response reveals; undefined if nothing. */
+export type ResponseCheck = (foreign: Answer, unknown: Answer) => string | undefined;
 
-const said = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
+const describe = ({ status, text }: Answer) => `${status} ${text.slice(0, 200)}`;
 
-/** As for what was never issued, byte for byte. */
-export const hidden: Judge = (theirs, nobodys) =>
-  bytesOf(theirs) === bytesOf(nobodys)
+/** The response must equal that for an id that was never issued, byte for byte. */
+export const hidden: ResponseCheck = (foreign, unknown) =>
+  bytesOf(foreign) === bytesOf(unknown)
     ? undefined
-    : `is answered ${said(theirs)}, and one never issued ${said(nobodys)}`;
+    : `got ${describe(foreign)}, and for an unknown id ${describe(unknown)}`;
 
-/** As if nobody had ever used it: what is answered is new, in the same form. */
-export const unheardOf: Judge = (theirs, nobodys) =>
-  outlineOf(theirs) === outlineOf(nobodys)
+/** The response must have the same structure as for a value that was never used. */
+export const looksUnused: ResponseCheck = (foreign, unknown) =>
+  outlineOf(foreign) === outlineOf(unknown)
     ? undefined
-    : `is answered ${said(theirs)}, and one never used ${said(nobodys)}`;
+    : `got ${describe(foreign)}, and for an unused value ${describe(unknown)}`;
 
-/** C13, C14: it belongs to another user of the account, and that is said. */
-export const refused: Judge = (theirs) =>
-  theirs.status === 401 && (theirs.text === '' || theirs.json.code === 'not_permitted')
+/** C13, C14: the response is 401 not_permitted, since the record belongs to another user of the account. */
+export const notPermitted: ResponseCheck = (foreign) =>
+  foreign.status === 401 && (foreign.text === '' || foreign.json.code === 'not_permitted')
     ? undefined
-    : `is answered ${said(theirs)}, not 401 not_permitted`;
+    : `got ${describe(foreign)}, not 401 not_permitted`;
 
-/** C2: what the account has in common, every user of it reads. */
-export const shared: Judge = (theirs) => (theirs.status === 200 ? undefined : `is answered ${said(theirs)}, not 200`);
+/** C2: every user of the account can read the record. */
+export const shared: ResponseCheck = (foreign) =>
+  foreign.status === 200 ? undefined : `got ${describe(foreign)}, not 200`;
 
-/** A mark of somebody else in what was answered, other than where it was said by the caller. */
+/** Whether a response contains the mark of another tenant. */
 export function markIn(mark: string, { headers, text }: Pick<Answer, 'headers' | 'text'>): boolean {
   return text.includes(mark) || [...headers].some(([, value]) => value.includes(mark));
 }

@@ -2,15 +2,15 @@ import type { AccountTable } from '../../../src/store/tables.ts';
 import { leftBehind, tables } from '../../../src/transfer/exported-tables.ts';
 import type { TestService } from '../../kit/service.ts';
 
-/** The moment at which an expired session has ended. */
+/** Expiry time of expired sessions. */
 export const EXPIRED = 1;
 
-/** When a key or a session was last used, and which node looks after a hook. */
-const passing = ['last_used', 'lease_owner'];
+/** Columns that change on reads or between nodes. */
+const varyingColumns = ['last_used', 'lease_owner'];
 
 const everyTable: readonly AccountTable[] = [...tables, ...leftBehind];
 
-/** Every row of an account, a line each. Left out is what changes by looking, or by time. */
+/** All rows of an account, one line each, without values that change on reads or over time. */
 export async function rowsOf(
   { store }: Pick<TestService, 'store'>,
   domain: string,
@@ -28,19 +28,19 @@ export async function rowsOf(
       .selectAll()
       .where('account_id', '=', account_id)
       .execute();
-    // What has expired is dropped by itself.
+    // Expired rows are deleted by retention.
     for (const row of rows.filter((one) => !('expires_at' in one && one.expires_at === EXPIRED)))
-      lines.add(`${table} ${JSON.stringify(row, (name, value) => (passing.includes(name) ? null : value))}`);
+      lines.add(`${table} ${JSON.stringify(row, (name, value) => (varyingColumns.includes(name) ? null : value))}`);
   }
   return lines;
 }
 
-/** What was there and is not any more. */
+/** Lines of `before` that are missing in `after`. */
 export function missing(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
   return [...before].filter((line) => !after.has(line));
 }
 
-/** What is in one and not in the other: `- ` what is gone, `+ ` what came. */
+/** Differences: `- ` for removed lines, `+ ` for added ones. */
 export function changes(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
   return [...missing(before, after).map((line) => `- ${line}`), ...missing(after, before).map((line) => `+ ${line}`)];
 }

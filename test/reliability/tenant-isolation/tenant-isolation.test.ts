@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { key, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
 import { create, list } from '../../../src/http/routes/route.ts';
-import { quick } from '../smoke.ts';
-import { passedOver, placesOf, sorted } from './operations.ts';
-import { ofAnother } from './ownership.ts';
-import { bytesOf, hidden, markIn, refused, unheardOf } from './response-diff.ts';
+import { smokeTest } from '../smoke.ts';
+import { placesOf, sorted, untestedIds } from './operations.ts';
+import { ruleFor } from './ownership.ts';
+import { bytesOf, hidden, looksUnused, markIn, notPermitted } from './response-diff.ts';
 import { changes } from './snapshot.ts';
 import { tenants } from './tenant-isolation.ts';
 
-quick(tenants);
+smokeTest(tenants);
 
 const answer = (status: number, json: unknown, headers: Record<string, string> = {}) => ({
   status,
@@ -19,27 +19,27 @@ const answer = (status: number, json: unknown, headers: Record<string, string> =
   json,
 });
 
-test('a tenant matrix goes red at an answer that differs in its status, a header, a word or one octet', () => {
-  const nobodys = answer(404, { code: 'not_found' }, { date: 'now', 'content-type': 'application/json' });
+test('a response that differs in its status, a header, a value or one byte is reported', () => {
+  const unknown = answer(404, { code: 'not_found' }, { date: 'now', 'content-type': 'application/json' });
   const same = answer(404, { code: 'not_found' }, { date: 'later', 'content-type': 'application/json' });
-  assert.equal(hidden(same, nobodys), undefined);
-  assert.notEqual(hidden({ ...same, status: 403 }, nobodys), undefined);
-  assert.notEqual(hidden({ ...same, text: `${same.text} ` }, nobodys), undefined);
+  assert.equal(hidden(same, unknown), undefined);
+  assert.notEqual(hidden({ ...same, status: 403 }, unknown), undefined);
+  assert.notEqual(hidden({ ...same, text: `${same.text} ` }, unknown), undefined);
   const tagged = answer(404, { code: 'not_found' }, { 'content-type': 'application/json', etag: '"a"' });
-  assert.notEqual(hidden(tagged, nobodys), undefined);
-  assert.notEqual(bytesOf(tagged), bytesOf(nobodys));
+  assert.notEqual(hidden(tagged, unknown), undefined);
+  assert.notEqual(bytesOf(tagged), bytesOf(unknown));
 
   const made = answer(201, { data: { id: '7' } });
-  assert.equal(unheardOf(answer(201, { data: { id: '8' } }), made), undefined);
-  assert.notEqual(unheardOf(answer(201, { data: { id: '7' } }, { 'idempotency-replayed': 'true' }), made), undefined);
-  assert.notEqual(unheardOf(answer(409, { code: 'email_taken' }), made), undefined);
-  assert.notEqual(refused(answer(401, { code: 'unauthorized' }), made), undefined);
-  assert.equal(refused(answer(401, { code: 'not_permitted' }), made), undefined);
+  assert.equal(looksUnused(answer(201, { data: { id: '8' } }), made), undefined);
+  assert.notEqual(looksUnused(answer(201, { data: { id: '7' } }, { 'idempotency-replayed': 'true' }), made), undefined);
+  assert.notEqual(looksUnused(answer(409, { code: 'email_taken' }), made), undefined);
+  assert.notEqual(notPermitted(answer(401, { code: 'unauthorized' }), made), undefined);
+  assert.equal(notPermitted(answer(401, { code: 'not_permitted' }), made), undefined);
   assert.ok(markIn('zqtheirs', answer(200, {}, { link: '</v2/clients?client_name=zqtheirs-3>' })));
   assert.deepEqual(changes(new Set(['a', 'b']), new Set(['b', 'c'])), ['- a', '+ c']);
 });
 
-test('a tenant matrix goes red at a new route, a new place for an id, and an id that is written as a text', () => {
+test('a new route, a new place for an id, and an id that is declared as a text are reported', () => {
   const { operations, others } = sorted(['GET /v2/events', 'HEAD /v2/events', 'GET /v2/secrets/:secret_id']);
   assert.deepEqual(
     operations.map(({ method, row }) => `${method} ${row.path}`),
@@ -58,12 +58,12 @@ test('a tenant matrix goes red at a new route, a new place for an id, and an id 
     call: async () => ({ note_id: 1, team_id: 0, owner_id: '' }),
   });
   assert.deepEqual(
-    placesOf({ row }).map(({ says }) => says),
+    placesOf({ row }).map(({ description }) => description),
     ['project_id in the path', 'team_id in the body'],
   );
-  assert.deepEqual(passedOver(row), ['owner_id']);
+  assert.deepEqual(untestedIds(row), ['owner_id']);
   assert.deepEqual(
-    placesOf({ row }).map((place) => ofAnother(row, place)),
+    placesOf({ row }).map((place) => ruleFor(row, place)),
     ['shared', undefined],
   );
 
@@ -77,8 +77,8 @@ test('a tenant matrix goes red at a new route, a new place for an id, and an id 
     call: async () => ({ slices: [], total: 0 }),
   });
   assert.deepEqual(
-    placesOf({ row: lists }).map(({ says }) => says),
+    placesOf({ row: lists }).map(({ description }) => description),
     ['team_id in the query'],
   );
-  assert.deepEqual(passedOver(lists), ['task_ids']);
+  assert.deepEqual(untestedIds(lists), ['task_ids']);
 });

@@ -3,53 +3,53 @@ import { judgeBy } from '../../kit/openapi.ts';
 import type { Answer, Json, Person, TestService } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
 import { startTarget, type Target } from '../../kit/target.ts';
-import type { Figure, Proof, Run } from '../reliability-test.ts';
-import { type Caller, narrowed, strangersTo } from './callers.ts';
-import { furnishHouse, type House, send } from './fixture.ts';
-import { conditionPairs, idPairs, idsFor, NEVER_ISSUED, oncePairs, type Pair, wordPairs } from './id-probes.ts';
-import { bystander, seenBy, toldOf } from './list-endpoints.ts';
-import { mountedBy, nameOf, type Operation, passedOver, placesOf, type Request, sorted } from './operations.ts';
-import { ofAnother } from './ownership.ts';
-import { openCells } from './public-endpoints.ts';
-import { hidden, markIn, refused, shared } from './response-diff.ts';
+import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { type Caller, restrictedKeys, unauthenticatedCallers } from './callers.ts';
+import { createTenant, send, type Tenant } from './fixture.ts';
+import { conditionPairs, idempotencyPairs, idPairs, idsFor, NEVER_ISSUED, type Pair, textPairs } from './id-probes.ts';
+import { foreignContentSeenBy, foreignNotifications, watchBystander } from './list-endpoints.ts';
+import { mountedBy, nameOf, type Operation, placesOf, type Request, sorted, untestedIds } from './operations.ts';
+import { ruleFor } from './ownership.ts';
+import { checkPublicRoutes } from './public-endpoints.ts';
+import { hidden, markIn, notPermitted, shared } from './response-diff.ts';
 import { changes, missing, rowsOf } from './snapshot.ts';
 
-/** Every operation, every place of it that an id can stand in, every kind of caller whose it is not. */
-export const tenants: Proof = {
+/** R10: every operation, every place for an id, every kind of caller who may not use it. */
+export const tenants: ReliabilityTest = {
   id: 'R10',
   name: 'tenants',
   title: 'C1 C2 C3 C13 every place for an id in every operation, requested by every caller who may not',
   promise: 'the response is byte for byte that for an unknown id; nothing is read, changed or delivered',
   unit: 'matrix on each database',
-  quick: 1,
-  long: 1,
-  prove,
+  smoke: 1,
+  full: 1,
+  execute,
 };
 
-async function prove({ count, stores, context, say }: Run): Promise<Figure> {
+async function execute({ count, stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
   const counts: Record<string, number> = {};
   for (let turn = 0; turn < count; turn += 1) {
-    // Begun one after the other, since each hears what is mounted meanwhile.
+    // Sequential start, since each records all routes mounted meanwhile.
     const matrices: (readonly [TestStore, Matrix])[] = [];
     for (const store of stores) matrices.push([store, await Matrix.of(store, context)]);
-    await Promise.all(matrices.map(([, matrix]) => matrix.fill()));
+    await Promise.all(matrices.map(([, matrix]) => matrix.run()));
     for (const [{ name }, matrix] of matrices) {
       broken.push(...matrix.broken.map((line) => `${name}: ${line}`));
       for (const [what, number] of matrix.counted) counts[what] = (counts[what] ?? 0) + number;
-      say(`${name}: ${matrix.counted.get('cells')} cells`);
+      log(`${name}: ${matrix.counted.get('cells')} cells`);
     }
   }
   return { counts: { ...counts, leaks: broken.length }, broken };
 }
 
-/** What does not answer within this time is a stream that was opened. */
+/** A response that does not end within this time is an event stream. */
 const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** How much further the cursors of the others are than ours: none of them is one of ours. */
+/** Additional feed entries of the other tenant, so that its cursors are unknown to ours. */
 const CURSORS_AHEAD = 40;
 
-/** What belongs to one user of an account, and not to all. */
+/** Tables whose rows belong to one user of an account. */
 const owned = ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'finalized_deliveries', 'attempts'];
 
 class Matrix {
@@ -59,8 +59,8 @@ class Matrix {
   readonly #operations: readonly Operation[];
   readonly #others: readonly string[];
   readonly #target: Target;
-  readonly #filled = new Set<string>();
-  readonly #documented: ReturnType<typeof judgeBy>;
+  readonly #tested = new Set<string>();
+  readonly #checkDocument: ReturnType<typeof judgeBy>;
 
   private constructor(carillon: TestService, mounted: readonly string[], target: Target, document: Json) {
     const { operations, others } = sorted(mounted);
@@ -68,7 +68,7 @@ class Matrix {
     this.#operations = operations;
     this.#others = others;
     this.#target = target;
-    this.#documented = judgeBy(document);
+    this.#checkDocument = judgeBy(document);
   }
 
   static async of(store: TestStore, context: Run['context']): Promise<Matrix> {
@@ -78,195 +78,201 @@ class Matrix {
     return new Matrix(started, mounted, target, json);
   }
 
-  async fill(): Promise<void> {
+  async run(): Promise<void> {
     const carillon = this.#carillon;
-    const furnish = (mark: string, more: Omit<Parameters<typeof furnishHouse>[2], 'mark'> = {}) =>
-      furnishHouse(carillon, this.#target, { mark, ...more });
-    const bystanders = [await bystander(carillon, await carillon.account('zqalone.test'), true)];
+    const furnish = (mark: string, more: Omit<Parameters<typeof createTenant>[2], 'mark'> = {}) =>
+      createTenant(carillon, this.#target, { mark, ...more });
+    const bystanders = [await watchBystander(carillon, await carillon.account('zqalone.test'), true)];
     const addMember = async (owner: Person) =>
-      void bystanders.push(await bystander(carillon, await carillon.user(owner, 'member'), false));
-    const theirs = await furnish('zqtheirs', { busy: CURSORS_AHEAD });
+      void bystanders.push(await watchBystander(carillon, await carillon.user(owner, 'member'), false));
+    const foreign = await furnish('zqtheirs', { busy: CURSORS_AHEAD });
     const [ours, common] = [await furnish('zqours'), await furnish('zqcommon', { first: addMember })];
-    const strangers = await strangersTo(carillon, theirs, ours);
-    const narrow = await narrowed(carillon, theirs);
+    const unauthenticated = await unauthenticatedCallers(carillon, foreign, ours);
+    const narrow = await restrictedKeys(carillon, foreign);
 
-    await this.#unchanged(theirs, [], () => this.#otherAccount(ours, theirs));
-    // What an account's own keys were refused, and links that were replaced, its audit log has to say.
-    await this.#unchanged(theirs, ['audit', 'invitations'], async () => {
-      await this.#strangers(strangers, theirs);
+    await this.#unchanged(foreign, [], () => this.#otherAccount(ours, foreign));
+    // The audit log records rejected keys of the account and replaced links.
+    await this.#unchanged(foreign, ['audit', 'invitations'], async () => {
+      await this.#unauthenticated(unauthenticated, foreign);
       for (const operation of this.#operations.filter(({ door }) => door === '/v2')) {
         const key = operation.row.permission && narrow.get(operation.row.permission);
-        if (key) await this.#narrowed(operation, { says: 'a narrowed key', headers: key.headers }, theirs);
+        if (key) await this.#restrictedKey(operation, { description: 'a narrowed key', headers: key.headers }, foreign);
       }
-      await this.#open(theirs);
+      await this.#publicRoutes(foreign);
     });
     await this.#otherUser(common);
-    this.#judgeWhole(theirs);
+    this.#checkCoverage(foreign);
     for (const different of bystanders) this.broken.push(...(await different()));
-    this.broken.push(...(await seenBy(carillon, ours, theirs.mark)));
-    this.broken.push(...(await toldOf([theirs, ours, common], this.#target.received)));
+    this.broken.push(...(await foreignContentSeenBy(carillon, ours, foreign.mark)));
+    this.broken.push(...(await foreignNotifications([foreign, ours, common], this.#target.received)));
   }
 
-  /** With a good key and a good session of another account. */
-  async #otherAccount(ours: House, theirs: House): Promise<void> {
+  /** Calls with a valid key and session of another account. */
+  async #otherAccount(ours: Tenant, foreign: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const pairs = [
-        ...idPairs(operation, ours, theirs),
-        ...conditionPairs(operation, ours, theirs),
-        ...wordPairs(operation, ours, theirs),
+        ...idPairs(operation, ours, foreign),
+        ...conditionPairs(operation, ours, foreign),
+        ...textPairs(operation, ours, foreign),
       ];
-      for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
+      for (const pair of pairs) await this.#pair(operation, callerAt(operation, ours), pair, foreign.mark);
     }
-    // Last, since it makes something new.
-    for (const operation of this.#operations.filter(isOnce))
-      for (const pair of oncePairs(operation, ours, theirs))
-        await this.#pair(operation, callerAt(operation, ours), pair, theirs.mark);
+    // Last, because these requests create records.
+    for (const operation of this.#operations.filter(isIdempotencyKeyUsed))
+      for (const pair of idempotencyPairs(operation, ours, foreign))
+        await this.#pair(operation, callerAt(operation, ours), pair, foreign.mark);
   }
 
-  /** With what opens no door, or not any more. */
-  async #strangers(strangers: Readonly<Record<string, readonly Caller[]>>, theirs: House): Promise<void> {
+  /** Calls without valid credentials. */
+  async #unauthenticated(unauthenticated: Readonly<Record<string, readonly Caller[]>>, foreign: Tenant): Promise<void> {
     for (const operation of this.#operations) {
       const method = operation.method === 'HEAD' ? 'HEAD' : 'GET';
-      const callers = strangers[operation.door] ?? [];
+      const callers = unauthenticated[operation.door] ?? [];
       const wanted = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
-      const request = theirs.requestFor(operation.row);
+      const request = foreign.requestFor(operation.row);
       const places = placesOf(operation);
-      // What stands in it anyway is theirs; then what was never issued, in every place at once.
+      // A normal request of the tenant; one with an id of the tenant in each place; one with unknown ids in
+      // all places.
       const asked: (readonly [string, Request])[] = [['what stands in it', request]];
-      for (const place of places.filter(({ where, says }) => where !== 'path' && !says.endsWith(': [id]')))
-        asked.push([place.says, place.put(request, idsFor(operation, place, theirs)[0] ?? '')]);
+      for (const place of places.filter(
+        ({ where, description }) => where !== 'path' && !description.endsWith(': [id]'),
+      ))
+        asked.push([place.description, place.put(request, idsFor(operation, place, foreign)[0] ?? '')]);
       if (places.length > 0)
         asked.push(['never issued', places.reduce((one, place) => place.put(one, NEVER_ISSUED), request)]);
       const each = callers.map(async (caller) => {
-        for (const [says, one] of asked)
-          this.#judge(operation, caller, says, hidden(await this.#ask(operation, caller, one), wanted));
+        for (const [description, one] of asked)
+          this.#check(operation, caller, description, hidden(await this.#ask(operation, caller, one), wanted));
       });
       await Promise.all(each);
     }
   }
 
-  /** With a key of the account that lacks the permission of the row: one answer, whatever it names. */
-  async #narrowed(operation: Operation, caller: Caller, theirs: House): Promise<void> {
-    const request = theirs.requestFor(operation.row);
+  /** Calls with a key that lacks the permission of the route: the response is the same for every id. */
+  async #restrictedKey(operation: Operation, caller: Caller, foreign: Tenant): Promise<void> {
+    const request = foreign.requestFor(operation.row);
     const wanted = await this.#ask(operation, caller, request);
-    this.#judge(operation, caller, 'nothing', refused(wanted, wanted));
+    this.#check(operation, caller, 'nothing', notPermitted(wanted, wanted));
     for (const place of placesOf(operation))
-      for (const id of [...idsFor(operation, place, theirs), NEVER_ISSUED]) {
+      for (const id of [...idsFor(operation, place, foreign), NEVER_ISSUED]) {
         const answer = await this.#ask(operation, caller, place.put(request, id));
-        this.#judge(operation, caller, place.says, hidden(answer, wanted));
+        this.#check(operation, caller, place.description, hidden(answer, wanted));
       }
   }
 
-  /** As a member of the account, about what is its owner's. */
-  async #otherUser(house: House): Promise<void> {
-    const member = await this.#carillon.user(house.owner, 'member');
+  /** Calls as a member, about records of the owner. */
+  async #otherUser(tenant: Tenant): Promise<void> {
+    const member = await this.#carillon.user(tenant.owner, 'member');
     const session = await this.#carillon.signIn(member);
-    const before = await this.#owned(house);
+    const before = await this.#owned(tenant);
     const as = { owner: member, session };
-    for (const operation of this.#operations) await this.#asMember(operation, as, house);
-    for (const operation of this.#operations.filter(isOnce))
-      for (const pair of oncePairs(operation, house, house))
-        await this.#pair(operation, { ...callerAt(operation, as), says: 'another user' }, pair, undefined);
-    const after = await this.#owned(house);
-    for (const line of missing(before, after)) this.broken.push(`something of the owner changed: ${line}`);
+    for (const operation of this.#operations) await this.#asMember(operation, as, tenant);
+    for (const operation of this.#operations.filter(isIdempotencyKeyUsed))
+      for (const pair of idempotencyPairs(operation, tenant, tenant))
+        await this.#pair(operation, { ...callerAt(operation, as), description: 'another user' }, pair, undefined);
+    const after = await this.#owned(tenant);
+    for (const line of missing(before, after)) this.broken.push(`a row of the owner changed: ${line}`);
   }
 
-  async #owned({ owner }: House): Promise<Set<string>> {
+  async #owned({ owner }: Tenant): Promise<Set<string>> {
     const rows = await rowsOf(this.#carillon, owner.domain);
     return new Set([...rows].filter((line) => owned.includes(line.split(' ', 1)[0] ?? '')));
   }
 
-  async #asMember(operation: Operation, member: Pick<House, 'owner' | 'session'>, house: House): Promise<void> {
+  async #asMember(operation: Operation, member: Pick<Tenant, 'owner' | 'session'>, tenant: Tenant): Promise<void> {
     const { row, method } = operation;
     const isRead = method === 'GET' || method === 'HEAD';
     const mayNot = row.permission !== undefined && !permissionsOf('member').includes(row.permission);
     for (const place of placesOf(operation)) {
-      const rule = mayNot ? 'refused' : ofAnother(row, place);
-      if (rule === undefined) this.broken.push(`${nameOf(operation)}: nobody has said whose ${place.says} may be`);
-      // C2: with the permission, every user changes every record of the account; a stream of it goes on.
+      const rule = mayNot ? 'refused' : ruleFor(row, place);
+      if (rule === undefined)
+        this.broken.push(`${nameOf(operation)}: ownership.ts has no rule for ${place.description}`);
+      // C2: with the permission, every user may change every shared record. Streams do not end.
       if (rule === undefined || (rule === 'shared' && (!isRead || place.where === 'header'))) continue;
-      const judge = { hidden, refused, shared }[rule];
-      const caller = { ...callerAt(operation, member), says: 'another user' };
-      const request = house.requestFor(row);
-      const [usual = '', ...others] = idsFor(operation, place, house);
-      // What is gone is not there for anybody; to name whose it is already changes nothing.
-      const ids = rule === 'shared' ? [usual] : place.says === 'user_id in the body' ? others : [usual, ...others];
+      const check = { hidden, refused: notPermitted, shared }[rule];
+      const caller = { ...callerAt(operation, member), description: 'another user' };
+      const request = tenant.requestFor(row);
+      const [usual = '', ...others] = idsFor(operation, place, tenant);
+      // Deleted records are hidden from all; setting the present user changes nothing.
+      const ids =
+        rule === 'shared' ? [usual] : place.description === 'user_id in the body' ? others : [usual, ...others];
       for (const id of ids) {
         const pair = {
-          says: place.says,
-          judge,
-          theirs: place.put(request, id),
-          nobodys: place.put(request, NEVER_ISSUED),
+          description: place.description,
+          check,
+          foreign: place.put(request, id),
+          unknown: place.put(request, NEVER_ISSUED),
         };
-        await this.#pair(operation, caller, pair, rule === 'shared' ? undefined : house.mark);
+        await this.#pair(operation, caller, pair, rule === 'shared' ? undefined : tenant.mark);
       }
     }
   }
 
-  /** At the addresses that are no row. */
-  async #open(theirs: House): Promise<void> {
-    const { cells, unknown } = await openCells(this.#carillon, theirs, this.#others);
-    for (const name of unknown) this.broken.push(`${name} is mounted, and the matrix has no cell for it`);
-    for (const { says, judged } of cells) {
+  /** Calls the public routes. */
+  async #publicRoutes(foreign: Tenant): Promise<void> {
+    const { results, untested } = await checkPublicRoutes(this.#carillon, foreign, this.#others);
+    for (const name of untested) this.broken.push(`${name} is mounted, but not tested`);
+    for (const { description, violation } of results) {
       this.#count('cells', 1);
-      if (judged !== undefined) this.broken.push(`${says} ${judged}`);
+      if (violation !== undefined) this.broken.push(`${description} ${violation}`);
     }
   }
 
   async #pair(operation: Operation, caller: Caller, pair: Pair, mark: string | undefined): Promise<void> {
-    const answer = await this.#ask(operation, caller, pair.theirs);
-    const other = await this.#ask(operation, caller, pair.nobodys);
-    const isSaid = mark !== undefined && JSON.stringify(pair.theirs).includes(mark);
+    const answer = await this.#ask(operation, caller, pair.foreign);
+    const other = await this.#ask(operation, caller, pair.unknown);
+    const isSaid = mark !== undefined && JSON.stringify(pair.foreign).includes(mark);
     const leak = mark !== undefined && !isSaid && markIn(mark, answer) ? `shows ${answer.text}` : undefined;
-    this.#judge(operation, caller, pair.says, pair.judge(answer, other) ?? leak);
+    this.#check(operation, caller, pair.description, pair.check(answer, other) ?? leak);
   }
 
   async #ask(operation: Operation, caller: Caller, request: Request): Promise<Answer> {
-    this.#count('answers', 1);
+    this.#count('responses', 1);
     const answered = send(this.#carillon, operation, caller, request);
-    if (request.headers.accept === undefined) return this.#held(operation, await answered);
+    if (request.headers.accept === undefined) return this.#checkDocumented(operation, await answered);
     const late = Promise.withResolvers<Answer>();
     const opened = { status: 0, headers: new Headers(), text: 'a stream', json: undefined };
     const giveUp = setTimeout(() => late.resolve(opened), RESPONSE_TIMEOUT_MS);
     return Promise.race([answered, late.promise]).finally(() => clearTimeout(giveUp));
   }
 
-  /** Every answer of the first door is as the document says. */
-  #held({ door, method, row }: Operation, answer: Answer): Answer {
+  /** Checks responses of the API group against the OpenAPI document. */
+  #checkDocumented({ door, method, row }: Operation, answer: Answer): Answer {
     const { status, headers, json: body } = answer;
     const contentType = headers.get('content-type');
     const fault =
       door !== '/v2' || method === 'HEAD' || status === 304
         ? undefined
-        : this.#documented({ method, path: `/v2${row.path}`, status, contentType, body });
-    if (fault !== undefined) this.broken.push(`${method} ${row.path} is not as the document says: ${fault}`);
+        : this.#checkDocument({ method, path: `/v2${row.path}`, status, contentType, body });
+    if (fault !== undefined) this.broken.push(`${method} ${row.path} does not match the OpenAPI document: ${fault}`);
     return answer;
   }
 
-  #judge(operation: Operation, { says: who }: Caller, says: string, fault: string | undefined): void {
-    this.#filled.add(nameOf(operation));
+  #check(operation: Operation, { description: who }: Caller, what: string, fault: string | undefined): void {
+    this.#tested.add(nameOf(operation));
     this.#count('cells', 1);
-    if (fault !== undefined) this.broken.push(`${nameOf(operation)}, ${says}, with ${who}: ${fault}`);
+    if (fault !== undefined) this.broken.push(`${nameOf(operation)}, ${what}, with ${who}: ${fault}`);
   }
 
-  /** Nothing of an account is another one after than before, and nobody of it was told anything. */
-  async #unchanged({ owner, mark }: House, but: readonly string[], work: () => Promise<void>): Promise<void> {
+  /** Checks that `work` changes no row of the account and delivers nothing to its hooks. */
+  async #unchanged({ owner, mark }: Tenant, but: readonly string[], work: () => Promise<void>): Promise<void> {
     const told = () => this.#target.received.filter(({ path }) => path.startsWith(`/${mark}-`)).length;
     const [before, toldBefore] = [await rowsOf(this.#carillon, owner.domain, but), told()];
     await work();
     const after = await rowsOf(this.#carillon, owner.domain, but);
-    for (const line of changes(before, after)) this.broken.push(`something of the other account changed: ${line}`);
-    if (told() !== toldBefore) this.broken.push('hooks of the other account were told');
+    for (const line of changes(before, after)) this.broken.push(`a row of the other account changed: ${line}`);
+    if (told() !== toldBefore) this.broken.push('hooks of the other account received notifications');
     this.#count('rows compared', before.size);
   }
 
-  #judgeWhole(theirs: House): void {
+  #checkCoverage(foreign: Tenant): void {
     for (const row of new Set(this.#operations.map((one) => one.row)))
-      for (const name of passedOver(row)) this.broken.push(`${row.method} ${row.path}: ${name} looks like an id`);
+      for (const name of untestedIds(row))
+        this.broken.push(`${row.method} ${row.path}: ${name} looks like an id, but is not tested`);
     for (const operation of this.#operations)
-      if (!this.#filled.has(nameOf(operation))) this.broken.push(`${nameOf(operation)} has no cell`);
+      if (!this.#tested.has(nameOf(operation))) this.broken.push(`${nameOf(operation)} is not tested`);
     for (const line of this.#carillon.logged.map((one) => JSON.stringify(one)))
-      if (line.includes(`${theirs.mark}-`)) this.broken.push(`the log says ${line}`);
+      if (line.includes(`${foreign.mark}-`)) this.broken.push(`the log contains ${line}`);
     this.#count('operations', this.#operations.length);
     this.#count('log lines', this.#carillon.logged.length);
   }
@@ -276,10 +282,10 @@ class Matrix {
   }
 }
 
-/** X4: the word is a key's own. */
-const isOnce = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
+/** X4: Idempotency-Keys apply to POST with an API key. */
+const isIdempotencyKeyUsed = ({ door, method }: Operation) => door === '/v2' && method === 'POST';
 
-/** The owner of a house, as they come to the door of an operation. */
-function callerAt({ door }: Operation, { owner, session }: Pick<House, 'owner' | 'session'>): Caller {
-  return { says: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
+/** The owner of a tenant, with the credentials of the route group. */
+function callerAt({ door }: Operation, { owner, session }: Pick<Tenant, 'owner' | 'session'>): Caller {
+  return { description: 'another account', headers: door === '/v2' ? owner.headers : session.headers };
 }

@@ -5,30 +5,30 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Call } from '../checker/history.ts';
 
-/** What has not answered by then does not answer: a process that stands still, for one. */
+/** A request without a response after this time is given up, for example because the process is paused. */
 const RESPONSE_TIMEOUT_MS = 30_000;
 
-/** A service that acknowledges nothing for so long does not work. */
+/** Maximum time without any acknowledgement. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** A way into the service: where it listens, and with what somebody calls. */
-export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
+/** Base URL and credentials of a caller. */
+export type Endpoint = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
-export type Reply = Answer | Silence | 'not taken';
-type Answer = { readonly status: number; readonly data: Record<string, string> } & Way;
+/** Result of a request: a response; no response, so that only the database shows the effect; or no connection. */
+export type Reply = Response | Silence | 'not taken';
+type Response = { readonly status: number; readonly data: Record<string, string> } & ConnectionInfo;
 
-/** Nothing was heard, and why. */
-export type Silence = { readonly why: string } & Way;
+/** No response, and the error. */
+export type Silence = { readonly why: string } & ConnectionInfo;
 
-/** Whether it went over a connection that was kept from before, which may have ended while the request was on its way. */
-type Way = { readonly onKept: boolean };
+/** Whether the request used a kept-alive connection, which may have been closed while the request was sent. */
+type ConnectionInfo = { readonly onReusedConnection: boolean };
 
-export const isAnswer = (reply: Reply): reply is Answer => reply !== 'not taken' && 'status' in reply;
+export const isResponse = (reply: Reply): reply is Response => reply !== 'not taken' && 'status' in reply;
 
-/** One request, on a connection that is kept where there is an agent for it. */
-export function ask(
-  { baseUrl, headers }: Door,
+/** Sends one request, over a kept-alive connection if there is an agent. */
+export function send(
+  { baseUrl, headers }: Endpoint,
   [method, path]: readonly [method: string, path: string],
   body?: object,
   agent?: Agent,
@@ -37,8 +37,9 @@ export function ask(
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
     sent.setTimeout(RESPONSE_TIMEOUT_MS, () => sent.destroy());
-    const silence = (error: Error): Silence => ({ why: error.message, onKept: sent.reusedSocket });
-    const answered = (answer: Omit<Answer, 'onKept'>) => resolve({ ...answer, onKept: sent.reusedSocket });
+    const silence = (error: Error): Silence => ({ why: error.message, onReusedConnection: sent.reusedSocket });
+    const answered = (answer: Omit<Response, 'onReusedConnection'>) =>
+      resolve({ ...answer, onReusedConnection: sent.reusedSocket });
     sent.on('response', (response) => void read(response).then(answered, (error) => resolve(silence(error))));
     sent.on('error', (error) => {
       resolve('syscall' in error && error.syscall === 'connect' ? 'not taken' : silence(error));
@@ -47,73 +48,73 @@ export function ask(
   });
 }
 
-async function read(response: IncomingMessage): Promise<Omit<Answer, 'onKept'>> {
+async function read(response: IncomingMessage): Promise<Omit<Response, 'onReusedConnection'>> {
   const body = await text(response);
   const status = response.statusCode ?? 0;
   try {
     const json = JSON.parse(body);
     return { status, data: json.data ?? json };
   } catch {
-    // It is an answer all the same: what it says is missed where it is looked for.
+    // Still a response; fields that are missing are found where they are needed.
     return { status, data: { body } };
   }
 }
 
-/** A request without an answer, and where it was asked. */
+/** A request without a response, with the base URL it was sent to. */
 export type Unanswered = Silence & { readonly call: Call; readonly at: string };
 
-/** How many of a client's requests came to what, beside those that its ledger names. */
+/** Counters of the requests, in addition to the calls in the history. */
 export type Tally = {
   acknowledged: number;
-  /** There was a connection, and it broke before the answer. */
+  /** The connection broke before the response. */
   readonly unanswered: Unanswered[];
-  /** When the last request was asked that brought its own connection along and was answered, by where. */
+  /** By base URL: when the last request was sent that opened its own connection and was answered. */
   readonly newcomerAt: Map<string, number>;
-  /** 503: the service said that it cannot. */
+  /** Responses with 503. */
   refused: number;
-  /** Any other answer that should not be. */
+  /** Unexpected responses. */
   readonly others: string[];
 };
 
 export type Clients = {
   readonly calls: readonly Call[];
   readonly tally: Readonly<Tally>;
-  /** From now on through these; through none, everybody waits. */
-  through(...doors: readonly Door[]): void;
-  /** Resolves when so many more have been acknowledged than at this moment. */
+  /** Sends all further requests to these endpoints; without any, clients wait. */
+  routeTo(...endpoints: readonly Endpoint[]): void;
+  /** Resolves after `more` further acknowledgements. */
   untilAcknowledged(more: number, withinMs?: number): Promise<void>;
-  /** Lets what is under way have its answer, and begins nothing more. */
+  /** Waits for open requests and starts no new ones. */
   stop(): Promise<void>;
-  /** So many events at once, beside all that. */
-  burst(door: Door, count: number): Promise<void>;
-  /** Writes down what somebody else asked for. */
-  note(call: Call): void;
+  /** Creates that many events concurrently, in addition to the other load. */
+  burst(endpoint: Endpoint, count: number): Promise<void>;
+  /** Adds a call of somebody else to the history. */
+  record(call: Call): void;
 };
 
-type Wish = {
+type PlannedCall = {
   readonly how: readonly [method: string, path: string];
   readonly body?: object;
-  /** What goes into the ledger, once it is known which record it is about. */
+  /** Builds the entry of the history, once the response is known. */
   readonly entry: (times: Pick<Call, 'askedAt' | 'answeredAt'>, data: Record<string, string>) => Call;
 };
 
 /**
- * Clients that change one thing after the other, each on a connection of its own that it keeps: events mostly, clients,
- * and now and then one of their events is deleted. Each record has a word in it that stands in no other one.
+ * Clients that make one change after the other, each on its own kept-alive connection: mostly new events,
+ * some clients, and now and then the deletion of an event. Each record contains a unique word.
  *
- * @param at the address of a record in the ledgers, by its path
- * @param restMs between two requests of one client, at most
+ * @param at returns the address of a record in the history, by its path
+ * @param restMs maximum time between two requests of one client
  */
 export function startClients(context: Cleanup, { random, writers, restMs, userId, words, at }: ClientOptions): Clients {
   const calls: Call[] = [];
   const tally: Tally = { acknowledged: 0, unanswered: [], newcomerAt: new Map(), refused: 0, others: [] };
-  let doors: readonly Door[] = [];
+  let endpoints: readonly Endpoint[] = [];
   let opened = Promise.withResolvers<void>();
   let stopped = false;
 
-  /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
+  /** Counts a reply. Returns its data, or undefined if only the database shows what was done. */
   function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
-    if (!isAnswer(reply)) return undefined;
+    if (!isResponse(reply)) return undefined;
     if (reply.status === 200 || reply.status === 201) {
       tally.acknowledged += 1;
       return reply.data;
@@ -122,15 +123,15 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     return undefined;
   }
 
-  /** Tries until somebody takes it; what nobody took was never asked for. */
-  async function make({ how, body, entry }: Wish, own: Own): Promise<void> {
+  /** Retries until a connection is accepted; a request that was never accepted is not recorded. */
+  async function make({ how, body, entry }: PlannedCall, own: WriterState): Promise<void> {
     while (!stopped) {
       await opened.promise;
       own.turn += 1;
-      const door = doors[own.turn % doors.length];
-      if (door === undefined) continue;
+      const endpoint = endpoints[own.turn % endpoints.length];
+      if (endpoint === undefined) continue;
       const askedAt = performance.now();
-      const reply = await ask(door, how, body, own.agent);
+      const reply = await send(endpoint, how, body, own.agent);
       if (reply === 'not taken') {
         await rest(2);
         continue;
@@ -139,34 +140,34 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
       const answeredAt = data === undefined ? undefined : performance.now();
       const call = entry({ askedAt, answeredAt }, data ?? {});
       calls.push(call);
-      if ('why' in reply) tally.unanswered.push({ ...reply, call, at: door.baseUrl });
-      else if (!reply.onKept)
-        tally.newcomerAt.set(door.baseUrl, Math.max(askedAt, tally.newcomerAt.get(door.baseUrl) ?? 0));
+      if ('why' in reply) tally.unanswered.push({ ...reply, call, at: endpoint.baseUrl });
+      else if (!reply.onReusedConnection)
+        tally.newcomerAt.set(endpoint.baseUrl, Math.max(askedAt, tally.newcomerAt.get(endpoint.baseUrl) ?? 0));
       return;
     }
   }
 
   async function write(number: number): Promise<void> {
-    const dice = random.fork();
+    const rng = random.fork();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const events: string[] = [];
-    const own: Own = { agent, turn: number };
+    const own: WriterState = { agent, turn: number };
     for (let count = 0; !stopped; count += 1) {
-      await make(wishOf(dice, `${words}${number}.${count}`, events), own);
-      await rest(dice.below(restMs + 1));
+      await make(planCall(rng, `${words}${number}.${count}`, events), own);
+      await rest(rng.below(restMs + 1));
     }
     agent.destroy();
   }
 
-  function wishOf(dice: SeededChance, word: string, events: string[]): Wish {
-    const gone = dice.below(12) === 0 ? events.shift() : undefined;
-    if (gone !== undefined) {
-      const entry: Wish['entry'] = (times) => ({ ...times, did: 'delete', record: at(gone) });
-      return { how: ['DELETE', gone], entry };
+  function planCall(rng: SeededChance, word: string, events: string[]): PlannedCall {
+    const deletedPath = rng.below(12) === 0 ? events.shift() : undefined;
+    if (deletedPath !== undefined) {
+      const entry: PlannedCall['entry'] = (times) => ({ ...times, did: 'delete', record: at(deletedPath) });
+      return { how: ['DELETE', deletedPath], entry };
     }
-    const isEvent = dice.below(3) > 0;
+    const isEvent = rng.below(3) > 0;
     const kind = isEvent ? 'new_event' : 'new_client';
-    const entry: Wish['entry'] = (times, { event_id, client_id }) => {
+    const entry: PlannedCall['entry'] = (times, { event_id, client_id }) => {
       const path = isEvent ? `/v2/events/${event_id}` : `/v2/clients/${client_id}`;
       const isKnown = times.answeredAt !== undefined;
       if (isKnown && isEvent) events.push(path);
@@ -186,11 +187,11 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
   return {
     calls,
     tally,
-    through(...next) {
-      // Whoever waits already goes on waiting for the same.
-      if (next.length === 0 && doors.length > 0) opened = Promise.withResolvers();
+    routeTo(...next) {
+      // Clients that already wait keep the same promise.
+      if (next.length === 0 && endpoints.length > 0) opened = Promise.withResolvers();
       if (next.length > 0) opened.resolve();
-      doors = next;
+      endpoints = next;
     },
     async untilAcknowledged(more, withinMs = SILENCE_TIMEOUT_MS) {
       const wanted = tally.acknowledged + more;
@@ -198,29 +199,29 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
         if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
       }
     },
-    async burst(door, count) {
+    async burst(endpoint, count) {
       const one = async (number: number) => {
         const word = `${words}burst.${number}`;
         const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
-        const reply = await ask(door, ['POST', '/v2/events'], eventNamed(word));
+        const reply = await send(endpoint, ['POST', '/v2/events'], eventNamed(word));
         if (reply === 'not taken') return;
         const data = answered(reply);
         const known = data && { record: at(`/v2/events/${data.event_id}`), answeredAt: performance.now() };
-        const noted = { ...call, record: undefined, answeredAt: undefined, ...known };
-        calls.push(noted);
-        if ('why' in reply) tally.unanswered.push({ ...reply, call: noted, at: door.baseUrl });
+        const recorded = { ...call, record: undefined, answeredAt: undefined, ...known };
+        calls.push(recorded);
+        if ('why' in reply) tally.unanswered.push({ ...reply, call: recorded, at: endpoint.baseUrl });
       };
       await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
     },
     stop,
-    note: (call) => void calls.push(call),
+    record: (call) => void calls.push(call),
   };
 }
 
 const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101', due_date: '20270102' });
 
-/** What one client has of its own. */
-type Own = { readonly agent: Agent; turn: number };
+/** State of one client. */
+type WriterState = { readonly agent: Agent; turn: number };
 
 export type ClientOptions = {
   readonly random: SeededChance;

@@ -8,14 +8,14 @@ import type { Crash, Database } from '../checker/history.ts';
 type Row = Readonly<Record<string, unknown>>;
 type Query = (sql: string) => Promise<readonly Row[]>;
 
-/** How long what a dead process had sent may keep its database busy. */
+/** Maximum time that the last statements of a dead process keep running in the database. */
 const AFTERMATH_TIMEOUT_MS = 10_000;
 
-/** Of what is pending some more has to be told within this, once nothing more is asked for. */
+/** Maximum time without progress in deliveries, once the load has stopped. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
-export async function reading<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
+/** Reads a database in one snapshot, without the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
+export async function withSnapshot<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
   if (address.startsWith('sqlite:')) {
     const database = new DatabaseSync(address.slice('sqlite:'.length), { readOnly: true });
     try {
@@ -25,7 +25,7 @@ export async function reading<T>(address: string, work: (query: Query) => Promis
       database.close();
     }
   }
-  const client = new pg.Client({ connectionString: address, application_name: 'witness' });
+  const client = new pg.Client({ connectionString: address, application_name: 'observer' });
   await client.connect();
   try {
     await client.query('begin isolation level repeatable read read only');
@@ -35,17 +35,17 @@ export async function reading<T>(address: string, work: (query: Query) => Promis
   }
 }
 
-const OWED =
+const COUNT_PENDING =
   'select count(*) as count from pending_deliveries join hooks on hooks.hook_id = pending_deliveries.hook_id where hooks.date_ended is null';
 
-/** The third ledger: what the database holds when everything is over. Records are named by their address at `base`. */
+/** Final content of the database, for the checker. Records are identified by their address at `base`. */
 export function readDatabase(address: string, base: string): Promise<Database> {
-  return reading(address, async (query) => {
+  return withSnapshot(address, async (query) => {
     const records = await query(`
       select 'new_event' as kind, event_id as id, event_name as word from events
       union all select 'new_client', client_id, client_name from clients`);
     const occurrences = await query('select kind, user_id, record_id from occurrences');
-    const [pending] = await query(OWED);
+    const [pending] = await query(COUNT_PENDING);
     const addressOf = (kind: unknown, id: unknown) => resourceUrl(base, String(kind) as Kind, Number(id));
     return {
       records: new Map(records.map(({ kind, id, word }) => [addressOf(kind, id), String(word)])),
@@ -65,9 +65,12 @@ export function readDatabase(address: string, base: string): Promise<Database> {
   });
 }
 
-/** What a dead process has left: what is pending, and what has become of the hooks, of all or of these paths. */
+/**
+ * State that a dead process left: pending deliveries, and the status of all hooks or of those with matching
+ * paths.
+ */
 export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
-  return reading(address, async (query) => {
+  return withSnapshot(address, async (query) => {
     const pending = await query('select delivery_id from pending_deliveries');
     const hooks = await query('select target, failures, ended_reason from hooks');
     const fates = hooks.filter((row) => row.ended_reason !== 'deleted' && isOfIt(pathOf(row)));
@@ -78,30 +81,34 @@ export function readCrash(address: string, isOfIt: (path: string) => boolean = (
   });
 }
 
-/** Waits until nothing is pending any more, or nothing is told any more: what is left the third ledger then names. */
-export async function untilTold(address: string): Promise<void> {
+/** Waits until nothing is pending or deliveries make no progress any more; the checker reports what is left. */
+export async function untilDelivered(address: string): Promise<void> {
   let left = Number.POSITIVE_INFINITY;
-  for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + SILENCE_TIMEOUT_MS; await wait(20)) {
-    const [row] = await reading(address, (query) => query(OWED));
+  for (
+    let progressAt = performance.now();
+    left > 0 && performance.now() < progressAt + SILENCE_TIMEOUT_MS;
+    await wait(20)
+  ) {
+    const [row] = await withSnapshot(address, (query) => query(COUNT_PENDING));
     const now = Number(row?.count);
-    if (now < left) toldAt = performance.now();
+    if (now < left) progressAt = performance.now();
     left = now;
   }
 }
 
 /**
- * Resolves when nothing of a process that is dead, or stands still, is at work in its database any more: a PostgreSQL goes
- * on with what it was sent last. An SQLite has nobody.
+ * Resolves when no statement of a dead or paused process runs in its database any more: PostgreSQL completes
+ * what it received last. SQLite has no server.
  *
- * @param name the `application_name` of its connections; everybody's where it is left out
+ * @param name `application_name` of its connections; all connections if left out
  */
 export async function untilQuiet(address: string, name?: string): Promise<void> {
   if (address.startsWith('sqlite:')) return;
-  const whose = name === undefined ? "application_name <> 'witness'" : `application_name = '${name}'`;
+  const whose = name === undefined ? "application_name <> 'observer'" : `application_name = '${name}'`;
   await untilNone(address, `${whose} and state = 'active'`);
 }
 
-/** Resolves when a process that lives, of this `application_name`, has no transaction under way in its PostgreSQL. */
+/** Resolves when a live process with this `application_name` has no open transaction in PostgreSQL. */
 export function untilBetweenTransactions(address: string, name: string): Promise<void> {
   return untilNone(address, `application_name = '${name}' and state <> 'idle'`);
 }
@@ -110,7 +117,7 @@ async function untilNone(address: string, which: string): Promise<void> {
   for (const giveUpAt = performance.now() + AFTERMATH_TIMEOUT_MS; performance.now() < giveUpAt; await wait(5)) {
     const sql = `select count(*) as count from pg_stat_activity
       where datname = current_database() and backend_type = 'client backend' and ${which}`;
-    const [row] = await reading(address, (query) => query(sql));
+    const [row] = await withSnapshot(address, (query) => query(sql));
     if (Number(row?.count) === 0) return;
   }
   throw new Error('something is still at work in the database');

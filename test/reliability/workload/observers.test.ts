@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { atEnd } from '../../kit/cleanup.ts';
 import { chanceFrom } from '../../kit/random.ts';
-import { BASE, startWitnesses } from './observers.ts';
+import { BASE, startObservers } from './observers.ts';
 
-test('whoever was to start somewhere tells of the same records as all others, also when nobody ever called it', async (t) => {
+test('records have one address in the history, also from a node that no client ever called', async (t) => {
   const targets: string[] = [];
   const service = createServer((request, response) => {
     let body = '';
@@ -20,18 +20,18 @@ test('whoever was to start somewhere tells of the same records as all others, al
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   atEnd(t, () => void service.close());
-  const witnesses = await startWitnesses(t, { random: chanceFrom(1) });
+  const observers = await startObservers(t, { random: chanceFrom(1) });
   const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-  await witnesses.subscribe({ baseUrl, headers: {} }, '/hook', 'new_event');
-  witnesses.recover();
+  await observers.subscribe({ baseUrl, headers: {} }, '/hook', 'new_event');
+  observers.recover();
   const tell = async (origin: string) => {
     const body = JSON.stringify({ resource_url: `${origin}/v2/events/1` });
     await fetch(targets[0] ?? '', { method: 'POST', headers: { 'webhook-id': '1' }, body });
   };
-  witnesses.expect('http://127.0.0.1:1');
+  observers.expectOrigin('http://127.0.0.1:1');
   await tell('http://127.0.0.1:1');
   await tell('http://127.0.0.1:2');
-  const { arrivals } = witnesses.ledgers({ records: new Map(), occurrences: [], hooks: [], pending: 0 });
+  const { arrivals } = observers.history({ records: new Map(), occurrences: [], hooks: [], pending: 0 });
   const named = arrivals.map(({ body }) => JSON.parse(body).resource_url);
   assert.deepEqual(named, [`${BASE}/v2/events/1`, 'http://127.0.0.1:2/v2/events/1']);
 });

@@ -1,78 +1,81 @@
 import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Call, Crash, Database, Ledgers } from '../checker/history.ts';
-import { ask, type Clients, type Door, isAnswer, startClients } from './clients.ts';
+import type { Call, Crash, Database, History } from '../checker/history.ts';
+import { type Clients, type Endpoint, isResponse, send, startClients } from './clients.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 
-export { ask, type Door, isAnswer, type Tally, type Unanswered } from './clients.ts';
+export { type Endpoint, isResponse, send, type Tally, type Unanswered } from './clients.ts';
 export {
   readCrash,
   readDatabase,
-  reading,
   untilBetweenTransactions,
+  untilDelivered,
   untilQuiet,
-  untilTold,
+  withSnapshot,
 } from './database.ts';
-export type { Heard } from './receiver.ts';
+export type { ReceivedArrival } from './receiver.ts';
 
-/** What every record's address begins with in the ledgers, at whichever node it was made or is told of. */
+/** Base of every record address in the history, whichever node created or delivered it. */
 export const BASE = 'http://carillon';
 
-/** How a service is started that is watched: its waits are longer than an answer can be on its way. */
+/** Options of a service under test: its backoffs are longer than a response can be delayed. */
 export const WATCHED = { CARILLON_RETRY_WAITS: '2s,2200ms' } as const;
 const WAITS_MS = [2_000, 2_200];
-const HEARS_WITHIN_MS = 1_700;
+const MAX_RESULT_DELAY_MS = 1_700;
 
-/** What was answered so long ago is written down, however little of a processor there is. */
-export const SETTLES_WITHIN_MS = 5_000;
+/** A result is committed within this time after its response, even on a busy machine. */
+export const MAX_COMMIT_DELAY_MS = 5_000;
 
-/** Clients and a receiver, alive through whatever dies beside them, and their two ledgers. */
-export type Witnesses = Omit<Clients, 'note'> &
-  Pick<Receiver, 'heard' | 'whenBusy' | 'hold' | 'failAll' | 'recover'> & {
-    /** Whoever starts here may tell of records before anybody calls it, and die before anybody does. */
-    expect(origin: string): void;
-    /** Makes a hook whose target is this path of the receiver; answers its id. */
-    subscribe(door: Door, path: string, kind: Kind): Promise<string>;
-    /** Deletes one; resolves with the moment of its 200, which nothing may come after. */
-    unsubscribe(door: Door, path: string, id: string): Promise<number>;
-    /** Something that delivers has died, or stands still: what its database holds, read once that holds still. */
-    crashed(read: () => Promise<Omit<Crash, 'at'>>): Promise<Crash>;
+/** Clients and a receiver that outlive the processes under test and record the history. */
+export type Observers = Omit<Clients, 'record'> &
+  Pick<Receiver, 'arrivals' | 'whenBusy' | 'holdResponses' | 'failAll' | 'recover'> & {
+    /** Announces a node that may deliver before any client calls it, and may die before that. */
+    expectOrigin(origin: string): void;
+    /** Creates a hook whose target is this path of the receiver; returns its id. */
+    subscribe(endpoint: Endpoint, path: string, kind: Kind): Promise<string>;
+    /** Deletes a hook; resolves with the time of its 200, after which nothing may arrive. */
+    unsubscribe(endpoint: Endpoint, path: string, id: string): Promise<number>;
     /**
-     * The three ledgers, once everything is over.
-     *
-     * @param before what others asked for in the same database, earlier
+     * A delivering process has died or is paused: records the state of its database, read once it no longer
+     * changes.
      */
-    ledgers(database: Database, before?: readonly Call[]): Ledgers;
+    recordCrash(read: () => Promise<Omit<Crash, 'at'>>): Promise<Crash>;
+    /**
+     * The complete history, at the end of a run.
+     *
+     * @param before calls of earlier rounds on the same database
+     */
+    history(database: Database, before?: readonly Call[]): History;
   };
 
-export type WitnessOptions = {
+export type ObserverOptions = {
   readonly random: SeededChance;
   readonly writers?: number;
-  /** Between two requests of one client, at most. */
+  /** Maximum time between two requests of one client. */
   readonly restMs?: number;
-  readonly answersAfterMs?: readonly [number, number];
+  readonly responseDelayMs?: readonly [number, number];
   readonly userId?: string;
-  /** What the words in its records begin with: others may write to the same database. */
+  /** Prefix of the words in its records: other observers may write to the same database. */
   readonly words?: string;
 };
 
-/** Starts the witnesses. Nobody calls before `through` says where, and nobody is told before there is a hook. */
-export async function startWitnesses(context: Cleanup, options: WitnessOptions): Promise<Witnesses> {
-  const { random, writers = 6, restMs = 20, answersAfterMs = [5, 15], userId = '1', words = 'w' } = options;
+/** Starts clients and a receiver. Clients wait until `routeTo` names an endpoint. */
+export async function startObservers(context: Cleanup, options: ObserverOptions): Promise<Observers> {
+  const { random, writers = 6, restMs = 20, responseDelayMs = [5, 15], userId = '1', words = 'w' } = options;
   const crashes: Crash[] = [];
-  let doors: readonly Door[] = [];
+  let endpoints: readonly Endpoint[] = [];
   const origins = new Set<string>();
   const receiver = await startReceiver(context, {
     random: random.fork(),
-    answersAfterMs,
-    hearsWithinMs: HEARS_WITHIN_MS,
+    responseDelayMs,
+    maxResultDelayMs: MAX_RESULT_DELAY_MS,
     async fetchStatus(resourceUrl) {
-      // Whoever lives is asked; where nobody can answer nobody knows.
-      const [door] = doors;
-      if (door === undefined) return undefined;
-      const reply = await ask(door, ['GET', new URL(resourceUrl).pathname]);
-      return isAnswer(reply) && reply.status !== 503 ? reply.status : undefined;
+      // The first reachable node is queried; without one the status stays unknown.
+      const [endpoint] = endpoints;
+      if (endpoint === undefined) return undefined;
+      const reply = await send(endpoint, ['GET', new URL(resourceUrl).pathname]);
+      return isResponse(reply) && reply.status !== 503 ? reply.status : undefined;
     },
   });
   const at = (path: string) => BASE + path;
@@ -80,50 +83,50 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
   return {
     ...clients,
     ...receiver,
-    through(...next) {
-      doors = next;
+    routeTo(...next) {
+      endpoints = next;
       for (const { baseUrl } of next) origins.add(baseUrl);
-      clients.through(...next);
+      clients.routeTo(...next);
     },
-    expect: (origin) => void origins.add(origin),
-    async subscribe(door, path, kind) {
-      origins.add(door.baseUrl);
+    expectOrigin: (origin) => void origins.add(origin),
+    async subscribe(endpoint, path, kind) {
+      origins.add(endpoint.baseUrl);
       const askedAt = performance.now();
-      const reply = await ask(door, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
-      // Whether there is one now, only the database knows.
-      if (reply !== 'not taken' && !isAnswer(reply))
-        clients.note({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: undefined });
-      if (!isAnswer(reply) || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
-      clients.note({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: performance.now() });
+      const reply = await send(endpoint, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
+      // Only the database shows whether the hook exists now.
+      if (reply !== 'not taken' && !isResponse(reply))
+        clients.record({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: undefined });
+      if (!isResponse(reply) || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
+      clients.record({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: performance.now() });
       return String(reply.data.id);
     },
-    async unsubscribe(door, path, id) {
+    async unsubscribe(endpoint, path, id) {
       const askedAt = performance.now();
-      const reply = await ask(door, ['DELETE', `/v2/hooks/${id}`]);
-      if (!isAnswer(reply) || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
-      // Who had connected when the answer came, and was not yet looked at, began before it.
-      const answeredAt = await receiver.caughtUp();
-      clients.note({ did: 'unsubscribe', path, askedAt, answeredAt });
+      const reply = await send(endpoint, ['DELETE', `/v2/hooks/${id}`]);
+      if (!isResponse(reply) || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
+      // Connections accepted before the response arrived were started before it.
+      const answeredAt = await receiver.catchUp();
+      clients.record({ did: 'unsubscribe', path, askedAt, answeredAt });
       return answeredAt;
     },
-    async crashed(read) {
-      const at = await receiver.caughtUp();
+    async recordCrash(read) {
+      const at = await receiver.catchUp();
       const crash = { at, ...(await read()) };
       crashes.push(crash);
-      receiver.survived(at, crash.fates);
+      receiver.onCrash(at, crash.fates);
       return crash;
     },
-    ledgers: (database, before = []) => ({
+    history: (database, before = []) => ({
       calls: [...before, ...clients.calls],
-      // One record has one name, whichever node tells of it.
-      arrivals: receiver.heard.map((one) =>
+      // A record has one address in the history, whichever node delivers it.
+      arrivals: receiver.arrivals.map((one) =>
         origins.has(one.from) ? { ...one, body: one.body.replace(`"${one.from}/`, `"${BASE}/`) } : one,
       ),
       database,
       crashes,
       waitsMs: WAITS_MS,
-      hearsWithinMs: HEARS_WITHIN_MS,
-      settlesWithinMs: SETTLES_WITHIN_MS,
+      maxResultDelayMs: MAX_RESULT_DELAY_MS,
+      settlesWithinMs: MAX_COMMIT_DELAY_MS,
     }),
   };
 }

@@ -7,62 +7,62 @@ import { Beginnings, heardAll } from '../../kit/wait-for-arrivals.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
 
-/** One answer in so many is a failure; of those to what has failed, one in so many. */
+/** One response in 60 is a failure; after a failure, one in 3. */
 const FAILS_ONE_IN = 60;
 const FAILS_AGAIN_ONE_IN = 3;
 
-/** Who is told nothing for so long is not told any more. */
+/** Maximum time without a notification. */
 const SILENCE_TIMEOUT_MS = 30_000;
 
-/** One record in so many is fetched before it is answered. */
+/** One record in 4 is fetched before the response. */
 const FETCHES_ONE_IN = 4;
 
-/** A failure that is said, where to break off would be none. */
-const SPOKEN = 503;
+/** A failure with a status, for cases in which a reset would not count as one. */
+const EXPLICIT_FAILURE = 503;
 
 const failures = [500, 503, 410, 204, 302, 'reset'] as const;
 
-/** A notification, and the base address of the node that sent it. */
-export type Heard = Arrival & { readonly from: string };
+/** A notification, with the base address of the node that sent it. */
+export type ReceivedArrival = Arrival & { readonly from: string };
 
 export type Receiver = {
-  readonly heard: readonly Heard[];
-  /** Where the hook of this path has its target. */
+  readonly arrivals: readonly ReceivedArrival[];
+  /** Target URL of the hook with this path. */
   at(path: string): string;
-  /** Resolves when whoever had connected by now is known of, with that moment. */
-  caughtUp(): Promise<number>;
-  /** Resolves while it has a notification that it has not answered: on any path, or on each of these where it did not fail. */
+  /** Resolves when every connection accepted so far is recorded, with that time. */
+  catchUp(): Promise<number>;
+  /** Resolves while a notification is unanswered: on any path, or on each of these that did not fail. */
   whenBusy(paths?: readonly string[]): Promise<void>;
-  /** From now on nothing is answered, until this is called: then all of it is; resolves when that is done. */
-  hold(): () => Promise<void>;
-  /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
-  survived(at: number, fates: ReadonlyMap<string, HookStatus>): void;
-  /** Whatever it has not answered yet on these paths fails. */
+  /** Holds all responses until the returned function is called; its promise resolves when they are sent. */
+  holdResponses(): () => Promise<void>;
+  /** Takes over the failure counts that a crash left, so that the number of further allowed failures is right. */
+  onCrash(at: number, fates: ReadonlyMap<string, HookStatus>): void;
+  /** Fails every unanswered notification on these paths. */
   failAll(isMeant: (path: string) => boolean): void;
-  /** From now on nothing fails by chance. */
+  /** From now on no random failures. */
   recover(): void;
 };
 
 export type ReceiverOptions = {
   readonly random: SeededChance;
-  /** How long it takes to answer, at least and at most, so that there is always something in flight to be killed. */
-  readonly answersAfterMs: readonly [number, number];
-  /** How long after a failure something may still come that was begun before it was heard of. */
-  readonly hearsWithinMs: number;
-  /** The status of a GET of what was told; undefined where nobody answered. */
+  /** Minimum and maximum delay of a response, so that some deliveries are always in flight at a kill. */
+  readonly responseDelayMs: readonly [number, number];
+  /** Maximum time after a failure in which attempts may arrive that started before the service knew of it. */
+  readonly maxResultDelayMs: number;
+  /** Returns the status of a GET of the record; undefined if no node answered. */
   readonly fetchStatus: (resourceUrl: string) => Promise<number | undefined>;
 };
 
-/** A receiver that writes down everything, and whose answers are decided by chance: never so that a hook has to end. */
+/** A receiver that records everything and answers at random, but never so that a hook has to end. */
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
-  const { random, answersAfterMs, hearsWithinMs, fetchStatus } = options;
-  const heard: Heard[] = [];
+  const { random, responseDelayMs, maxResultDelayMs, fetchStatus } = options;
+  const arrivals: ReceivedArrival[] = [];
   const beginnings = new Beginnings();
-  /** By path: failures in a row that the service may know of, at most, and when the last of them was answered. */
+  /** By path: maximum number of failures in a row that the service may know of, and the time of the last response. */
   const failing = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
-  /** What it has not answered yet. */
+  /** Notifications without a response so far. */
   const answering = new Set<{ path: string; mustFail: boolean; done: Promise<void> }>();
   let held = Promise.resolve();
 
@@ -74,12 +74,13 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       failing.set(path, { count: before.count + 1, at: performance.now() });
       return random.one(failures);
     }
-    // What began before the failure was heard of, or went down with its sender, clears nothing.
-    if (at > crashedAt && at > before.at + hearsWithinMs) failing.delete(path);
+    // An attempt that started before the failure was known, or was lost with its sender, does not reset the
+    // count.
+    if (at > crashedAt && at > before.at + maxResultDelayMs) failing.delete(path);
     return 200;
   }
 
-  async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isFresh = beginnings.isFresh(request.socket);
     const at = beginnings.of(request.socket);
     if (request.method === 'GET') return void response.end();
@@ -89,28 +90,29 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const resourceUrl = String(JSON.parse(body).resource_url);
     const deliveryId = String(request.headers['webhook-id']);
     const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
-    const over = Promise.withResolvers<void>();
-    const one = { path: arrival.path, mustFail: false, done: over.promise };
+    const completed = Promise.withResolvers<void>();
+    const one = { path: arrival.path, mustFail: false, done: completed.promise };
     answering.add(one);
     try {
-      const [least, most] = answersAfterMs;
-      await wait(least + random.below(most - least + 1));
+      const [min, max] = responseDelayMs;
+      await wait(min + random.below(max - min + 1));
       await held;
       const fetched = random.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
       const decided = decide(arrival.path, at, one.mustFail);
-      // A connection that was left open may break: then the same attempt goes on over a new one, and nothing has failed.
-      const answer = await give(response, decided === 'reset' && !isFresh ? SPOKEN : decided);
+      // If a reused connection is reset, the service repeats the same attempt on a new one, so that would be
+      // no failure.
+      const answer = await give(response, decided === 'reset' && !isFresh ? EXPLICIT_FAILURE : decided);
       const answered = { answeredAt: performance.now(), answer };
-      heard.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
+      arrivals.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
     } finally {
       answering.delete(one);
-      over.resolve();
+      completed.resolve();
     }
   }
 
   const server = createServer((request, response) => {
-    // What breaks off before it was read has not been heard.
-    ring(request, response).catch(() => response.destroy());
+    // A notification that breaks off before it was read completely is not recorded.
+    receive(request, response).catch(() => response.destroy());
   });
   server.on('connection', (socket) => beginnings.connected(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
@@ -120,9 +122,9 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    heard,
+    arrivals,
     at: (path) => url + path,
-    caughtUp: () => heardAll(url),
+    catchUp: () => heardAll(url),
     async whenBusy(paths) {
       const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
       const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));
@@ -130,7 +132,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
         if (performance.now() > giveUpAt) throw new Error(`nobody is told anything within ${SILENCE_TIMEOUT_MS} ms`);
       }
     },
-    hold() {
+    holdResponses() {
       const release = Promise.withResolvers<void>();
       held = release.promise;
       return async () => {
@@ -138,7 +140,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
         await Promise.all([...answering].map(({ done }) => done));
       };
     },
-    survived(at, fates) {
+    onCrash(at, fates) {
       crashedAt = at;
       for (const [path, fate] of fates) {
         if (fate === 0) failing.delete(path);
@@ -154,7 +156,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   };
 }
 
-/** Answers as decided; resolves with the status once it was handed over, or undefined where there was none. */
+/** Sends the response. Resolves with its status, or undefined if it could not be sent. */
 function give(response: ServerResponse, decided: number | 'reset'): Promise<number | undefined> {
   if (decided === 'reset') {
     response.socket?.resetAndDestroy();

@@ -14,10 +14,10 @@ import { Live, MAX_KEPT_ENTRIES, MAX_SHOWN_ENTRIES, type Phase, type Wanted } fr
 import { Row } from './row.tsx';
 import './activity.css';
 
-/** So far below the top, what comes in would push away what is being read. */
-const READING_PX = 160;
+/** Scrolled further than this, new entries are held back: inserting them would move the text being read. */
+const HOLD_BELOW_PX = 160;
 
-/** Names of those who did it; members see only what they did themselves. */
+/** User names by id. Members see only their own activity and need none. */
 function useNames(isAccount: boolean): ReadonlyMap<string, string> {
   const { data } = useLoaded(
     async (signal) => (isAccount ? (await client.users.list({}, { signal })).data : []),
@@ -26,7 +26,7 @@ function useNames(isAccount: boolean): ReadonlyMap<string, string> {
   return useMemo(() => new Map((data ?? []).map((user) => [user.user_id, nameOf(user)])), [data]);
 }
 
-/** Everything that happens, as it happens. */
+/** Live view of the feed. */
 export default function Happenings() {
   const wanted = wantedIn(place.value.query);
   const key = JSON.stringify(wanted);
@@ -113,7 +113,7 @@ function State({ phase }: { readonly phase: Phase }) {
   return <Badge tone="warn">{phase === 'lost' ? 'connection lost' : 'connecting'}</Badge>;
 }
 
-/** The part of the page that scrolls. */
+/** The scroll container. */
 const scroller = (element: Element | null) => element?.closest('main') ?? document.querySelector('main');
 
 function toTop(element: Element | null): void {
@@ -124,9 +124,9 @@ function useScrolled(list: { readonly current: Element | null }): boolean {
   const [isScrolled, setScrolled] = useState(false);
   useEffect(() => {
     const main = scroller(list.current);
-    const look = () => setScrolled((main?.scrollTop ?? 0) > READING_PX);
-    main?.addEventListener('scroll', look, { passive: true });
-    return () => main?.removeEventListener('scroll', look);
+    const update = () => setScrolled((main?.scrollTop ?? 0) > HOLD_BELOW_PX);
+    main?.addEventListener('scroll', update, { passive: true });
+    return () => main?.removeEventListener('scroll', update);
   }, []);
   return isScrolled;
 }
@@ -141,7 +141,7 @@ function cursorsInView(list: HTMLUListElement | null): ReadonlySet<string> {
   return cursors;
 }
 
-/** What has come while somebody reads. */
+/** Button that shows the entries held back while paused or scrolled. */
 function Held({
   live,
   isHeld,
@@ -162,15 +162,15 @@ function Held({
   );
 }
 
-/** The way further back: by scrolling, or by the button. */
+/** Infinite scroll to older entries, with a button as fallback. */
 function Older({ live }: { readonly live: Live }) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const { current } = end;
     if (current === null) return;
-    const seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.older());
-    seen.observe(current);
-    return () => seen.disconnect();
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.older());
+    observer.observe(current);
+    return () => observer.disconnect();
   }, [live]);
   const entries = live.entries.value;
   const isFull = entries.length >= MAX_SHOWN_ENTRIES;

@@ -15,7 +15,7 @@ const feedKinds: readonly FeedKind[] = [
   ]),
 ];
 
-/** Which of what happens, as the address says. */
+/** Filters of the feed from the query of the route. */
 export function wantedIn(query: URLSearchParams): Wanted {
   const kind = feedKinds.find((one) => one === query.get('kind'));
   return {
@@ -26,14 +26,14 @@ export function wantedIn(query: URLSearchParams): Wanted {
   };
 }
 
-/** By kind, by hook, and for admins by whose. */
+/** Filters by kind and hook; for admins also by user: everybody or only themselves. */
 export function Filters({ wanted }: { readonly wanted: Wanted }) {
   const { data } = useLoaded((signal) => client.hooks.list({}, { signal }), []);
   const hooks = (data?.data ?? []).map((hook) => ({
     value: hook.id,
     text: `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
   }));
-  const isOther = wanted.hookId !== undefined && !hooks.some(({ value }) => value === wanted.hookId);
+  const isUnlistedHook = wanted.hookId !== undefined && !hooks.some(({ value }) => value === wanted.hookId);
   const set = (changes: Record<string, string | undefined>) => setQuery({ ...changes, before: undefined });
   return (
     <search class="row">
@@ -50,7 +50,7 @@ export function Filters({ wanted }: { readonly wanted: Wanted }) {
         value={wanted.hookId ?? ''}
         options={[
           { value: '', text: 'Every hook, and none' },
-          ...(isOther ? [{ value: wanted.hookId ?? '', text: `Hook ${wanted.hookId}` }] : []),
+          ...(isUnlistedHook ? [{ value: wanted.hookId ?? '', text: `Hook ${wanted.hookId}` }] : []),
           ...hooks,
         ]}
         onChange={(hook) => set({ hook })}

@@ -1,7 +1,7 @@
 import { Badge } from '../../components/badge.tsx';
 import { NEVER_READ } from '../../delivery/read-receipt.tsx';
 
-/** What the words on this page mean. */
+/** Explains the delivery states. */
 export function Legend() {
   return (
     <details class="legend small">

@@ -6,63 +6,71 @@ import { client } from '../../app/client.ts';
 import { explain } from '../../app/use-query.ts';
 import { behind, type Entry, entryOf, merged, urgencyOf } from './feed-store.ts';
 
-/** Entries that the page keeps while new ones come in, and to which older ones are added by scrolling. */
+/** Maximum number of entries while new ones arrive. */
 export const MAX_KEPT_ENTRIES = 300;
+/** Maximum number of entries after scrolling back. */
 export const MAX_SHOWN_ENTRIES = 600;
 
-/** How often what has arrived is shown. However much happens, the page is drawn four times a second. */
+/** New entries are rendered in batches, at most four times a second under any load. */
 const RENDER_INTERVAL_MS = 250;
 
-/** What is not settled is asked for again, once a second at most; what may take hours, less often. */
+/** Polling of deliveries that are not final yet. */
 const POLL_INTERVAL_MS = 1_000;
-const ASK_LATER_MS = 5_000;
-const MAX_REQUESTED_IDS = 100;
+/** Polling of deliveries that may stay pending or unread for hours. */
+const SLOW_POLL_INTERVAL_MS = 5_000;
+const MAX_POLLED_ENTRIES = 100;
 
-const LOST_MS = 5_000;
-const PAGE = 50;
+const RECONNECT_DELAY_MS = 5_000;
+const PAGE_SIZE = 50;
 
-/** Which of what happens. */
+/** Filters of the feed. */
 export type Wanted = {
   readonly kind?: FeedKind;
   readonly hookId?: string;
   readonly scope: 'own' | 'account';
-  /** Older than this cursor, and standing still. */
+  /** Shows entries older than this cursor, without live updates. */
   readonly before?: string;
 };
 
 export type Phase = 'loading' | 'live' | 'lost' | 'refused';
 
-/** Whether asking again would be answered the same: what is wanted is not there, or not for whoever asks. */
+/** Whether a retry is pointless: the hook does not exist, is not visible to the user, or a filter is invalid. */
 function isFinal(error: unknown): boolean {
   return error instanceof CarillonError && ['not_found', 'not_permitted', 'invalid_input'].includes(error.code);
 }
 
-/** What happens, as it happens, newest first; and what came of it. Bounded in what it keeps and in what it asks. */
+/**
+ * Live feed, newest first: follows the feed by long polling, renders batches, and polls the deliveries of entries in
+ * view until they are final. Memory and request rate are bounded.
+ */
 export class Live {
   readonly entries = signal<readonly Entry[]>([]);
-  /** How many have come while the page was held. */
+  /** Number of entries held back. */
   readonly waiting = signal(0);
   readonly phase = signal<Phase>('loading');
   readonly fault = signal<string | undefined>(undefined);
   readonly isEnd = signal(false);
   readonly isFetchingOlder = signal(false);
-  /** Held: what comes is counted, and shown later. Paused: nothing is asked for, either. */
+  /** Held: new entries are counted and shown later. Paused: deliveries are not polled either. */
   isHeld: () => boolean = () => false;
   isPaused: () => boolean = () => false;
-  /** The cursors in view. */
+  /** Cursors of the entries in the viewport. */
   inView: () => ReadonlySet<string> = () => new Set();
 
   readonly #wanted: Wanted;
   #arrived: Entry[] = [];
-  /** More has arrived than is kept: what stands below is not next to it. */
+  /** More entries arrived than are kept: the displayed ones are not adjacent to the new ones and will be dropped. */
   #hasGap = false;
-  /** Of a hook, it is only heard that something of its kind has happened. */
-  #isWoken = false;
-  #newest: string | undefined;
-  #older: string | undefined;
-  #askedAt = 0;
-  #isAsking = false;
-  #stop: AbortController | undefined;
+  /**
+   * With a hook filter the feed is only a wake-up: it has no hook filter, so the matching entries must be
+   * loaded.
+   */
+  #mustLoadNew = false;
+  #newestCursor: string | undefined;
+  #olderCursor: string | undefined;
+  #polledAt = 0;
+  #isPolling = false;
+  #abortController: AbortController | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(wanted: Wanted) {
@@ -71,24 +79,24 @@ export class Live {
 
   start(): void {
     document.addEventListener('visibilitychange', this.#onVisibility);
-    this.#timer = setInterval(() => this.#turn(), RENDER_INTERVAL_MS);
+    this.#timer = setInterval(() => this.#tick(), RENDER_INTERVAL_MS);
     this.#open(true);
   }
 
   stop(): void {
     document.removeEventListener('visibilitychange', this.#onVisibility);
     clearInterval(this.#timer);
-    this.#stop?.abort();
+    this.#abortController?.abort();
   }
 
-  /** Shows what has come while the page was held. */
+  /** Shows the entries held back. */
   release(): void {
     if (this.#arrived.length === 0) return;
     const arrived = this.#arrived.toReversed();
     const below = this.#hasGap ? [] : this.entries.value;
     const all = [...arrived, ...below];
     if (all.length > MAX_KEPT_ENTRIES) {
-      this.#older = all[MAX_KEPT_ENTRIES - 1]?.cursor;
+      this.#olderCursor = all[MAX_KEPT_ENTRIES - 1]?.cursor;
       this.isEnd.value = false;
     }
     this.entries.value = all.slice(0, MAX_KEPT_ENTRIES);
@@ -97,25 +105,26 @@ export class Live {
     this.waiting.value = 0;
   }
 
-  /** Fetches what happened before the oldest that is shown. */
+  /** Loads the next page of older entries. */
   async older(): Promise<void> {
     if (this.isFetchingOlder.value || this.isEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES) return;
     this.isFetchingOlder.value = true;
     try {
       const known = this.entries.value.at(-1)?.cursor;
-      await this.#fetchOlder(this.#stop?.signal);
-      if (this.entries.value.at(-1)?.cursor === known && !this.isEnd.value) await this.#fetchOlder(this.#stop?.signal);
+      await this.#fetchOlder(this.#abortController?.signal);
+      if (this.entries.value.at(-1)?.cursor === known && !this.isEnd.value)
+        await this.#fetchOlder(this.#abortController?.signal);
     } catch (error) {
-      if (!this.#stop?.signal.aborted) this.fault.value = explain(error);
+      if (!this.#abortController?.signal.aborted) this.fault.value = explain(error);
     }
     this.isFetchingOlder.value = false;
   }
 
   async #fetchOlder(signal: AbortSignal | undefined): Promise<void> {
-    const before = this.#older ?? this.entries.value.at(-1)?.cursor;
-    const { data, next } = await client.activity.list({ ...this.#filters(), before, limit: PAGE }, { signal });
+    const before = this.#olderCursor ?? this.entries.value.at(-1)?.cursor;
+    const { data, next } = await client.activity.list({ ...this.#filters(), before, limit: PAGE_SIZE }, { signal });
     this.entries.value = [...this.entries.value, ...data];
-    this.#older = next;
+    this.#olderCursor = next;
     this.isEnd.value = next === '';
   }
 
@@ -125,19 +134,19 @@ export class Live {
   }
 
   readonly #onVisibility = () => {
-    if (document.hidden) this.#stop?.abort();
-    // Whoever looks on goes on where they were; for others it begins anew, however long they were away.
+    if (document.hidden) this.#abortController?.abort();
+    // Back in a visible tab: continue at the cursor if entries are held, otherwise reload from the newest.
     else this.#open(!this.isHeld());
   };
 
-  #open(isAnew: boolean): void {
-    this.#stop?.abort();
-    this.#stop = new AbortController();
-    void this.#run(isAnew, this.#stop.signal);
+  #open(mustReload: boolean): void {
+    this.#abortController?.abort();
+    this.#abortController = new AbortController();
+    void this.#run(mustReload, this.#abortController.signal);
   }
 
-  async #run(isAnew: boolean, signal: AbortSignal): Promise<void> {
-    let toLoad = isAnew;
+  async #run(mustReload: boolean, signal: AbortSignal): Promise<void> {
+    let toLoad = mustReload;
     while (!signal.aborted) {
       try {
         if (toLoad) await this.#load(signal);
@@ -155,31 +164,31 @@ export class Live {
         }
         toLoad ||= error instanceof CarillonError && error.code === 'cursor_gone';
         this.phase.value = 'lost';
-        await new Promise((resolve) => setTimeout(resolve, LOST_MS));
+        await new Promise((resolve) => setTimeout(resolve, RECONNECT_DELAY_MS));
       }
     }
   }
 
   async #load(signal: AbortSignal): Promise<void> {
     const { before } = this.#wanted;
-    const list = () => client.activity.list({ ...this.#filters(), before, limit: PAGE }, { signal });
+    const list = () => client.activity.list({ ...this.#filters(), before, limit: PAGE_SIZE }, { signal });
     let { data, next } = await list();
     let last: string | undefined;
     if (data.length === 0) {
       last = await this.#lastOfAll(signal);
-      // Once more: what happened between the two would be in neither.
+      // List again: an entry created between the two requests would be in neither.
       ({ data, next } = await list());
     }
     this.entries.value = data;
-    this.#older = next;
+    this.#olderCursor = next;
     this.isEnd.value = next === '';
     this.#arrived = [];
     this.#hasGap = false;
     this.waiting.value = 0;
-    this.#newest = data[0]?.cursor ?? last;
+    this.#newestCursor = data[0]?.cursor ?? last;
   }
 
-  /** Where the account stands, when there is nothing of what is wanted: what was before is not to be read through. */
+  /** Newest cursor of the account. With no matching entry, follow from here instead of scanning the whole feed. */
   async #lastOfAll(signal: AbortSignal): Promise<string | undefined> {
     const { scope } = this.#wanted;
     return (await client.activity.list({ scope, limit: 1 }, { signal })).data[0]?.cursor;
@@ -187,10 +196,10 @@ export class Live {
 
   async #follow(signal: AbortSignal): Promise<void> {
     const { kind, hookId, scope } = this.#wanted;
-    for await (const one of client.notifications.follow({ after: this.#newest, kind, scope }, { signal })) {
-      this.#newest = one.cursor;
+    for await (const one of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
+      this.#newestCursor = one.cursor;
       if (hookId === undefined) this.#arrive(entryOf(one));
-      else this.#isWoken = true;
+      else this.#mustLoadNew = true;
     }
   }
 
@@ -202,58 +211,58 @@ export class Live {
     this.#hasGap = true;
   }
 
-  #turn(): void {
+  #tick(): void {
     if (document.hidden) return;
     if (!this.isHeld()) this.release();
-    if (this.isPaused() || this.#isAsking || this.phase.value !== 'live') return;
+    if (this.isPaused() || this.#isPolling || this.phase.value !== 'live') return;
     const now = Date.now();
-    if (now - this.#askedAt < POLL_INTERVAL_MS) return;
-    const asked = this.#isWoken ? { limit: PAGE } : this.#unsettled(now);
-    if (asked === undefined) return;
-    this.#askedAt = now;
-    this.#isAsking = true;
-    void this.#ask(asked).finally(() => {
-      this.#isAsking = false;
+    if (now - this.#polledAt < POLL_INTERVAL_MS) return;
+    const range = this.#mustLoadNew ? { limit: PAGE_SIZE } : this.#rangeToPoll(now);
+    if (range === undefined) return;
+    this.#polledAt = now;
+    this.#isPolling = true;
+    void this.#poll(range).finally(() => {
+      this.#isPolling = false;
     });
   }
 
-  /** The stretch in view that is to be asked for. */
-  #unsettled(now: number): { before: string; limit: number } | undefined {
-    const isLater = now - this.#askedAt >= ASK_LATER_MS;
+  /** Range of entries in the viewport whose deliveries are due for polling. */
+  #rangeToPoll(now: number): { before: string; limit: number } | undefined {
+    const isSlowPollDue = now - this.#polledAt >= SLOW_POLL_INTERVAL_MS;
     const entries = this.entries.value;
     const inView = this.inView();
     const isDue = (entry: Entry) => {
       if (!inView.has(entry.cursor)) return false;
       const urgency = urgencyOf(entry, now);
-      return urgency === 'soon' || (isLater && urgency === 'later');
+      return urgency === 'soon' || (isSlowPollDue && urgency === 'later');
     };
     const first = entries.findIndex(isDue);
     const newest = entries[first];
     if (newest === undefined) return undefined;
     const count = entries.findLastIndex(isDue) - first + 1;
-    // Of a hook, entries are left out that it was not pending.
-    const limit = this.#wanted.hookId === undefined ? Math.min(count, MAX_REQUESTED_IDS) : MAX_REQUESTED_IDS;
+    // With a hook filter the server skips entries without a delivery, so the count does not limit the range.
+    const limit = this.#wanted.hookId === undefined ? Math.min(count, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
     return { before: behind(newest.cursor), limit };
   }
 
-  async #ask(asked: { readonly before?: string; readonly limit: number }): Promise<void> {
-    const isWhatIsNew = asked.before === undefined;
-    if (isWhatIsNew) this.#isWoken = false;
+  async #poll(range: { readonly before?: string; readonly limit: number }): Promise<void> {
+    const isNewest = range.before === undefined;
+    if (isNewest) this.#mustLoadNew = false;
     try {
-      const signal = this.#stop?.signal;
-      const { data } = await client.activity.list({ ...this.#filters(), ...asked }, { signal });
+      const signal = this.#abortController?.signal;
+      const { data } = await client.activity.list({ ...this.#filters(), ...range }, { signal });
       this.entries.value = merged(this.entries.value, data);
-      if (isWhatIsNew) this.#arriveAll(data);
+      if (isNewest) this.#arriveAll(data);
       this.fault.value = undefined;
     } catch (error) {
-      if (this.#stop?.signal.aborted !== true) this.fault.value = explain(error);
+      if (this.#abortController?.signal.aborted !== true) this.fault.value = explain(error);
     }
   }
 
   #arriveAll(found: readonly Occurrence[]): void {
     const top = Number(this.#arrived.at(-1)?.cursor ?? this.entries.value[0]?.cursor ?? 0);
     const fresh = found.filter(({ cursor }) => Number(cursor) > top);
-    this.#hasGap ||= fresh.length === PAGE && top > 0;
+    this.#hasGap ||= fresh.length === PAGE_SIZE && top > 0;
     for (const one of fresh.toReversed()) this.#arrive(one);
   }
 }

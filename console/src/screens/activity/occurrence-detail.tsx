@@ -17,20 +17,23 @@ import { NEVER_READ, readingOf } from '../../delivery/read-receipt.tsx';
 import './activity.css';
 import { behind, urgencyOf } from './feed-store.ts';
 
-const SOON_MS = 1_000;
-const LATER_MS = 5_000;
+const FAST_POLL_INTERVAL_MS = 1_000;
+const SLOW_POLL_INTERVAL_MS = 5_000;
 
-/** Pending for so long without an attempt, it is not its turn. */
-const WAITING_MS = 20_000;
+/** Pending this long without an attempt: it is queued behind an earlier delivery of a failing hook. */
+const QUEUED_AFTER_MS = 20_000;
 
-/** Hooks whose attempts are looked up; one occurrence may be pending for very many. */
+/** Number of deliveries whose attempts are loaded; one occurrence may have thousands. */
 const MAX_HOOKS = 20;
 
-type Followed = { readonly occurrence: Occurrence; readonly details: ReadonlyMap<string, DeliveryDetail> };
+type OccurrenceWithAttempts = {
+  readonly occurrence: Occurrence;
+  readonly details: ReadonlyMap<string, DeliveryDetail>;
+};
 
 const isCursor = (text: string) => /^\d{1,15}$/.test(text);
 
-async function load(cursor: string, signal: AbortSignal): Promise<Followed | undefined> {
+async function load(cursor: string, signal: AbortSignal): Promise<OccurrenceWithAttempts | undefined> {
   if (!isCursor(cursor)) return undefined;
   const scope = isAdmin() ? 'account' : 'own';
   const { data } = await client.activity.list({ before: behind(cursor), limit: 1, scope }, { signal });
@@ -42,11 +45,11 @@ async function load(cursor: string, signal: AbortSignal): Promise<Followed | und
   return { occurrence, details: new Map(details.map((detail) => [detail.id, detail])) };
 }
 
-/** One occurrence, from its commit to whoever fetched the record. */
+/** Timeline of one occurrence: commit, attempts, delivery, read receipt. */
 export default function OneOccurrence({ id: cursor }: RecordProps) {
   const { data, fault, isLoading, reload } = useLoaded((signal) => load(cursor, signal), [cursor]);
   const urgency = data === undefined ? 'never' : urgencyOf(data.occurrence, Date.now());
-  useEvery({ soon: SOON_MS, later: LATER_MS, never: undefined }[urgency], reload);
+  useEvery({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
   const path = data === undefined ? '' : pathOf(data.occurrence.resource_url);
   return (
     <Page
@@ -67,11 +70,11 @@ export default function OneOccurrence({ id: cursor }: RecordProps) {
   );
 }
 
-function callsFor(cursor: string, data: Followed | undefined) {
+function callsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
   if (!isCursor(cursor)) return [];
   const after = Math.max(0, Number(cursor) - 1);
   const path = data === undefined ? undefined : pathOf(data.occurrence.resource_url);
-  const [noun = '', id = ''] = (path ?? '').split('/').slice(1);
+  const [resource = '', id = ''] = (path ?? '').split('/').slice(1);
   return [
     {
       says: 'Its entry in the feed',
@@ -86,7 +89,7 @@ function callsFor(cursor: string, data: Followed | undefined) {
             says: 'The record',
             method: 'GET',
             path,
-            sdk: `${noun.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${id}')`,
+            sdk: `${resource.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${id}')`,
           } as const,
         ]),
     ...[...(data?.details.keys() ?? [])].map(
@@ -101,7 +104,7 @@ function callsFor(cursor: string, data: Followed | undefined) {
   ] as const;
 }
 
-function TimeLine({ occurrence, details }: Followed) {
+function TimeLine({ occurrence, details }: OccurrenceWithAttempts) {
   const { deliveries } = occurrence;
   const isForHooks = kinds.some((one) => one === occurrence.kind);
   const beyond = deliveries.length - MAX_HOOKS;
@@ -123,22 +126,28 @@ function TimeLine({ occurrence, details }: Followed) {
           </Step>
         )}
       </ol>
-      {deliveries.slice(0, MAX_HOOKS).map((told) => (
-        <OfHook key={told.id} told={told} detail={details.get(told.id)} />
+      {deliveries.slice(0, MAX_HOOKS).map((delivery) => (
+        <DeliveryTimeline key={delivery.id} delivery={delivery} detail={details.get(delivery.id)} />
       ))}
       {beyond > 0 && <p class="soft">{counted(beyond, 'more hook')} are told by the list of deliveries.</p>}
     </>
   );
 }
 
-function OfHook({ told, detail }: { readonly told: ToldHook; readonly detail: DeliveryDetail | undefined }) {
+function DeliveryTimeline({
+  delivery,
+  detail,
+}: {
+  readonly delivery: ToldHook;
+  readonly detail: DeliveryDetail | undefined;
+}) {
   return (
-    <section class="card padded stack" aria-label={`Hook ${told.hook_id}`}>
+    <section class="card padded stack" aria-label={`Hook ${delivery.hook_id}`}>
       <div class="row">
         <h2>
-          <a href={to('hooks', told.hook_id)}>Hook {told.hook_id}</a>
+          <a href={to('hooks', delivery.hook_id)}>Hook {delivery.hook_id}</a>
         </h2>
-        {told.target_url !== '' && <Target url={told.target_url} />}
+        {delivery.target_url !== '' && <Target url={delivery.target_url} />}
       </div>
       <ol class="time-line">
         {detail?.attempts.map((one, index) => (
@@ -152,54 +161,55 @@ function OfHook({ told, detail }: { readonly told: ToldHook; readonly detail: De
             {one.outcome !== '200' && index === detail.attempts.length - 1 && adviceFor(one.outcome)}
           </Step>
         ))}
-        <Last told={told} />
+        <Last delivery={delivery} />
       </ol>
       {detail !== undefined && (
         <details>
           <summary>The notification as it went out, and what fetches its record</summary>
-          <Notification delivery={detail} target={told.target_url} />
+          <Notification delivery={detail} target={delivery.target_url} />
         </details>
       )}
     </section>
   );
 }
 
-/** What it has come to. */
-function Last({ told }: { readonly told: ToldHook }) {
-  if (told.state === 'pending') {
-    const isWaiting = told.attempts === '0' && Date.now() - (momentOf(told.created_at)?.getTime() ?? 0) > WAITING_MS;
+/** Current state of a delivery, as the last step of the timeline. */
+function Last({ delivery }: { readonly delivery: ToldHook }) {
+  if (delivery.state === 'pending') {
+    const isWaiting =
+      delivery.attempts === '0' && Date.now() - (momentOf(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
     if (isWaiting) {
       return (
         <Step tone="info" title="Waits its turn">
-          Something before it is pending for <a href={to('hooks', told.hook_id)}>this hook</a>, which is failing. Once
-          that is answered with 200, this is sent at once.
+          Something before it is pending for <a href={to('hooks', delivery.hook_id)}>this hook</a>, which is failing.
+          Once that is answered with 200, this is sent at once.
         </Step>
       );
     }
     return (
-      <Step tone="info" title={told.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
+      <Step tone="info" title={delivery.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
         It stays pending until it is answered with 200, or its hook ends.
       </Step>
     );
   }
-  if (told.state === 'undelivered') {
+  if (delivery.state === 'undelivered') {
     return (
-      <Step tone="bad" title="Undelivered" at={told.date_finalized}>
-        Its hook ended first. <a href={to('hooks', told.hook_id)}>Restore the hook</a> to send it.
+      <Step tone="bad" title="Undelivered" at={delivery.date_finalized}>
+        Its hook ended first. <a href={to('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
       </Step>
     );
   }
-  if (readingOf(told) === 'never read') {
+  if (readingOf(delivery) === 'never read') {
     return (
       <Step tone="warn" title="Told, never read">
         {NEVER_READ}
       </Step>
     );
   }
-  if (readingOf(told) === 'not told') return null;
-  const since = (momentOf(told.fetched_at)?.getTime() ?? 0) - (momentOf(told.created_at)?.getTime() ?? 0);
+  if (readingOf(delivery) === 'not told') return null;
+  const since = (momentOf(delivery.fetched_at)?.getTime() ?? 0) - (momentOf(delivery.created_at)?.getTime() ?? 0);
   return (
-    <Step tone="good" title="Fetched" at={told.fetched_at}>
+    <Step tone="good" title="Fetched" at={delivery.fetched_at}>
       {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming pending, by a key of the hook’s user.
     </Step>
   );

@@ -7,10 +7,10 @@ import { counted, hostOf, outcomeWords } from '../../delivery/delivery-text.ts';
 import { ReadMark, readingOf } from '../../delivery/read-receipt.tsx';
 import type { Entry } from './feed-store.ts';
 
-/** Hooks that are shown one by one; beyond them they are counted. */
+/** Deliveries shown individually; more than this are summarized. */
 const MAX_SINGLE = 3;
 
-/** What came of telling one hook, in a few words. */
+/** State of one delivery. */
 export function ToldBadge({ told }: { readonly told: ToldHook }) {
   const { state, attempts, last_outcome, milliseconds } = told;
   if (state === 'delivered') return <Badge tone="good">delivered in {lasting(Number(milliseconds))}</Badge>;
@@ -19,7 +19,7 @@ export function ToldBadge({ told }: { readonly told: ToldHook }) {
   return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
 }
 
-/** What came of an occurrence at each hook. */
+/** States of all deliveries of an occurrence. */
 export function Outcome({ entry }: { readonly entry: Entry }) {
   const { deliveries, kind } = entry;
   if (deliveries === undefined) return <span class="small soft">…</span>;

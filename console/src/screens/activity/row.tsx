@@ -7,7 +7,7 @@ import { Outcome } from './outcome.tsx';
 
 type RowProps = { readonly entry: Entry; readonly by: string | undefined };
 
-/** One occurrence. Hundreds of them stand on the page, so that each is drawn again only when it is another. */
+/** One occurrence. The page shows hundreds, so a row is rendered only when its entry has changed. */
 export class Row extends Component<RowProps> {
   override shouldComponentUpdate({ entry, by }: RowProps): boolean {
     return entry !== this.props.entry || by !== this.props.by;

@@ -8,8 +8,8 @@ import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
 import { type Day, type Days, everyDay } from './time-math.ts';
 import './agenda.css';
 
-/** So many at once; a list that nobody reads to its end is not drawn to its end. */
-const STEP = 300;
+/** Rows rendered at first, and added by "Show more". */
+const BATCH_SIZE = 300;
 
 type Props = {
   readonly days: Days;
@@ -18,13 +18,13 @@ type Props = {
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
 };
 
-/** The days of a month that have something on them, one below the other. */
+/** List view: the days of a month that have entries. */
 export function Agenda({ days, entries, onOpen, onKey }: Props) {
-  const [most, setMost] = useState(STEP);
+  const [max, setMax] = useState(BATCH_SIZE);
   const byDay = everyDay(days)
     .map((day) => ({ day, on: entriesOn(entries, day, days) }))
     .filter(({ on }) => on.length > 0);
-  let left = most;
+  let left = max;
   const shown = byDay.flatMap(({ day, on }) => {
     const some = on.slice(0, Math.max(left, 0));
     left -= on.length;
@@ -49,14 +49,14 @@ export function Agenda({ days, entries, onOpen, onKey }: Props) {
       ))}
       {left < 0 && (
         <p class="after">
-          <Button onClick={() => setMost(most + STEP)}>{`Show ${Math.min(STEP, -left)} more`}</Button>
+          <Button onClick={() => setMax(max + BATCH_SIZE)}>{`Show ${Math.min(BATCH_SIZE, -left)} more`}</Button>
         </p>
       )}
     </div>
   );
 }
 
-/** One entry in a list; the keys that work in the calendar work here. */
+/** One entry in a list; supports the same keyboard shortcuts as the grid. */
 export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKey'> & { entry: Entry }) {
   const { task, title, projectName, colour } = entry;
   return (
@@ -77,7 +77,7 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
   );
 }
 
-/** Each stands on the first of its days, and on today. */
+/** An entry that lasts several days is listed on its first visible day, and again on today. */
 function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonly Entry[] {
   return entries.filter((entry) => {
     const first = entry.days.from < from ? from : entry.days.from;
@@ -85,7 +85,7 @@ function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonl
   });
 }
 
-/** When an entry is, beside its day: its times, or until when it lasts. */
+/** Time column of an entry: times, or last day. */
 function whenOf({ days, event }: Entry): string {
   if (event === undefined) return 'due';
   if (days.from !== days.to) return `until ${shortDay(days.to)}`;

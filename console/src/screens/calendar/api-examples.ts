@@ -6,17 +6,22 @@ const json = (value: object) =>
     .map(([name, one]) => `${name}: '${one}'`)
     .join(', ')} }`;
 
-const list = (path: string, sdk: string, says: string, filters: Record<string, string>): ApiCall => {
-  return { says, method: 'GET', path: `${path}?${new URLSearchParams(filters)}`, sdk: `${sdk}.list(${json(filters)})` };
+const list = (path: string, sdk: string, description: string, filters: Record<string, string>): ApiCall => {
+  return {
+    says: description,
+    method: 'GET',
+    path: `${path}?${new URLSearchParams(filters)}`,
+    sdk: `${sdk}.list(${json(filters)})`,
+  };
 };
 
-/** What the calendar asks, and what it says when somebody changes it. */
+/** API calls of the calendar: its queries, and examples of its changes. */
 export function callsFor(
   { from, to }: Days,
   { cursor, eventId, hasTasks }: { cursor: Day; eventId: string; hasTasks: boolean },
 ): readonly ApiCall[] {
-  const made = { event_name: 'Release v27', start_date: filterDay(cursor), due_date: filterDay(cursor) };
-  const moved = { start_date: filterDay(plusDays(cursor, 1)), due_date: filterDay(plusDays(cursor, 1)) };
+  const newEvent = { event_name: 'Release v27', start_date: filterDay(cursor), due_date: filterDay(cursor) };
+  const newDates = { start_date: filterDay(plusDays(cursor, 1)), due_date: filterDay(plusDays(cursor, 1)) };
   return [
     list('/events', 'events', 'Events that begin in these days', {
       start_from: filterDay(from),
@@ -29,13 +34,19 @@ export function callsFor(
     ...(hasTasks
       ? [list('/tasks', 'tasks', 'Tasks due in these days', { due_from: filterDay(from), due_to: filterDay(to) })]
       : []),
-    { says: 'Create an event', method: 'POST', path: '/events', body: made, sdk: `events.create(${json(made)})` },
+    {
+      says: 'Create an event',
+      method: 'POST',
+      path: '/events',
+      body: newEvent,
+      sdk: `events.create(${json(newEvent)})`,
+    },
     {
       says: 'Move an event',
       method: 'PUT',
       path: `/events/${eventId}`,
-      body: moved,
-      sdk: `events.update(${eventId}, ${json(moved)})`,
+      body: newDates,
+      sdk: `events.update(${eventId}, ${json(newDates)})`,
     },
     { says: 'Delete an event', method: 'DELETE', path: `/events/${eventId}`, sdk: `events.delete(${eventId})` },
   ];

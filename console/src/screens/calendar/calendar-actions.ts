@@ -5,34 +5,37 @@ import { explain } from '../../app/use-query.ts';
 import { tell } from '../../components/toast.tsx';
 import { Windows } from './range-cache.ts';
 
-/** What the calendar shows. */
+/** The events that the calendar has loaded. */
 export const windows = new Windows();
 
-const named = ({ event_name }: CalendarEvent) => `“${event_name}”`;
+const quotedName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
-const tellFault = (error: unknown) => tell(explain(error), { isBad: true });
+const showError = (error: unknown) => tell(explain(error), { isBad: true });
 
 const inputOf = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };
 };
 
-/** Creates an event, and shows it. Rejects with what went wrong. */
+/** Creates an event and shows it, with a toast that offers Undo. */
 export async function createEvent(input: EventInput): Promise<CalendarEvent> {
   const event = await client.events.create(input);
   windows.put(event);
-  tell(`${named(event)} created.`, { undo: () => void takeBack([event]) });
+  tell(`${quotedName(event)} created.`, { undo: () => void undoCreate([event]) });
   return event;
 }
 
-/** How several events are being made. */
+/** Progress and cancellation of a series. */
 export type Series = { readonly onDone: (count: number) => void; readonly signal: AbortSignal };
 
-/** Creates events one after the other, until all are there or somebody stops it; what is there then stays. */
+/**
+ * Creates events one by one until done or aborted. Events created before an abort or error remain; Undo deletes
+ * them.
+ */
 export async function createEvents(inputs: readonly EventInput[], { onDone, signal }: Series): Promise<void> {
   const events: CalendarEvent[] = [];
-  const finish = (how: string) =>
-    tell(`${events.length} ${events.length === 1 ? 'event' : 'events'} created${how}.`, {
-      undo: () => void takeBack(events),
+  const finish = (suffix: string) =>
+    tell(`${events.length} ${events.length === 1 ? 'event' : 'events'} created${suffix}.`, {
+      undo: () => void undoCreate(events),
     });
   for (const input of inputs) {
     if (signal.aborted) return finish(', and stopped');
@@ -48,63 +51,62 @@ export async function createEvents(inputs: readonly EventInput[], { onDone, sign
   finish('');
 }
 
-async function takeBack(events: readonly CalendarEvent[]): Promise<void> {
+async function undoCreate(events: readonly CalendarEvent[]): Promise<void> {
   for (const event of events) {
     try {
       await windows.during(event, undefined, () => client.events.delete(event.event_id).then(() => undefined));
     } catch (error) {
-      return tellFault(error);
+      return showError(error);
     }
   }
 }
 
-/** Changes an event, seen at once. Rejects with what went wrong, when it is as it was again. */
-export async function changeEvent(before: CalendarEvent, changes: EventChanges, says = 'saved'): Promise<void> {
-  const shown = { ...before, ...changes } as CalendarEvent;
-  let after = shown;
-  await windows.during(before, shown, async () => {
+/** Changes an event as an optimistic update, with Undo. Rejects after the displayed event has been rolled back. */
+export async function changeEvent(before: CalendarEvent, changes: EventChanges, done = 'saved'): Promise<void> {
+  const optimistic = { ...before, ...changes } as CalendarEvent;
+  let after = optimistic;
+  await windows.during(before, optimistic, async () => {
     after = await change(client.events, before.event_id, changes, before);
     return after;
   });
-  const undo = () => void changeEvent(after, restore(changes, before), 'is as it was').catch(tellFault);
-  tell(`${named(after)} ${says}.`, { undo });
+  const undo = () => void changeEvent(after, restore(changes, before), 'is as it was').catch(showError);
+  tell(`${quotedName(after)} ${done}.`, { undo });
 }
 
-/** Changes an event by a drag or a key: what went wrong is said at the edge. */
+/** Moves an event by drag or keyboard; errors are shown as a toast. */
 export async function moveEvent(before: CalendarEvent, changes: EventChanges): Promise<void> {
   try {
     await changeEvent(before, changes, 'moved');
   } catch (error) {
-    tellFault(error);
+    showError(error);
   }
 }
 
-/** Deletes an event; undone, it is created anew with all that it said. */
+/** Deletes an event; Undo creates it again, with a new id. */
 export async function deleteEvent(event: CalendarEvent): Promise<void> {
   try {
     await windows.during(event, undefined, () => client.events.delete(event.event_id).then(() => undefined));
-    tell(`${named(event)} deleted.`, { undo: () => void createAgain(event) });
+    tell(`${quotedName(event)} deleted.`, { undo: () => void undoDelete(event) });
   } catch (error) {
-    tellFault(error);
+    showError(error);
   }
 }
 
-async function createAgain(event: CalendarEvent): Promise<void> {
+async function undoDelete(event: CalendarEvent): Promise<void> {
   try {
     windows.put(await client.events.create(inputOf(event)));
-    tell(`${named(event)} is back.`);
+    tell(`${quotedName(event)} is back.`);
   } catch (error) {
-    tellFault(error);
+    showError(error);
   }
 }
 
-/** One more of the same. */
 export async function duplicateEvent(event: CalendarEvent): Promise<void> {
   try {
     const copy = await client.events.create(inputOf(event));
     windows.put(copy);
-    tell(`${named(copy)} duplicated.`, { undo: () => void takeBack([copy]) });
+    tell(`${quotedName(copy)} duplicated.`, { undo: () => void undoCreate([copy]) });
   } catch (error) {
-    tellFault(error);
+    showError(error);
   }
 }

@@ -5,31 +5,31 @@ import { type Day, plusDays, plusMonths } from './time-math.ts';
 
 type Props = Scene & {
   readonly wishes: Wishes;
-  /** `isPage`: another month is wanted, also where this one shows that day. */
+  /** `isPage` (Page Up, Page Down): show the other month, even if the day is visible in the current one. */
   readonly onCursor: (day: Day, isPage?: boolean) => void;
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
-  /** Changes when what was chosen by dragging is to be taken back. */
+  /** Whether a dialog is open; when it closes, the selected days are cleared. */
   readonly isChoosing: boolean;
 };
 
-/** The grid of a month, a week or a day, with the keys that lead over its days and what is on them. */
+/** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
 export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) {
   const target = useRef<HTMLDivElement>(null);
   const grid = useRef<CalendarGrid>(undefined);
   const latest = useRef(wishes);
   latest.current = wishes;
-  // Keys come faster than the page is drawn.
+  // A ref, because key repeat is faster than rendering.
   const cursor = useRef(scene.cursor);
   cursor.current = scene.cursor;
   useLayoutEffect(() => {
     if (target.current === null) return;
-    const made = new CalendarGrid(target.current, scene, () => latest.current);
-    grid.current = made;
-    const observer = new ResizeObserver(() => made.resize());
+    const created = new CalendarGrid(target.current, scene, () => latest.current);
+    grid.current = created;
+    const observer = new ResizeObserver(() => created.resize());
     observer.observe(target.current);
     return () => {
       observer.disconnect();
-      made.close();
+      created.close();
     };
   }, []);
   useLayoutEffect(() => grid.current?.show(scene));
@@ -38,7 +38,7 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
   }, [isChoosing]);
 
   const onDay = (event: KeyboardEvent) => {
-    const next = stepOf(event.key, cursor.current);
+    const next = dayAfterKey(event.key, cursor.current);
     if (next !== undefined) {
       event.preventDefault();
       cursor.current = next;
@@ -50,7 +50,7 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
     event.preventDefault();
     const first = grid.current?.entriesOn(cursor.current)[0];
     if (first === undefined) wishes.pickOn(wholeDay(cursor.current));
-    // What does not fit is behind the day.
+    // The entry is hidden for lack of space: open the dialog of the day.
     else if (grid.current?.focusEntry(first.id) !== true) wishes.openDay(cursor.current);
   };
   const onEntry = (event: KeyboardEvent, article: HTMLElement) => {
@@ -84,8 +84,8 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
 
 const wholeDay = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });
 
-/** Where a key leads from a day. */
-function stepOf(key: string, from: Day): Day | undefined {
+/** The day that a navigation key moves to. */
+function dayAfterKey(key: string, from: Day): Day | undefined {
   const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
   if (days !== undefined) return plusDays(from, days);
   const months = { PageUp: -1, PageDown: 1 }[key];

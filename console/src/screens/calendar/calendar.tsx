@@ -49,14 +49,14 @@ const VIEWS = [
 
 type View = (typeof VIEWS)[number]['value'];
 
-/** What stands above the calendar. */
+/** The open dialog. */
 type Open = { readonly draft: Draft } | { readonly day: Day } | 'help' | 'exchange' | undefined;
 
 const DAY_S = 86_400;
 const NARROW = '(max-width: 760px)';
 
-/** What the address says. */
-function asked() {
+/** View, day and filters from the query of the route. */
+function readQuery() {
   const { query } = place.value;
   const view = VIEWS.find(({ value }) => value === query.get('view'))?.value ?? 'month';
   const date = query.get('date') ?? '';
@@ -71,9 +71,8 @@ function asked() {
 
 const focus = (id: string) => document.getElementById(id)?.focus();
 
-/** The calendar: months, weeks, days and a list. */
 export default function Calendar() {
-  const { view, day, chosen, text, hasTasks } = asked();
+  const { view, day, chosen, text, hasTasks } = readQuery();
   const days = daysShown(view, day, firstDay);
   const [open, setOpen] = useState<Open>();
   const [cursor, setCursor] = useState(day);
@@ -104,7 +103,7 @@ export default function Calendar() {
     openDay: (date) => setOpen({ day: date }),
     createOn: make,
     pickOn(drawn) {
-      // A tap on a small screen has no room for more than looking closer.
+      // On a narrow screen a tap on a day opens the day view instead of the form.
       if (view === 'month' && matchMedia(NARROW).matches) show(dayOf(drawn.start), 'day');
       else make(drawn);
     },
@@ -189,27 +188,28 @@ export default function Calendar() {
   );
 }
 
-/** Comes when somebody asks for it. */
+/** Loads the code of the dialog on demand. */
 function Exchange(props: ComponentProps<typeof import('./import-export.tsx').default>) {
   const { data } = useLoaded(() => import('./import-export.tsx'), []);
   return data === undefined ? null : <data.default {...props} />;
 }
 
-/** Asks for what is shown, keeps it as it is, and knows the projects. */
+/** Loads the visible events and the projects, and keeps them current by live updates. */
 function useCalendar(view: View, day: Day, hasTasks: boolean) {
   const loaded = useLoaded((signal) => wholePage(client.projects, { order: 'projectname' }, signal), []);
   const projects = useMemo(() => new Map((loaded.data?.data ?? []).map((one) => [one.project_id, one])), [loaded.data]);
   useEffect(() => {
-    const stop = new AbortController();
+    const controller = new AbortController();
     const scope = isAdmin() ? 'account' : 'own';
-    // Members hear of their own changes alone; of others they learn by asking.
+    // Members receive only their own changes in the feed, so cached days may be stale and are loaded again when
+    // shown.
     windows.isFollowed = scope === 'account';
-    void follow(scope, { windows: () => windows.reload(), projects: async () => loaded.reload() }, stop.signal);
-    const back = () => !document.hidden && void windows.reload();
-    document.addEventListener('visibilitychange', back);
+    void follow(scope, { windows: () => windows.reload(), projects: async () => loaded.reload() }, controller.signal);
+    const reloadIfVisible = () => !document.hidden && void windows.reload();
+    document.addEventListener('visibilitychange', reloadIfVisible);
     return () => {
-      stop.abort();
-      document.removeEventListener('visibilitychange', back);
+      controller.abort();
+      document.removeEventListener('visibilitychange', reloadIfVisible);
       windows.close();
     };
   }, []);
@@ -227,10 +227,10 @@ function emptyDraft(drawn: Drawn, chosen: readonly string[]): Draft {
   return { ...filledFrom(dated(drawn)), name: '', projectId: others.length === 0 ? projectId : '0' };
 }
 
-/** What the keys do to an event. */
+/** Keyboard shortcuts of a focused entry. */
 function keyOnEntry(pressed: KeyboardEvent, entry: Entry, openEntry: (entry: Entry) => void): void {
   const { event } = entry;
-  const work = ((): (() => void) | undefined => {
+  const action = ((): (() => void) | undefined => {
     if (pressed.key === 'e') return () => openEntry(entry);
     if (event === undefined) return undefined;
     if (pressed.key === 'Delete' || pressed.key === 'Backspace') return () => void deleteEvent(event);
@@ -242,13 +242,13 @@ function keyOnEntry(pressed: KeyboardEvent, entry: Entry, openEntry: (entry: Ent
     const after = resized(event, { start: 0, end: seconds });
     return after.due_date < after.start_date ? undefined : () => void moveEvent(event, after);
   })();
-  if (work === undefined) return;
+  if (action === undefined) return;
   pressed.preventDefault();
   pressed.stopPropagation();
-  work();
+  action();
 }
 
-/** What is to be known about what is shown: that it comes, that it is not all, that there is nothing. */
+/** Status line: error, loading, truncated or empty. */
 function State({ held, isFiltered, count }: { held: Held | undefined; isFiltered: boolean; count: number }) {
   const fault = windows.fault.value;
   if (fault !== undefined) {
@@ -300,7 +300,7 @@ type DayProps = {
   readonly onClose: () => void;
 };
 
-/** Everything that is on a day. */
+/** Dialog with all entries of a day. */
 function DayDialog({ day, entries, onOpen, onKey, onNew, onClose }: DayProps) {
   const on = entries.filter((entry) => isOn(entry, day));
   return (

@@ -6,19 +6,19 @@ import { inOrder, type Placed } from './layout.ts';
 import type { Held } from './range-cache.ts';
 import { at, type Day, dayOf, daysOf, drawn, plusDays } from './time-math.ts';
 
-/** Something on the calendar: an event, or the day that a task is due. */
+/** An entry of the calendar: an event, or the due date of a task. */
 export type Entry = Placed & {
-  /** The colour of its project; undefined without one. */
+  /** Color of its project; undefined without a project. */
   readonly colour: string | undefined;
   readonly projectName: string;
 } & ({ readonly event: CalendarEvent; readonly task?: never } | { readonly task: Task; readonly event?: never });
 
 export type Projects = ReadonlyMap<string, Project>;
 
-/** Steps around the colours by the golden angle: ids that follow each other lie far apart. */
+/** Golden angle: gives consecutive ids clearly different hues. */
 const GOLDEN_DEGREES = 137.508;
 
-/** The colour of a project: its own, or one that is always the same for its id. */
+/** Color of a project: its own, or one derived from its id. */
 export function colourOfProject(projectId: string, projects: Projects): string | undefined {
   if (projectId === '0') return undefined;
   const own = projects.get(projectId)?.color ?? '';
@@ -31,19 +31,19 @@ export function colourOfProject(projectId: string, projects: Projects): string |
 export const projectNameOf = (projectId: string, projects: Projects) =>
   projectId === '0' ? '' : (projects.get(projectId)?.project_name ?? `Project ${projectId}`);
 
-/** What of a window is shown: of some projects, or of all; with some text in the name, in any case. */
+/** Filters: project ids (empty means all), and a case-insensitive substring of the name. */
 export type Sieve = { readonly projectIds: readonly string[]; readonly text: string };
 
 export function entriesOf({ events, tasks }: Held, projects: Projects, { projectIds, text }: Sieve): readonly Entry[] {
-  const wanted = text.trim().toLowerCase();
-  const isWanted = (projectId: string, name: string) =>
-    (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(wanted);
+  const searchText = text.trim().toLowerCase();
+  const isMatch = (projectId: string, name: string) =>
+    (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(searchText);
   const ofProject = (projectId: string) => ({
     colour: colourOfProject(projectId, projects),
     projectName: projectNameOf(projectId, projects),
   });
-  const shownEvents = events
-    .filter((event) => isWanted(event.project_id, event.event_name))
+  const eventEntries = events
+    .filter((event) => isMatch(event.project_id, event.event_name))
     .map((event): Entry => {
       const times = drawn(event);
       const days = daysOf(times);
@@ -56,16 +56,15 @@ export function entriesOf({ events, tasks }: Held, projects: Projects, { project
         ...ofProject(event.project_id),
       };
     });
-  const shownTasks = tasks
-    .filter((task) => isWanted(task.project_id, task.task_name))
+  const taskEntries = tasks
+    .filter((task) => isMatch(task.project_id, task.task_name))
     .map((task): Entry => {
       const day = dayOf(task.due_date);
       const times = { start: at(day), end: at(plusDays(day, 1)), isAllDay: true };
       const days = { from: day, to: day };
       return { id: `t${task.task_id}`, title: task.task_name, task, days, ...times, ...ofProject(task.project_id) };
     });
-  return [...shownEvents, ...shownTasks].sort(inOrder);
+  return [...eventEntries, ...taskEntries].sort(inOrder);
 }
 
-/** Whether an entry is on a day. */
 export const isOn = ({ days }: Entry, day: Day) => days.from <= day && days.to >= day;

@@ -13,58 +13,57 @@ import { fit } from './layout.ts';
 import { firstDay, language, longDay, periodName, spanName, startName } from './locale.ts';
 import { at, type Day, type Days, type Drawn, dayOf, daysFrom, everyDay, plusSeconds } from './time-math.ts';
 
-/** The views that have a grid. */
 export type GridView = 'month' | 'week' | 'day';
 
-/** What somebody wants, by whatever means they said it. */
+/** Callbacks for user actions, whether by pointer or keyboard. */
 export type Wishes = {
   open(entry: Entry): void;
-  /** Everything that is on a day. */
+  /** Opens the dialog with all entries of a day. */
   openDay(day: Day): void;
   createOn(drawn: Drawn): void;
-  /** A click or a tap on a day, or on a time of it. */
+  /** Click or tap on a day or time slot. */
   pickOn(drawn: Drawn): void;
   move(entry: Entry, seconds: number): void;
   resize(entry: Entry, seconds: { readonly start: number; readonly end: number }): void;
 };
 
-/** What is to be seen. */
+/** State to render. */
 export type Scene = {
   readonly view: GridView;
   readonly days: Days;
-  /** The day that is shown, or one of those. */
+  /** A day of the displayed period. */
   readonly day: Day;
   readonly entries: readonly Entry[];
-  /** The day that the keys are on. */
+  /** The day with the keyboard focus. */
   readonly cursor: Day;
 };
 
 const VIEWS = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
 
 const GAP_PX = 2;
-/** How many rows of whole days a week or a day has above its hours. */
+/** Rows for all-day entries above the hours of the week and day view. */
 const ALL_DAY_ROWS = 5;
 
-/** What is this short has its name and its time in one line. */
+/** Entries up to this duration show name and time on one line. */
 const SHORT_S = 30 * 60;
 
-/** The library counts the end of a whole day from its last step. */
+/** Rounds up to whole days: the library reports resizes of all-day entries in snap steps. */
 const wholeDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
 
 const secondsOf = ({ days, seconds }: Delta) => days * 86_400 + seconds;
 
-/** A text as the calendar takes it, and back. */
+/** Conversion between API timestamps and ISO timestamps of the library. */
 const toGrid = (text: string) => text.replace(' ', 'T');
 const fromGrid = (text: string) => text.slice(0, 19).replace('T', ' ');
 
 function element(tag: string, className: string, text = ''): HTMLElement {
-  const made = document.createElement(tag);
-  made.className = className;
-  made.textContent = text;
-  return made;
+  const created = document.createElement(tag);
+  created.className = className;
+  created.textContent = text;
+  return created;
 }
 
-/** The sign of a task: a box, ticked when it is done. */
+/** Icon of a task: a checkbox, checked when completed. */
 function taskSign(isDone: boolean): Element {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', '0 0 16 16');
@@ -75,7 +74,7 @@ function taskSign(isDone: boolean): Element {
   return svg;
 }
 
-/** What those hear of an entry who do not see where it stands: when it is, and of which project. */
+/** Screen reader text of an entry: type, time and project. */
 export function entryWords({ task, event, start, projectName }: Entry): string {
   const when = event === undefined ? `due ${longDay(dayOf(start))}` : spanName(event);
   const kind = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
@@ -83,8 +82,9 @@ export function entryWords({ task, event, start, projectName }: Entry): string {
 }
 
 /**
- * The calendar of months, weeks and days. It is drawn by a library, which is given what fits and is told nothing in Date:
- * how far something was dragged is all that is taken from it. Days and entries get names, and one of them the focus.
+ * Adapter for the @event-calendar library. Passes only entries that fit, and dates as strings; reads only drag
+ * distances back, because `Date` objects depend on the time zone. Adds accessible names and keyboard focus to
+ * the days and entries.
  */
 export class CalendarGrid {
   readonly #target: HTMLElement;
@@ -92,8 +92,8 @@ export class CalendarGrid {
   readonly #grid: Grid;
   readonly #entries = new Map<string, Entry>();
   #scene: Scene;
-  #drawnWith = '';
-  #drawnEntries: readonly Entry[] | undefined;
+  #renderedKey = '';
+  #renderedEntries: readonly Entry[] | undefined;
   #wantsFocus = false;
 
   constructor(target: HTMLElement, scene: Scene, wishes: () => Wishes) {
@@ -118,7 +118,7 @@ export class CalendarGrid {
       eventGap: GAP_PX,
       slotEventOverlap: false,
       longPressDelay: 350,
-      // As an element: a text would be written as HTML.
+      // An element, because the library inserts strings as HTML.
       allDayContent: { domNodes: [element('span', '', 'All day')] },
       dayHeaderFormat: { weekday: 'short', day: 'numeric' },
       views: { dayGridMonth: { dayHeaderFormat: { weekday: 'short' } } },
@@ -135,51 +135,51 @@ export class CalendarGrid {
           );
         });
       },
-      dateClick: ({ dateStr, allDay }) => this.#wishes().pickOn(picked(fromGrid(dateStr), allDay)),
+      dateClick: ({ dateStr, allDay }) => this.#wishes().pickOn(clickedRange(fromGrid(dateStr), allDay)),
       select: ({ startStr, endStr, allDay }) => {
         this.#wishes().createOn({ start: fromGrid(startStr), end: fromGrid(endStr), isAllDay: allDay });
       },
     });
   }
 
-  /** Draws what has changed, and nothing else. */
+  /** Renders only the differences to the previous scene. */
   show(scene: Scene): void {
     const before = this.#scene;
     this.#scene = scene;
     const { view, day, days, entries } = scene;
     const period = `${view} ${days.from}`;
-    if (!this.#drawnWith.startsWith(`${period} `)) {
+    if (!this.#renderedKey.startsWith(`${period} `)) {
       if (before.view !== view) this.#grid.setOption('view', VIEWS[view]);
       this.#grid.setOption('date', day);
     }
     const rows = this.#rows();
-    const drawnWith = `${period} ${rows}`;
-    if (drawnWith !== this.#drawnWith || entries !== this.#drawnEntries) {
-      this.#drawnWith = drawnWith;
-      this.#drawnEntries = entries;
-      this.#draw(rows);
+    const renderKey = `${period} ${rows}`;
+    if (renderKey !== this.#renderedKey || entries !== this.#renderedEntries) {
+      this.#renderedKey = renderKey;
+      this.#renderedEntries = entries;
+      this.#render(rows);
     }
     this.#nameDays();
   }
 
-  /** There may be more room now, or less. */
+  /** Recomputes how many rows fit. */
   resize(): void {
     this.show(this.#scene);
   }
 
-  /** Takes back the days that were chosen. */
+  /** Clears the selection of days. */
   unselect(): void {
     this.#grid.unselect();
   }
 
-  /** The focus on a day: at once where it is in view; and when it has been drawn, wherever it is then. */
+  /** Focuses a day: immediately if visible, and again after the next render, which may replace its element. */
   focusDay(day = this.#scene.cursor): void {
     this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
     this.#wantsFocus = true;
     this.#nameDays();
   }
 
-  /** The focus on an entry, or on the first of a day. */
+  /** Focuses an entry; returns whether it is rendered. */
   focusEntry(id: string): boolean {
     const found = this.#target.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
     found?.focus();
@@ -203,26 +203,26 @@ export class CalendarGrid {
     const { view, days } = this.#scene;
     if (view !== 'month') return ALL_DAY_ROWS;
     const weeks = (daysFrom(days.from, days.to) + 1) / 7;
-    // The sizes stand in board.css.
+    // The sizes are defined in calendar-grid.css.
     const style = getComputedStyle(this.#target);
     const px = (name: string) => Number.parseFloat(style.getPropertyValue(name));
     const dayPx = (this.#target.clientHeight - px('--header')) / weeks;
     return Math.max(1, Math.floor((dayPx - px('--day-head')) / (px('--row') + GAP_PX)));
   }
 
-  #draw(rows: number): void {
+  #render(rows: number): void {
     const { view, days, entries } = this.#scene;
     const focused = this.entryOf(document.activeElement)?.id;
-    // The hours of a week have room for all.
-    const above = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
-    const beside = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
-    const { shown, more } = fit(above, days, rows);
+    // The hour grid shows all timed entries; only the month and the all-day rows are limited.
+    const limited = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
+    const timed = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
+    const { shown, more } = fit(limited, days, rows);
     this.#entries.clear();
     for (const entry of entries) this.#entries.set(entry.id, entry);
-    const events = [...shown, ...beside].map((entry) => this.#eventOf(entry));
+    const events = [...shown, ...timed].map((entry) => this.#eventOf(entry));
     this.#grid.setOption('events', [...events, ...[...more].map(([day, count]) => this.#moreOn(day, count))]);
     if (focused === undefined) return;
-    // When the library has drawn, and before the next key is heard.
+    // Restore the focus after the library has rendered, but before the next key event.
     queueMicrotask(() => {
       if (document.activeElement === document.body && !this.focusEntry(focused)) this.focusDay();
     });
@@ -236,14 +236,17 @@ export class CalendarGrid {
       ...(isShort ? ['short'] : []),
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
-    // In a month there are no hours by which an end could be dragged.
+    // The month view has no hours, so the end of a timed event cannot be resized there.
     const hasEnds = task === undefined && (isAllDay || this.#scene.view !== 'month');
     const fixed = { durationEditable: hasEnds, ...(task !== undefined && { startEditable: false }) };
     const styles = colour === undefined ? [] : [`--colour: ${colour}`];
     return { id, title, start: toGrid(start), end: toGrid(end), allDay: isAllDay, classNames, styles, ...fixed };
   }
 
-  /** How many do not fit, in the last row of their day: in a month behind its times, else among the whole days. */
+  /**
+   * The "3 more" entry in the last row of a day. In the month view its time is 23:59:58, so that it is sorted
+   * last.
+   */
   #moreOn(day: Day, count: number) {
     const isMonth = this.#scene.view === 'month';
     const moment = isMonth ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
@@ -251,9 +254,9 @@ export class CalendarGrid {
     return { id: `m${day}`, title: `${count} more`, classNames: ['more'], ...moment, ...fixed };
   }
 
-  #onEntry({ id }: Seen, work: (entry: Entry) => void): void {
+  #onEntry({ id }: Seen, action: (entry: Entry) => void): void {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) work(entry);
+    if (entry !== undefined) action(entry);
   }
 
   #open(seen: Seen): void {
@@ -279,18 +282,18 @@ export class CalendarGrid {
   #nameEntry({ id }: Seen, element: HTMLElement): void {
     if (id.startsWith('{')) return;
     element.dataset.id = id;
-    // The keys lead here from the day.
+    // Roving tabindex: reached from its day by arrow keys, not by Tab.
     element.tabIndex = -1;
   }
 
-  /** Before the next frame, when the library has drawn: what each day is called, and where the focus goes. */
+  /** Sets accessible names and tabindex of the days in the next frame, after the library has rendered. */
   #nameDays(): void {
     requestAnimationFrame(() => {
       const { view, day, days, cursor } = this.#scene;
       const root = this.#target.firstElementChild;
       root?.setAttribute('role', 'group');
       root?.setAttribute('aria-label', periodName(view, day, days));
-      // Rows and cells without a table would only be noise: each day says its own name.
+      // The library sets row and cell roles without a table. Remove them: each day has its own accessible name.
       for (const one of this.#target.querySelectorAll(
         '[role=row], [role=columnheader], [role=rowgroup], [role=cell]',
       )) {
@@ -298,8 +301,8 @@ export class CalendarGrid {
       }
       const heads = view === 'month' ? '.ec-header' : '.ec-col-head';
       for (const one of this.#target.querySelectorAll(heads)) one.setAttribute('aria-hidden', 'true');
-      // Whoever has gone on meanwhile is not fetched back.
-      const isFree = document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
+      // Do not steal the focus if the user has moved it elsewhere in the meantime.
+      const mayFocus = document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
       const named = everyDay(days);
       this.#target.querySelectorAll<HTMLElement>('.ec-body .ec-day').forEach((cell, index) => {
         const own = named[index];
@@ -308,7 +311,7 @@ export class CalendarGrid {
         cell.setAttribute('role', 'button');
         cell.tabIndex = own === cursor ? 0 : -1;
         cell.setAttribute('aria-label', this.#dayName(own));
-        if (own === cursor && this.#wantsFocus && isFree) cell.focus();
+        if (own === cursor && this.#wantsFocus && mayFocus) cell.focus();
       });
       this.#wantsFocus = false;
     });
@@ -321,8 +324,8 @@ export class CalendarGrid {
   }
 }
 
-/** An hour at a time that was clicked, or the whole day. */
-function picked(start: string, isAllDay: boolean): Drawn {
+/** Duration of an event created by a click: one hour, or the whole day. */
+function clickedRange(start: string, isAllDay: boolean): Drawn {
   const end = isAllDay ? at(dayOf(plusSeconds(at(dayOf(start)), 86_400))) : plusSeconds(start, 3_600);
   return { start, end, isAllDay };
 }

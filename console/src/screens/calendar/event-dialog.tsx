@@ -12,7 +12,7 @@ import { daysName } from './locale.ts';
 import { MAX_REPEATS, offsets, type Rhythm, repeated, rhythms } from './repeat.ts';
 import { datedFrom, daysFrom, type Filled, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
 
-/** What an event is made from, or which one it is. */
+/** Form values; `event` is set when an existing event is edited. */
 export type Draft = Filled & { readonly name: string; readonly projectId: string; readonly event?: CalendarEvent };
 
 export const draftOf = (event: CalendarEvent): Draft => {
@@ -23,50 +23,51 @@ type Props = {
   readonly draft: Draft;
   readonly projects: readonly Project[];
   readonly onClose: () => void;
-  /** It has been made, or changed: these are its days now. */
+  /** Called with the first day of the created or changed event. */
   readonly onDone: (day: string) => void;
 };
 
 const DAY_S = 86_400;
 
-/** Where an event is made, changed, repeated, duplicated and deleted. */
+/** Dialog to create, edit, repeat, duplicate and delete an event. */
 export function EventDialog({ draft, projects, onClose, onDone }: Props) {
-  const [now, setNow] = useState(draft);
+  const [values, setValues] = useState(draft);
   const [rhythm, setRhythm] = useState<Rhythm | ''>('');
   const [until, setUntil] = useState(plusMonths(draft.startDay, 3));
   const [fault, setFault] = useState<{ text: string; fields: Readonly<Record<string, string>> }>();
-  const [made, setMade] = useState<number>();
-  const [stop] = useState(() => new AbortController());
-  // What it is changed from: as it was opened, or as somebody else has left it meanwhile.
+  const [createdCount, setCreatedCount] = useState<number>();
+  const [controller] = useState(() => new AbortController());
+  // Base of the edit: the event as opened, or the current version after an edit conflict.
   const [event, setEvent] = useState(draft.event);
-  const set = (change: Partial<Draft>) => setNow({ ...now, ...change });
-  const days = rhythm === '' || !isDay(until) ? [now.startDay] : repeated(now.startDay, rhythm, until);
-  const wrong = faultIn(now) ?? (days.length > MAX_REPEATS ? 'many' : undefined);
+  const set = (change: Partial<Draft>) => setValues({ ...values, ...change });
+  const days = rhythm === '' || !isDay(until) ? [values.startDay] : repeated(values.startDay, rhythm, until);
+  const invalidField = invalidFieldOf(values) ?? (days.length > MAX_REPEATS ? 'many' : undefined);
   const close = () => {
-    stop.abort();
+    controller.abort();
     onClose();
   };
   const submit = async (submitted: Event) => {
     submitted.preventDefault();
-    if (wrong !== undefined) return setFault({ text: '', fields: {} });
-    setMade(0);
+    if (invalidField !== undefined) return setFault({ text: '', fields: {} });
+    setCreatedCount(0);
     try {
-      if (event !== undefined) await save(event, now);
-      else if (days.length > 1) await createEvents(seriesOf(now, days), { onDone: setMade, signal: stop.signal });
-      else await createEvent(inputOf(now));
+      if (event !== undefined) await save(event, values);
+      else if (days.length > 1)
+        await createEvents(seriesOf(values, days), { onDone: setCreatedCount, signal: controller.signal });
+      else await createEvent(inputOf(values));
       onClose();
-      onDone(now.startDay);
+      onDone(values.startDay);
     } catch (error) {
-      const isOvertaken = error instanceof Overtaken;
-      if (isOvertaken) setEvent(error.record as CalendarEvent);
-      const text = isOvertaken ? `${explain(error)} Saved once more, what stands here counts.` : explain(error);
+      const isConflict = error instanceof Overtaken;
+      if (isConflict) setEvent(error.record as CalendarEvent);
+      const text = isConflict ? `${explain(error)} Saved once more, what stands here counts.` : explain(error);
       setFault({ text, fields: faultsOf(error) });
-      setMade(undefined);
+      setCreatedCount(undefined);
     }
   };
-  const andClose = (work: (event: CalendarEvent) => Promise<void>) => () => {
+  const closeAnd = (action: (event: CalendarEvent) => Promise<void>) => () => {
     close();
-    if (event !== undefined) void work(event);
+    if (event !== undefined) void action(event);
   };
   return (
     <Dialog title={event === undefined ? 'New event' : 'Event'} onClose={close}>
@@ -74,48 +75,55 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
         {fault !== undefined && fault.text !== '' && <Note tone="bad">{fault.text}</Note>}
         <TextField
           label="Name"
-          value={now.name}
+          value={values.name}
           required
           maxLength={255}
           autoFocus
           placeholder="Release v27"
           onInput={(name) => set({ name })}
-          fault={fault?.fields.event_name ?? (fault !== undefined && wrong === 'name' ? 'Give it a name.' : undefined)}
+          fault={
+            fault?.fields.event_name ?? (fault !== undefined && invalidField === 'name' ? 'Give it a name.' : undefined)
+          }
         />
-        <When now={now} wrong={fault === undefined ? undefined : wrong} fields={fault?.fields ?? {}} set={set} />
+        <When
+          values={values}
+          invalidField={fault === undefined ? undefined : invalidField}
+          fields={fault?.fields ?? {}}
+          set={set}
+        />
         <Select
           label="Project"
-          value={now.projectId}
-          options={projectOptions(projects, now.projectId)}
+          value={values.projectId}
+          options={projectOptions(projects, values.projectId)}
           onChange={(projectId) => set({ projectId })}
         />
         {event === undefined && (
           <Repeat rhythm={rhythm} until={until} days={days} setRhythm={setRhythm} setUntil={setUntil} />
         )}
-        {made !== undefined && days.length > 1 && (
+        {createdCount !== undefined && days.length > 1 && (
           <div class="row">
             <span class="grow">
-              <Progress label="Events created" percent={Math.round((100 * made) / days.length)} />
+              <Progress label="Events created" percent={Math.round((100 * createdCount) / days.length)} />
             </span>
             <span class="number small">
-              {made} of {days.length}
+              {createdCount} of {days.length}
             </span>
-            <Button onClick={() => stop.abort()}>Stop</Button>
+            <Button onClick={() => controller.abort()}>Stop</Button>
           </div>
         )}
         <div class="ends">
           {event !== undefined && (
             <span class="row grow">
-              <Button look="quiet" icon="trash" onClick={andClose(deleteEvent)}>
+              <Button look="quiet" icon="trash" onClick={closeAnd(deleteEvent)}>
                 Delete
               </Button>
-              <Button look="quiet" icon="copy" onClick={andClose(duplicateEvent)}>
+              <Button look="quiet" icon="copy" onClick={closeAnd(duplicateEvent)}>
                 Duplicate
               </Button>
             </span>
           )}
           <Button onClick={close}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={made !== undefined}>
+          <Button look="primary" type="submit" disabled={createdCount !== undefined}>
             {event !== undefined ? 'Save' : days.length > 1 ? `Create ${days.length} events` : 'Create'}
           </Button>
         </div>
@@ -125,18 +133,18 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
 }
 
 type WhenProps = {
-  readonly now: Draft;
-  readonly wrong: string | undefined;
+  readonly values: Draft;
+  readonly invalidField: string | undefined;
   readonly fields: Readonly<Record<string, string>>;
   readonly set: (change: Partial<Draft>) => void;
 };
 
-/** From when to when; the end moves along with the begin. */
-function When({ now, wrong, fields, set }: WhenProps) {
-  const isAllDay = now.startTime === '' && now.dueTime === '';
+/** Start and end; changing the start day moves the end. */
+function When({ values, invalidField, fields, set }: WhenProps) {
+  const isAllDay = values.startTime === '' && values.dueTime === '';
   const begin = (startDay: string) => {
-    if (!isDay(startDay) || !isDay(now.dueDay)) return set({ startDay });
-    set({ startDay, dueDay: plusDays(now.dueDay, daysFrom(now.startDay, startDay)) });
+    if (!isDay(startDay) || !isDay(values.dueDay)) return set({ startDay });
+    set({ startDay, dueDay: plusDays(values.dueDay, daysFrom(values.startDay, startDay)) });
   };
   return (
     <>
@@ -145,15 +153,15 @@ function When({ now, wrong, fields, set }: WhenProps) {
           <TextField
             label="From"
             type="date"
-            value={now.startDay}
+            value={values.startDay}
             onInput={begin}
-            fault={fields.start_date ?? (wrong === 'start' ? 'Give the first day.' : undefined)}
+            fault={fields.start_date ?? (invalidField === 'start' ? 'Give the first day.' : undefined)}
           />
           {!isAllDay && (
             <TextField
               label="Begins at"
               type="time"
-              value={now.startTime}
+              value={values.startTime}
               onInput={(startTime) => set({ startTime })}
             />
           )}
@@ -162,12 +170,12 @@ function When({ now, wrong, fields, set }: WhenProps) {
           <TextField
             label="To"
             type="date"
-            value={now.dueDay}
+            value={values.dueDay}
             onInput={(dueDay) => set({ dueDay })}
-            fault={fields.due_date ?? (wrong === 'due' ? 'It ends before it begins.' : undefined)}
+            fault={fields.due_date ?? (invalidField === 'due' ? 'It ends before it begins.' : undefined)}
           />
           {!isAllDay && (
-            <TextField label="Ends at" type="time" value={now.dueTime} onInput={(dueTime) => set({ dueTime })} />
+            <TextField label="Ends at" type="time" value={values.dueTime} onInput={(dueTime) => set({ dueTime })} />
           )}
         </div>
       </div>
@@ -222,8 +230,8 @@ function projectOptions(projects: readonly Project[], chosen: string) {
   ];
 }
 
-/** What keeps a draft from being an event. */
-function faultIn({ name, startDay, dueDay, startTime, dueTime }: Draft): 'name' | 'start' | 'due' | undefined {
+/** The first invalid field of a draft. */
+function invalidFieldOf({ name, startDay, dueDay, startTime, dueTime }: Draft): 'name' | 'start' | 'due' | undefined {
   if (name.trim() === '') return 'name';
   if (!isDay(startDay)) return 'start';
   if (!isDay(dueDay) || dueDay < startDay) return 'due';
@@ -235,23 +243,23 @@ function inputOf(draft: Draft): EventInput {
   return { event_name: draft.name.trim(), ...datedFrom(draft), project_id: draft.projectId };
 }
 
-/** The same on each of the days. */
+/** Inputs for a repeated event, one per day. */
 function seriesOf(draft: Draft, days: readonly string[]): readonly EventInput[] {
   const input = inputOf(draft);
   return offsets(days).map((count) => ({ ...input, ...moved(datedFrom(draft), count * DAY_S) }));
 }
 
-/** Sends what was changed here, and nothing else: what others change beside it stays. */
+/** Sends only the changed fields, so that concurrent edits of other fields are kept. */
 async function save(event: CalendarEvent, draft: Draft): Promise<void> {
   const before = draftOf(event);
   const input = inputOf(draft);
-  const isOther = (...names: readonly (keyof Draft)[]) => names.some((name) => before[name] !== draft[name]);
-  const isTurned = (before.startTime === '') !== (draft.startTime === '');
+  const hasChanged = (...names: readonly (keyof Draft)[]) => names.some((name) => before[name] !== draft[name]);
+  const hasToggledAllDay = (before.startTime === '') !== (draft.startTime === '');
   const changes = {
-    ...(isOther('name') && { event_name: input.event_name }),
-    ...((isOther('startDay', 'startTime') || isTurned) && { start_date: input.start_date }),
-    ...((isOther('dueDay', 'dueTime') || isTurned) && { due_date: input.due_date }),
-    ...(isOther('projectId') && { project_id: draft.projectId }),
+    ...(hasChanged('name') && { event_name: input.event_name }),
+    ...((hasChanged('startDay', 'startTime') || hasToggledAllDay) && { start_date: input.start_date }),
+    ...((hasChanged('dueDay', 'dueTime') || hasToggledAllDay) && { due_date: input.due_date }),
+    ...(hasChanged('projectId') && { project_id: draft.projectId }),
   };
   if (Object.keys(changes).length > 0) await changeEvent(event, changes);
 }

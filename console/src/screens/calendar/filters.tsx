@@ -16,10 +16,10 @@ type Props = {
   readonly hasTasks: boolean;
 };
 
-/** What of the calendar is shown; all of it stands in the address. The projects are its legend, too. */
+/** Filters of the calendar, stored in the query of the route. The project chips are also the color legend. */
 export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
-  const ids = useMemo(() => inView(held, chosen), [held, chosen.join()]);
-  const turn = (id: string) => {
+  const ids = useMemo(() => projectsToShow(held, chosen), [held, chosen.join()]);
+  const toggle = (id: string) => {
     const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
     setQuery({ projects: next.join(',') });
   };
@@ -55,7 +55,7 @@ export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
       {ids.map((id) => {
         const colour = colourOfProject(id, projects);
         return (
-          <button key={id} type="button" class="chip" aria-pressed={chosen.includes(id)} onClick={() => turn(id)}>
+          <button key={id} type="button" class="chip" aria-pressed={chosen.includes(id)} onClick={() => toggle(id)}>
             <span class="dot" style={{ '--dot': colour ?? 'var(--accent)' }} />
             <span class="cut">{id === '0' ? 'No project' : projectNameOf(id, projects)}</span>
           </button>
@@ -71,15 +71,15 @@ export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
   );
 }
 
-/** The projects with the most in view, and those that were chosen. */
-function inView(held: Held | undefined, chosen: readonly string[]): readonly string[] {
+/** Projects with the most visible entries, plus the selected ones. */
+function projectsToShow(held: Held | undefined, chosen: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { project_id } of [...(held?.events ?? []), ...(held?.tasks ?? [])]) {
     counts.set(project_id, (counts.get(project_id) ?? 0) + 1);
   }
-  const most = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
-  const shown = new Set([...most.slice(0, MAX_CHIPS), ...chosen]);
-  // Nobody needs a legend of one colour.
-  if (shown.size === 1 && shown.has('0') && chosen.length === 0) return [];
-  return [...shown].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
+  const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
+  const displayed = new Set([...byCount.slice(0, MAX_CHIPS), ...chosen]);
+  // A legend with a single color is useless.
+  if (displayed.size === 1 && displayed.has('0') && chosen.length === 0) return [];
+  return [...displayed].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
 }

@@ -1,6 +1,6 @@
 import { Dialog } from '../../components/dialog.tsx';
 
-const KEYS: readonly (readonly [keys: string, does: string])[] = [
+const KEYS: readonly (readonly [keys: string, action: string])[] = [
   ['← → ↑ ↓', 'Go from day to day'],
   ['Enter', 'Go to what is on the day; on an empty day, make an event; on an event, open it'],
   ['↑ ↓', 'On an event: go to the others of its day'],
@@ -19,13 +19,13 @@ const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['?', 'These keys'],
 ];
 
-/** Which keys do what. */
+/** Dialog that lists the keyboard shortcuts. */
 export function Help({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys of the calendar" onClose={onClose}>
       <dl class="keys">
-        {KEYS.map(([keys, does]) => (
-          <div key={does}>
+        {KEYS.map(([keys, action]) => (
+          <div key={action}>
             <dt>
               {keys.split(' ').map((key) => (
                 <kbd key={key} class="key">
@@ -33,7 +33,7 @@ export function Help({ onClose }: { readonly onClose: () => void }) {
                 </kbd>
               ))}
             </dt>
-            <dd>{does}</dd>
+            <dd>{action}</dd>
           </div>
         ))}
       </dl>

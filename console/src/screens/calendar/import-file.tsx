@@ -9,7 +9,7 @@ import { Check, Select } from '../../components/field.tsx';
 import { windows } from './calendar-actions.ts';
 import { ownZone } from './time-zone.ts';
 
-/** Brings an .ics file in, and says what came of it. */
+/** Form that imports an .ics file and shows the report. */
 export function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
   const id = useId();
   const [file, setFile] = useState<File>();
@@ -24,11 +24,11 @@ export function ImportFile({ projects }: { readonly projects: readonly Project[]
     );
     await windows.reload();
   });
-  const wrong = fault ?? faults.ics ?? faults.project_id;
+  const error = fault ?? faults.ics ?? faults.project_id;
   return (
     <form class="stack" onSubmit={submit}>
       <p class="soft">A file that another calendar has exported. A second time it makes nothing twice.</p>
-      {wrong !== undefined && <Note tone="bad">{wrong}</Note>}
+      {error !== undefined && <Note tone="bad">{error}</Note>}
       <div class="pair">
         <div class="field">
           <label for={id}>The file</label>
@@ -63,7 +63,7 @@ export function ImportFile({ projects }: { readonly projects: readonly Project[]
   );
 }
 
-/** A file in UTF-8; another would come in with wrong letters. */
+/** Reads a file as UTF-8; throws for other encodings instead of importing garbled text. */
 async function textOf(file: File): Promise<string> {
   const bytes = await file.arrayBuffer();
   try {

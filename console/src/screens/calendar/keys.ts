@@ -1,21 +1,21 @@
 import { useEffect, useRef } from 'preact/hooks';
 
-/** Whether somebody is writing, or answers a question. */
-const isBusy = (target: EventTarget | null) =>
+/** Whether a form control, a menu or a dialog handles the keys. */
+const hasOwnKeys = (target: EventTarget | null) =>
   (target instanceof Element && target.closest('input, textarea, select, [role=menu]') !== null) ||
   document.querySelector('dialog[open]') !== null;
 
-/** Does something at a key, wherever the focus is; but not while somebody writes. */
+/** Global keyboard shortcuts, inactive while the user types or a dialog is open. */
 export function useKeys(keys: Readonly<Record<string, () => void>>): void {
   const latest = useRef(keys);
   latest.current = keys;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return;
-      const work = latest.current[event.key];
-      if (work === undefined) return;
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || hasOwnKeys(event.target)) return;
+      const action = latest.current[event.key];
+      if (action === undefined) return;
       event.preventDefault();
-      work();
+      action();
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);

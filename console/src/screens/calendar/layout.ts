@@ -1,12 +1,12 @@
 import { type Day, type Days, type Drawn, daysFrom, plusDays } from './time-math.ts';
 
-/** Something that is drawn over days. */
+/** An item to lay out over days. */
 export type Placed = Drawn & { readonly id: string; readonly title: string; readonly days: Days };
 
-/** What finds room, and how many do not on each day. */
+/** Items that fit, and the number of hidden ones per day. */
 export type Fitting<T> = { readonly shown: readonly T[]; readonly more: ReadonlyMap<Day, number> };
 
-/** The order in which entries are laid out: by their begin, whole days before times, what lasts longer first. */
+/** Layout order: by start, all-day before timed, longer first. */
 export function inOrder(a: Placed, b: Placed): number {
   if (a.start !== b.start) return a.start < b.start ? -1 : 1;
   if (a.isAllDay !== b.isAllDay) return a.isAllDay ? -1 : 1;
@@ -16,14 +16,14 @@ export function inOrder(a: Placed, b: Placed): number {
 }
 
 /**
- * What of the entries, in order, finds room in weeks with so many rows each, placed as the calendar places them: one
- * below the other where they begin on the same day, and below those that reach in from before. On a day where some are
- * left out, the last row is kept for how many they are.
+ * Selects the entries that fit into weeks with `rows` rows each, with the placement rules of the calendar
+ * library: entries that begin on the same day are stacked, below entries that continue from earlier days. On a
+ * day with hidden entries, the last row is reserved for their number ("3 more").
  */
 export function fit<T extends Placed>(entries: readonly T[], days: Days, rows: number): Fitting<T> {
   const columns = entries.map((entry) => columnsOf(entry, days));
   const full = new Set<number>();
-  // Days that overflow give up a row, which may leave out others; so it is done again until nothing changes.
+  // Reserving a row on an overflowing day may hide further entries: repeat until nothing changes.
   while (true) {
     const grid = new Grid(rows, full);
     const shown = entries.filter((_, index) => grid.place(columns[index] ?? []));
@@ -34,7 +34,7 @@ export function fit<T extends Placed>(entries: readonly T[], days: Days, rows: n
   }
 }
 
-/** The days that an entry is on, counted from the first that is shown. */
+/** Indexes of the visible days of an entry; 0 is the first visible day. */
 function columnsOf({ days }: Placed, { from, to }: Days): readonly number[] {
   const first = Math.max(daysFrom(from, days.from), 0);
   const last = Math.min(daysFrom(from, days.to), daysFrom(from, to));
@@ -53,9 +53,9 @@ class Grid {
     this.#full = full;
   }
 
-  /** Takes a place for an entry in each of its weeks; or leaves it out of all of them. */
+  /** Places an entry in all of its weeks, or in none. Returns whether it fits. */
   place(columns: readonly number[]): boolean {
-    // An entry begins anew in each week.
+    // In each week an entry is a separate segment with its own row.
     const begins = columns.filter((column, index) => index === 0 || column % 7 === 0);
     const rows = new Map(begins.map((column) => [Math.floor(column / 7), this.#rowAt(column)]));
     const rowOf = (column: number) => rows.get(Math.floor(column / 7)) ?? 0;
@@ -71,7 +71,7 @@ class Grid {
     return true;
   }
 
-  /** The first free row of a day, below those that begin there. */
+  /** First free row of a day, below the entries that begin there. */
   #rowAt(column: number): number {
     let row = this.#below.get(column) ?? 0;
     while (this.#taken.get(column)?.has(row) === true) row += 1;

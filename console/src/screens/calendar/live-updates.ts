@@ -2,40 +2,41 @@ import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
 
 const RETRY_DELAY_MS = 3_000;
-/** While others change a lot, it is looked at this often and not more. */
+/** Throttle: minimum time between two reloads. */
 const MIN_INTERVAL_MS = 400;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Does something whenever it is wanted: one at a time, and at most every so often. */
-function sparingly(work: () => Promise<void>): () => void {
-  let isWanted = false;
+/** Throttles reloads: one at a time, with a pause between two. Calls during a run cause one further run. */
+function throttled(work: () => Promise<void>): () => void {
+  let isRequested = false;
   let isBusy = false;
   const run = async () => {
     isBusy = true;
-    while (isWanted) {
-      isWanted = false;
+    while (isRequested) {
+      isRequested = false;
       await work();
       await pause(MIN_INTERVAL_MS);
     }
     isBusy = false;
   };
   return () => {
-    isWanted = true;
+    isRequested = true;
     if (!isBusy) void run();
   };
 }
 
-/** What looks again at what has changed. */
-type Again = { windows(): Promise<void>; projects(): Promise<void> };
+/** Callbacks that reload data. */
+type Reloads = { windows(): Promise<void>; projects(): Promise<void> };
 
 /**
- * Looks again when an event, a task or a project was created, changed or deleted: by anybody of the account where the
- * scope allows it, else by the same user elsewhere.
+ * Live updates: follows the feed and reloads when an event, task or project was created, changed or deleted, by
+ * any user of the account (`account`) or by the same user elsewhere (`own`). Reconnects until aborted or signed
+ * out.
  */
-export async function follow(scope: 'own' | 'account', again: Again, signal: AbortSignal): Promise<void> {
-  const changed = sparingly(() => again.windows());
-  const projectsChanged = sparingly(() => again.projects());
+export async function follow(scope: 'own' | 'account', reloads: Reloads, signal: AbortSignal): Promise<void> {
+  const changed = throttled(() => reloads.windows());
+  const projectsChanged = throttled(() => reloads.projects());
   while (!signal.aborted) {
     try {
       for await (const { kind } of client.notifications.follow({ after: 'latest', scope }, { signal })) {
@@ -47,7 +48,7 @@ export async function follow(scope: 'own' | 'account', again: Again, signal: Abo
       if (error instanceof CarillonError && ['signed_out', 'not_permitted'].includes(error.code)) return;
     }
     await pause(RETRY_DELAY_MS);
-    // What happened while nobody listened.
+    // Changes may have been missed while disconnected.
     if (!signal.aborted) changed();
   }
 }

@@ -10,12 +10,12 @@ import {
   type TimeText,
 } from './time-math.ts';
 
-// The console speaks English; how its dates are written, and when a week begins, is what the browser is set to.
+// The console is in English; date formats and the first day of the week follow the browser's settings.
 
-/** The kind of English that dates are written in. */
+/** English locale for date formats. */
 export const language = navigator.languages.find((one) => one.startsWith('en')) ?? 'en-GB';
 
-/** Whether `4/5` is 5 April. */
+/** Whether `4/5` means April 5. */
 export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(language);
 
 type WeekInfo = { readonly firstDay: number };
@@ -25,7 +25,7 @@ function firstDayOf(name: string): number {
   return ((locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay ?? 1) % 7;
 }
 
-/** The day that a week begins with; 0 for Sunday. */
+/** First day of the week; 0 is Sunday. */
 export const firstDay = firstDayOf(navigator.language);
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -37,7 +37,7 @@ function format(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   return known;
 }
 
-/** A day at its own midnight in UTC, where no clock is ever changed; it is formatted there, too. */
+/** A day as midnight UTC. Formatting also uses UTC, so daylight saving time cannot shift it. */
 const dateOf = (day: Day) => new Date(dayNumber(day) * 86_400_000);
 
 const DAY = { day: 'numeric', month: 'short' } as const;
@@ -48,28 +48,28 @@ export const longDay = (day: Day) => format(LONG).format(dateOf(day));
 export const shortDay = (day: Day) => format(DAY).format(dateOf(day));
 export const weekdayName = (day: Day) => format({ weekday: 'short' }).format(dateOf(day));
 
-/** One day or several, as short as can be: the year only where it is another one. */
+/** Formats a range of days; the year is included only when it is not `thisYear`. */
 export function daysName({ from, to }: Days, thisYear: string): string {
-  const isOther = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
-  const options: Intl.DateTimeFormatOptions = isOther ? { ...DAY, year: 'numeric' } : DAY;
+  const isOtherYear = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
+  const options: Intl.DateTimeFormatOptions = isOtherYear ? { ...DAY, year: 'numeric' } : DAY;
   if (from !== to) return format(options).formatRange(dateOf(from), dateOf(to));
   return format({ ...options, weekday: 'short' }).format(dateOf(from));
 }
 
-/** What a view shows, as its title. */
+/** Title of a view. */
 export function periodName(view: 'month' | 'week' | 'day' | 'list', day: Day, days: Days): string {
   if (view === 'day') return longDay(day);
   if (view !== 'week') return monthName(day);
   return format({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(dateOf(days.from), dateOf(days.to));
 }
 
-/** A time of day, `HH:MM` or longer. */
+/** Formats a time of day, `HH:MM` or longer. */
 export function timeName(clock: string): string {
   const [hour = 0, minute = 0] = clock.split(':').map(Number);
   return format({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
 }
 
-/** The times of an event, empty where it takes whole days. */
+/** Formats the times of an event; empty for all-day events. */
 export function timesName(event: Dated): string {
   const { start, end, isAllDay } = drawn(event);
   if (isAllDay) return '';
@@ -77,7 +77,7 @@ export function timesName(event: Dated): string {
   return isOpen(event) ? first : `${first} – ${timeName(end.slice(11))}`;
 }
 
-/** When an event is, in words that can be read out. */
+/** Days and times of an event, for screen readers. */
 export function spanName(event: Dated): string {
   const first = longDay(dayOf(event.start_date));
   const last = lastDay(event);
@@ -86,5 +86,5 @@ export function spanName(event: Dated): string {
   return times === '' ? `${days}, all day` : `${days}, ${times}`;
 }
 
-/** The begin of a time, for a row in a list. */
+/** Formats the time of a timestamp. */
 export const startName = (text: TimeText) => timeName(text.slice(11));

@@ -13,14 +13,14 @@ import { type Day, datedFrom } from './time-math.ts';
 
 type Props = {
   readonly projects: Projects;
-  /** The day that is meant where none is named. */
+  /** Default day. */
   readonly cursor: Day;
   readonly onDone: (day: Day) => void;
 };
 
 export const QUICK_LINE = 'quick-line';
 
-/** What a line makes; undefined while it has no name. */
+/** Event input from a parsed line; undefined while the name is missing. */
 export function inputFrom({ name, days, times, project }: Understood<Project>, cursor: Day): EventInput | undefined {
   if (name === '') return undefined;
   const { start, due } = days ?? { start: cursor, due: cursor };
@@ -28,13 +28,13 @@ export function inputFrom({ name, days, times, project }: Understood<Project>, c
   return { event_name: name, ...dates, project_id: project?.project_id ?? '0' };
 }
 
-/** One line makes an event; what is understood of it is shown while it is written. */
+/** Quick-add: one line creates an event. Chips show the parsed values while typing. */
 export function QuickLine({ projects, cursor, onDone }: Props) {
   const [text, setText] = useState('');
   const [isBusy, setBusy] = useState(false);
   const id = useId();
-  const understood = understand(text, { today: today(), projects: [...projects.values()], isMonthFirst });
-  const input = inputFrom(understood, cursor);
+  const parsed = understand(text, { today: today(), projects: [...projects.values()], isMonthFirst });
+  const input = inputFrom(parsed, cursor);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (input === undefined || isBusy) return;
@@ -68,7 +68,7 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
         <kbd class="key">q</kbd>
       ) : (
         <div class="understood" id={id}>
-          <Chips understood={understood} cursor={cursor} projects={projects} />
+          <Chips parsed={parsed} cursor={cursor} projects={projects} />
           <Button look="primary" type="submit" disabled={input === undefined || isBusy}>
             Add
           </Button>
@@ -79,11 +79,11 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
 }
 
 function Chips({
-  understood: { name, days, times, project },
+  parsed: { name, days, times, project },
   cursor,
   projects,
 }: {
-  understood: Understood<Project>;
+  parsed: Understood<Project>;
   cursor: Day;
   projects: Projects;
 }) {

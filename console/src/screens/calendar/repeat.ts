@@ -1,20 +1,20 @@
 import { type Day, daysFrom, plusDays, plusMonths } from './time-math.ts';
 
-/** How an event is repeated, with the step from each to the next. */
+/** Repetition rules; `step` returns the day `count` repetitions after the first day. */
 export const rhythms = {
   daily: { text: 'Every day', step: (day: Day, count: number) => plusDays(day, count) },
   weekly: { text: 'Every week', step: (day: Day, count: number) => plusDays(day, 7 * count) },
   fortnightly: { text: 'Every 2 weeks', step: (day: Day, count: number) => plusDays(day, 14 * count) },
-  // From the first one each time, so that the 31st comes back after a shorter month.
+  // Computed from the first day, so that the 31st is not lost after a shorter month.
   monthly: { text: 'Every month', step: (day: Day, count: number) => plusMonths(day, count) },
 } as const;
 
 export type Rhythm = keyof typeof rhythms;
 
-/** The most events that are made of one. */
+/** Maximum number of events of a series. */
 export const MAX_REPEATS = 200;
 
-/** On which days it begins, the first one among them; one more than is allowed says that there are too many. */
+/** Start days, including the first. Returns one more than `MAX_REPEATS` when there are too many. */
 export function repeated(first: Day, rhythm: Rhythm, until: Day): readonly Day[] {
   const days: Day[] = [];
   while (days.length <= MAX_REPEATS) {
@@ -25,5 +25,5 @@ export function repeated(first: Day, rhythm: Rhythm, until: Day): readonly Day[]
   return days;
 }
 
-/** How many days each of them is later than the first. */
+/** Distance of each day from the first, in days. */
 export const offsets = (days: readonly Day[]): readonly number[] => days.map((day) => daysFrom(days[0] ?? day, day));

@@ -13,19 +13,19 @@ import { ownZone } from './time-zone.ts';
 
 type Projects = { readonly projects: readonly Project[] };
 
-/** Addresses for calendar programs: a new one, shown once, and those that there are. */
+/** Subscription URLs for other calendar programs: create one (shown once), list and revoke. */
 export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret: (isShown: boolean) => void }) {
   const user_id = me().user.user_id;
   const calendars = useLoaded((signal) => all(client.calendars.each({ user_id }, { signal })), []);
-  const [made, setMade] = useState<MadeCalendar>();
+  const [created, setCreated] = useState<MadeCalendar>();
   const show = (calendar: MadeCalendar | undefined) => {
-    setMade(calendar);
+    setCreated(calendar);
     onSecret(calendar !== undefined);
   };
-  const shown = calendars.data ?? [];
+  const existing = calendars.data ?? [];
   const revoke = async ({ id }: Calendar) => {
     await attempt(() => client.calendars.revoke(id));
-    if (made?.id === id) show(undefined);
+    if (created?.id === id) show(undefined);
     calendars.reload();
   };
   return (
@@ -34,7 +34,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
         Google Calendar, Apple Calendar, Outlook and others show what is here, read-only, and ask for it again by
         themselves.
       </p>
-      {made === undefined ? (
+      {created === undefined ? (
         <MakeForm
           projects={projects}
           onMade={(calendar) => {
@@ -47,14 +47,14 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
           <Note tone="warn">
             Copy it now. It is shown this once, and whoever has it reads the calendar without signing in.
           </Note>
-          <Code label="The address" text={made.url} />
+          <Code label="The address" text={created.url} />
           <Button onClick={() => show(undefined)}>I have copied it</Button>
         </div>
       )}
       {calendars.fault !== undefined && <Note tone="bad">{calendars.fault}</Note>}
-      {shown.length > 0 && (
+      {existing.length > 0 && (
         <ul class="card list" aria-label="Addresses">
-          {shown.map((calendar) => (
+          {existing.map((calendar) => (
             <li key={calendar.id} class="row spread">
               <span>
                 {calendar.label || 'Without a name'} <span class="small soft">{scopeOf(calendar, projects)}</span>

@@ -1,31 +1,32 @@
-// Calendar times have no zone: they are texts, and what is reckoned with them is reckoned on a clock that nobody changes.
+// Arithmetic on calendar timestamps. They have no time zone: they are texts, computed as UTC, without daylight
+// saving time.
 
 /** A day, `YYYY-MM-DD`. */
 export type Day = string;
 
-/** A calendar time as the service writes it, `YYYY-MM-DD HH:MM:SS`; at 00:00:00 it is the day that is meant. */
+/** An API timestamp, `YYYY-MM-DD HH:MM:SS`; 00:00:00 means that no time is given. */
 export type TimeText = string;
 
-/** The days from `from` to `to`, both included. */
+/** A range of days, both ends inclusive. */
 export type Days = { readonly from: Day; readonly to: Day };
 
-/** What an event says of its time. */
+/** Start and due date of an event, as in the API. */
 export type Dated = { readonly start_date: TimeText; readonly due_date: TimeText };
 
-/** What is drawn of it: `end` is the first moment after it. */
+/** The displayed time span; `end` is exclusive. */
 export type Drawn = { readonly start: TimeText; readonly end: TimeText; readonly isAllDay: boolean };
 
-/** The days that something drawn is on. */
+/** The days of a time span. */
 export const daysOf = ({ start, end }: Drawn): Days => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
 
-/** 0001-01-01 and 9999-12-31, as numbers. */
+/** Day numbers of 0001-01-01 and 9999-12-31. */
 const FIRST_DAY = -719_162;
 const LAST_DAY = 2_932_896;
 
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const MIDNIGHT = '00:00:00';
-/** How an end at midnight is written: 00:00:00 would say that no time was given. */
+/** An end at midnight is stored as 23:59:59, because 00:00:00 means that no time is given. */
 const LAST_SECOND = '23:59:59';
 
 export const dayOf = (text: TimeText): Day => text.slice(0, 10);
@@ -33,27 +34,27 @@ export const clockOf = (text: TimeText): string => text.slice(11);
 export const at = (day: Day, clock = MIDNIGHT): TimeText => `${day} ${clock}`;
 const isTimed = (text: TimeText) => clockOf(text) !== MIDNIGHT;
 
-/** A few hundred days are reckoned with thousands of times, while a month is drawn. */
-function remembered<K, V>(work: (key: K) => V): (key: K) => V {
-  const known = new Map<K, V>();
+/** Memoizes a function: rendering a month converts a few hundred days thousands of times. */
+function memoized<K, V>(compute: (key: K) => V): (key: K) => V {
+  const cache = new Map<K, V>();
   return (key) => {
-    const found = known.get(key);
+    const found = cache.get(key);
     if (found !== undefined) return found;
-    const value = work(key);
-    if (known.size > 5_000) known.clear();
-    known.set(key, value);
+    const value = compute(key);
+    if (cache.size > 5_000) cache.clear();
+    cache.set(key, value);
     return value;
   };
 }
 
-/** The number of a day, counted from 1970-01-01. */
-export const dayNumber = remembered((day: Day): number => {
+/** Days since 1970-01-01. */
+export const dayNumber = memoized((day: Day): number => {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   return new Date(0).setUTCFullYear(year, month - 1, date) / DAY_S / 1_000;
 });
 
-/** The day with a number; never outside the years that the service knows. */
-export const dayAt = remembered((number: number): Day => {
+/** Inverse of `dayNumber`, clamped to the years 1 to 9999. */
+export const dayAt = memoized((number: number): Day => {
   const bounded = Math.min(Math.max(number, FIRST_DAY), LAST_DAY);
   return new Date(bounded * DAY_S * 1_000).toISOString().slice(0, 10);
 });
@@ -64,26 +65,26 @@ export const daysFrom = (from: Day, to: Day): number => dayNumber(to) - dayNumbe
 /** Sunday is 0. */
 export const weekdayOf = (day: Day): number => (((dayNumber(day) + 4) % 7) + 7) % 7;
 
-const two = (number: number) => String(number).padStart(2, '0');
+const twoDigits = (number: number) => String(number).padStart(2, '0');
 
-/** How many days a month has; `month` counts from 1. */
+/** Number of days in a month; `month` is 1 to 12. */
 export function daysInMonth(year: number, month: number): number {
   return new Date(new Date(0).setUTCFullYear(year, month, 0)).getUTCDate();
 }
 
-/** The same day of another month, or its last one where it has none of that number. */
+/** Adds months; clamped to the last day of a shorter month. */
 export function plusMonths(day: Day, count: number): Day {
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
   const months = year * 12 + month - 1 + count;
   const [toYear, toMonth] = [Math.floor(months / 12), (months % 12) + 1];
   if (toYear < 1 || toYear > 9999) return day;
-  return `${String(toYear).padStart(4, '0')}-${two(toMonth)}-${two(Math.min(date, daysInMonth(toYear, toMonth)))}`;
+  return `${String(toYear).padStart(4, '0')}-${twoDigits(toMonth)}-${twoDigits(Math.min(date, daysInMonth(toYear, toMonth)))}`;
 }
 
-/** The first day of the week that a day is in; `firstDay` is 0 for Sunday. */
+/** First day of the week of a day; `firstDay` 0 is Sunday. */
 export const weekOf = (day: Day, firstDay: number): Day => plusDays(day, -((weekdayOf(day) - firstDay + 7) % 7));
 
-/** What a view shows around a day. */
+/** The range that a view shows for a day. */
 export function daysShown(view: 'month' | 'week' | 'day' | 'list', day: Day, firstDay: number): Days {
   if (view === 'day') return { from: day, to: day };
   if (view === 'week') {
@@ -96,7 +97,7 @@ export function daysShown(view: 'month' | 'week' | 'day' | 'list', day: Day, fir
   return { from: weekOf(first, firstDay), to: plusDays(weekOf(last, firstDay), 6) };
 }
 
-/** The day that a view shows one step on, or back. */
+/** The day after `count` steps of Next (positive) or Previous (negative). */
 export function stepped(view: 'month' | 'week' | 'day' | 'list', day: Day, count: number): Day {
   if (view === 'day') return plusDays(day, count);
   return view === 'week' ? plusDays(day, 7 * count) : plusMonths(day, count);
@@ -106,21 +107,24 @@ export function everyDay({ from, to }: Days): readonly Day[] {
   return Array.from({ length: daysFrom(from, to) + 1 }, (_, index) => plusDays(from, index));
 }
 
-/** A time so many seconds later, on a clock that nobody changes. */
+/** Adds seconds, ignoring daylight saving time. */
 export function plusSeconds(text: TimeText, count: number): TimeText {
   const [hours = 0, minutes = 0, seconds = 0] = clockOf(text).split(':').map(Number);
   const total = hours * HOUR_S + minutes * 60 + seconds + count;
   const days = Math.floor(total / DAY_S);
   const rest = total - days * DAY_S;
-  const clock = `${two(Math.floor(rest / HOUR_S))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`;
+  const clock = `${twoDigits(Math.floor(rest / HOUR_S))}:${twoDigits(Math.floor(rest / 60) % 60)}:${twoDigits(rest % 60)}`;
   return at(plusDays(dayOf(text), days), clock);
 }
 
-/** Whether no end was given: it begins at a time and is due on the same day without one. */
+/** Whether an event has a start time but no end: due on the same day, without a time. */
 export const isOpen = ({ start_date, due_date }: Dated) =>
   isTimed(start_date) && !isTimed(due_date) && dayOf(start_date) === dayOf(due_date);
 
-/** What is drawn of an event. Without a time for its end it is days, from the first to the last. */
+/**
+ * The displayed time span of an event. A due date without a time makes it an all-day event, except that an
+ * event with a start time and no end is shown with one hour.
+ */
 export function drawn(event: Dated): Drawn {
   const { start_date, due_date } = event;
   if (isOpen(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
@@ -131,16 +135,16 @@ export function drawn(event: Dated): Drawn {
   return { start: start_date, end: end > start_date ? end : plusSeconds(start_date, HOUR_S / 4), isAllDay: false };
 }
 
-/** What an event says that is drawn so. */
+/** Inverse of `drawn`: start and due date for a time span. */
 export function dated({ start, end, isAllDay }: Drawn): Dated {
   if (isAllDay) return { start_date: at(dayOf(start)), due_date: at(plusDays(dayOf(end), -1)) };
   return { start_date: start, due_date: isTimed(end) ? end : plusSeconds(end, -1) };
 }
 
-/** The last day that it is on. */
+/** Last day of an event. */
 export const lastDay = (event: Dated): Day => daysOf(drawn(event)).to;
 
-/** An event after it was dragged: whole days keep its times as they were written. */
+/** Moves an event by seconds. A move by whole days keeps its times exactly as stored. */
 export function moved(event: Dated, seconds: number): Dated {
   const { start_date, due_date } = event;
   if (seconds % DAY_S === 0) {
@@ -152,7 +156,7 @@ export function moved(event: Dated, seconds: number): Dated {
   return { start_date: to.start, due_date: at(dayOf(to.start)) };
 }
 
-/** An event after one of its ends was dragged. */
+/** Moves the start and the end of an event by seconds. */
 export function resized(event: Dated, { start: startS, end: endS }: { start: number; end: number }): Dated {
   const { start_date, due_date } = event;
   if (startS % DAY_S === 0 && endS % DAY_S === 0) {
@@ -162,7 +166,7 @@ export function resized(event: Dated, { start: startS, end: endS }: { start: num
   return dated({ start: plusSeconds(start, startS), end: plusSeconds(end, endS), isAllDay });
 }
 
-/** What somebody fills in: days, and times as `HH:MM`, which are empty for an event that takes the whole day. */
+/** Form values: days, and times as `HH:MM`, empty for all-day events. */
 export type Filled = {
   readonly startDay: Day;
   readonly dueDay: Day;
@@ -180,7 +184,10 @@ export function filledFrom(event: Dated): Filled {
   };
 }
 
-/** What an event says that was filled in so; an end at 00:00 is the end of the day before, or of the day itself. */
+/**
+ * Start and due date from form values. An end at 00:00 becomes 23:59:59 of the previous day, or of a one-day
+ * event's day.
+ */
 export function datedFrom({ startDay, dueDay, startTime, dueTime }: Filled): Dated {
   const start_date = at(startDay, startTime === '' ? MIDNIGHT : `${startTime}:00`);
   if (dueTime === '') return { start_date, due_date: at(dueDay) };
@@ -188,9 +195,9 @@ export function datedFrom({ startDay, dueDay, startTime, dueTime }: Filled): Dat
   return { start_date, due_date: at(dueDay > startDay ? plusDays(dueDay, -1) : dueDay, LAST_SECOND) };
 }
 
-/** As the filters of a list want it, `yyyymmdd`. */
+/** Day as `yyyymmdd`, the format of list filters. */
 export const filterDay = (day: Day): string => day.replaceAll('-', '');
 
-/** Whether a text is a day that there is. */
+/** Whether a text is an existing day. */
 export const isDay = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d$/.test(text) && text >= '0001' && dayAt(dayNumber(text)) === text;

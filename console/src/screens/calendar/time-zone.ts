@@ -1,2 +1,2 @@
-/** The zone of whoever sits there. */
+/** IANA time zone of the browser. */
 export const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

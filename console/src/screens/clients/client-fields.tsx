@@ -9,14 +9,17 @@ export const clients: Kept<Client, ClientChanges> & Deletable<Client> = {
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
   async consequence({ client_id }) {
-    const of = { client_id, limit: 1 };
-    const [projects, contacts] = await Promise.all([client.projects.list(of), client.contacts.list(of)]);
-    const staying = [
+    const countOnly = { client_id, limit: 1 };
+    const [projects, contacts] = await Promise.all([client.projects.list(countOnly), client.contacts.list(countOnly)]);
+    const consequences = [
       stays(projects.paging.total_records, 'project'),
       stays(contacts.paging.total_records, 'contact'),
     ].filter((text) => text !== '');
-    if (staying.length === 0) return undefined;
-    return { yes: 'Delete', text: `${staying.join(' ')} This cannot be taken back. On hold, nothing would be lost.` };
+    if (consequences.length === 0) return undefined;
+    return {
+      yes: 'Delete',
+      text: `${consequences.join(' ')} This cannot be taken back. On hold, nothing would be lost.`,
+    };
   },
   again: (record) => client.clients.create(inputOf(record)),
 };
@@ -30,7 +33,7 @@ const states = [
   { value: '0', text: 'Inactive', tone: 'plain' },
 ] as const;
 
-/** What can be changed of a client. */
+/** Editable fields of a client. */
 export const clientFacts = {
   name: text<Client, ClientChanges>('client_name', 'Name'),
   state: choice<Client, ClientChanges>('active', 'State', states, {

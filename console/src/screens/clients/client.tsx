@@ -19,16 +19,16 @@ import { PAGE_SIZE, useRecords } from '../../records/records.ts';
 import { clientFacts, clients } from './client-fields.tsx';
 import '../../records/records.css';
 
-/** One client: how to reach them, their projects and contacts. */
+/** Page of one client: details, projects and contacts. */
 export default function ClientPage({ id }: RecordProps) {
   return (
     <RecordPage noun={client.clients} id={id} title="Client" all="clients">
-      {(record, onChange) => <OneClient record={record} onChange={onChange} />}
+      {(record, onChange) => <ClientDetails record={record} onChange={onChange} />}
     </RecordPage>
   );
 }
 
-function OneClient({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
+function ClientDetails({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
   const deleting = useDelete(clients, {
     onGone: () => go(to('clients')),
     onBack: ({ client_id }) => go(to('clients', client_id)),
@@ -60,7 +60,7 @@ function OneClient({ record, onChange }: { readonly record: Client; readonly onC
     >
       <div class="sides">
         <div class="stack">
-          <TheirProjects clientId={client_id} />
+          <ProjectsOfClient clientId={client_id} />
           <ContactList clientId={client_id} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Background</h2>
@@ -86,7 +86,7 @@ function OneClient({ record, onChange }: { readonly record: Client; readonly onC
   );
 }
 
-function TheirProjects({ clientId: client_id }: { readonly clientId: string }) {
+function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }) {
   const filters = { client_id, order: 'duedate', limit: PAGE_SIZE } as const;
   const { rows, paging, fault, append } = useRecords(
     (signal) => wholePage(client.projects, filters, signal),

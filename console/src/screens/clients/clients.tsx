@@ -18,24 +18,23 @@ const orders = [
   { value: 'latest', text: 'Newest first' },
 ] as const;
 
-/** How long somebody pauses before what they wrote is searched for. */
-const PAUSE_MS = 150;
+/** Debounce of the search field. */
+const SEARCH_DEBOUNCE_MS = 150;
 
-/** What the address asks for. */
-function filtersHere(): ClientFilters {
+/** API filters from the query of the route. */
+function readFilters(): ClientFilters {
   const { query } = place.value;
-  const part = query.get('name') ?? '';
+  const text = query.get('name') ?? '';
   return {
-    ...(part !== '' && { client_name: part }),
+    ...(text !== '' && { client_name: text }),
     order: chosen('order', orders) || 'clientname',
     limit: PAGE_SIZE,
     offset: pageOffset(),
   };
 }
 
-/** The clients of the account. */
 export default function Clients() {
-  const filters = filtersHere();
+  const filters = readFilters();
   const records = useRecords((signal) => wholePage(client.clients, filters, signal), [filters], clients.idOf);
   const deleting = useDelete(clients, { onGone: records.drop, onBack: records.append });
   return (
@@ -87,13 +86,13 @@ export default function Clients() {
 }
 
 function Search() {
-  const [part, setPart] = useState(place.value.query.get('name') ?? '');
+  const [text, setText] = useState(place.value.query.get('name') ?? '');
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (part !== (place.value.query.get('name') ?? '')) setQuery({ name: part, page: '' });
-    }, PAUSE_MS);
+      if (text !== (place.value.query.get('name') ?? '')) setQuery({ name: text, page: '' });
+    }, SEARCH_DEBOUNCE_MS);
     return () => clearTimeout(timer);
-  }, [part]);
+  }, [text]);
   return (
     <TextField
       label="Search clients by name"
@@ -101,8 +100,8 @@ function Search() {
       type="search"
       placeholder="Search by name"
       autoComplete="off"
-      value={part}
-      onInput={setPart}
+      value={text}
+      onInput={setText}
     />
   );
 }

@@ -11,16 +11,22 @@ import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/record-options.ts';
 import '../../records/records.css';
 
-/** One contact: how to reach them, and whom they speak for. */
+/** Page of one contact: details and client. */
 export default function ContactPage({ id }: RecordProps) {
   return (
     <RecordPage noun={client.contacts} id={id} title="Contact" all="contacts">
-      {(record, onChange) => <OneContact record={record} onChange={onChange} />}
+      {(record, onChange) => <ContactDetails record={record} onChange={onChange} />}
     </RecordPage>
   );
 }
 
-function OneContact({ record, onChange }: { readonly record: Contact; readonly onChange: (record: Contact) => void }) {
+function ContactDetails({
+  record,
+  onChange,
+}: {
+  readonly record: Contact;
+  readonly onChange: (record: Contact) => void;
+}) {
   const clients = useClients();
   const deleting = useDelete(contacts, {
     onGone: () => go(to('contacts')),

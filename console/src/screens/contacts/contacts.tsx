@@ -2,7 +2,6 @@ import { Page } from '../../components/page.tsx';
 import { ContactList, contactFilters } from '../../records/contact-list.tsx';
 import { queryOf } from '../../records/record-list.tsx';
 
-/** The contacts of the account. */
 export default function Contacts() {
   const filters = contactFilters();
   const example = { contact_name: 'Front desk', tel: '+41 44 000 00 00' };

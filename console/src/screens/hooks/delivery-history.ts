@@ -3,17 +3,17 @@ import type { Delivery } from '../../../../packages/sdk/src/deliveries.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 
-/** What a delivery was of, and whether its record was fetched since. */
+/** The occurrence of a delivery, and its read receipt. */
 export type Told = { readonly occurrence: Occurrence; readonly told: ToldHook };
 
-/** What is known of a hook's past: by delivery, and how far back it has been read. */
+/** Activity of a hook loaded so far, by delivery id; `before` is the cursor of the next older page. */
 export type Past = { readonly told: Map<string, Told>; before: string | undefined };
 
-const MAX_CALLS = 5;
+const MAX_REQUESTS = 5;
 
 /**
- * Reads the activity of a hook as far back as some deliveries reach; the newest stretch always, since it changes. A few
- * calls at the most: what lies behind them stays unknown.
+ * Loads the activity of a hook back to the given deliveries, with at most `MAX_CALLS` requests; older
+ * deliveries remain without occurrence. The newest page is always reloaded, because its read receipts change.
  */
 export async function readPast(
   past: Past,
@@ -31,7 +31,7 @@ export async function readPast(
   if (deliveries.length === 0) return;
   const next = await read();
   past.before ??= next;
-  for (let calls = 1; calls < MAX_CALLS && past.before !== '' && isMissing(); calls += 1) {
+  for (let requests = 1; requests < MAX_REQUESTS && past.before !== '' && isMissing(); requests += 1) {
     past.before = await read(past.before);
   }
 }

@@ -22,7 +22,7 @@ type RowProps = {
   readonly onDone: () => void;
 };
 
-/** One delivery of a hook; unfolded, with every attempt and the notification as it went out. */
+/** One delivery of a hook; expands to its attempts and the request as sent. */
 export function DeliveryRow(props: RowProps) {
   const { delivery, told } = props;
   const [isOpen, setOpen] = useState(false);
@@ -44,18 +44,18 @@ export function DeliveryRow(props: RowProps) {
           </span>
         </span>
       </button>
-      {isOpen && <Unfolded {...props} />}
+      {isOpen && <DeliveryDetails {...props} />}
     </li>
   );
 }
 
-function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
+function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowProps) {
   const { data, fault, reload } = useLoaded(
     (signal) => client.deliveries.get(delivery.id, { signal }),
     [delivery.id, delivery.state, delivery.last_outcome],
   );
   const [isSending, setSending] = useState(false);
-  const again = async (before: number) => {
+  const redeliver = async (before: number) => {
     setSending(true);
     await attempt(async () => {
       await client.deliveries.redeliver(delivery.id);
@@ -73,7 +73,7 @@ function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
       <Attempts delivery={data} />
       {advice !== undefined && <Note tone="warn">{advice}</Note>}
       <div class="row">
-        <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => again(data.attempts.length)}>
+        <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => redeliver(data.attempts.length)}>
           {isSending ? 'Sending…' : 'Send again'}
         </Button>
         {told !== undefined && (
@@ -88,7 +88,7 @@ function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
   );
 }
 
-/** Every attempt: what it came to, and what the service made of it. */
+/** Table of attempts: outcome, and the decision of the retry policy. */
 function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
@@ -119,7 +119,7 @@ function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   );
 }
 
-/** Whether it counted among the failures; of a 200 there is nothing to say. */
+/** Whether the attempt counts as a failure of the hook; empty for a success. */
 function countedWords({ outcome, counted }: Attempt): string {
   if (outcome === '200') return '';
   return counted === '1' ? 'counted' : 'not counted';

@@ -7,35 +7,36 @@ import { Ask } from '../../components/dialog.tsx';
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
 import { tellOutcome } from './watch-attempt.ts';
 
-/** What is looked at to say what a restored hook will be sent. */
-const MAX_HOOKS_CHECKED = 100;
+/** Number of occurrences checked for the preview of a restore. */
+const MAX_OCCURRENCES_CHECKED = 100;
 
-/** What can be done with a hook, and the questions that come before it. */
+/** Actions on a hook, with confirmation dialogs. */
 export function useHookActions(onDone: () => void) {
-  const [asked, setAsked] = useState<{ readonly what: 'restore' | 'delete'; readonly hook: Hook }>();
-  const close = () => setAsked(undefined);
-  const done = (work: () => Promise<unknown>, says: string) => attempt(work, says).then((is) => is && onDone());
+  const [confirmation, setConfirmation] = useState<{ readonly what: 'restore' | 'delete'; readonly hook: Hook }>();
+  const close = () => setConfirmation(undefined);
+  const done = (action: () => Promise<unknown>, message: string) =>
+    attempt(action, message).then((succeeded) => succeeded && onDone());
   return {
     test: (hook: Hook) =>
       attempt(async () => {
         await tellOutcome('Test', (await client.hooks.test(hook.id)).id);
         onDone();
       }),
-    restore: (hook: Hook) => setAsked({ what: 'restore', hook }),
-    remove: (hook: Hook) => setAsked({ what: 'delete', hook }),
-    dialog: asked && (
+    restore: (hook: Hook) => setConfirmation({ what: 'restore', hook }),
+    remove: (hook: Hook) => setConfirmation({ what: 'delete', hook }),
+    dialog: confirmation && (
       <Ask
-        title={asked.what === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
-        yes={asked.what === 'restore' ? 'Restore' : 'Delete'}
+        title={confirmation.what === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
+        yes={confirmation.what === 'restore' ? 'Restore' : 'Delete'}
         onClose={close}
         onYes={() =>
-          asked.what === 'restore'
-            ? void done(() => client.hooks.restore(asked.hook.id), 'Restored. It is sent what it missed.')
-            : void done(() => client.hooks.delete(asked.hook.id), 'Deleted. It can be restored for 30 days.')
+          confirmation.what === 'restore'
+            ? void done(() => client.hooks.restore(confirmation.hook.id), 'Restored. It is sent what it missed.')
+            : void done(() => client.hooks.delete(confirmation.hook.id), 'Deleted. It can be restored for 30 days.')
         }
       >
-        {asked.what === 'restore' ? (
-          <Missed hook={asked.hook} />
+        {confirmation.what === 'restore' ? (
+          <Missed hook={confirmation.hook} />
         ) : (
           <p>
             From now on nothing is sent to its target. It stays in the list as ended for 30 days, and its owner can
@@ -47,12 +48,12 @@ export function useHookActions(onDone: () => void) {
   };
 }
 
-/** Whether somebody may restore a hook: its owner, while it has ended. */
+/** Whether the current user may restore a hook: only its owner, and only after it has ended. */
 export function canRestore(hook: Hook): boolean {
   return hook.state === 'ended' && hook.user_id === me().user.user_id && hook.ended_reason !== 'user_deleted';
 }
 
-/** What a hook will be sent once it lives again. */
+/** Preview of the deliveries that restoring a hook will send. */
 function Missed({ hook }: { readonly hook: Hook }) {
   const { data, fault } = useLoaded((signal) => missedBy(hook, signal), [hook.id]);
   if (fault !== undefined) return <p>It is sent what it missed.</p>;
@@ -77,10 +78,10 @@ function Missed({ hook }: { readonly hook: Hook }) {
 
 async function missedBy(hook: Hook, signal: AbortSignal) {
   const left = await client.deliveries.list({ hook_id: hook.id, state: 'undelivered', limit: 1 }, { signal });
-  const happened = await client.activity.list({ kind: hook.event, limit: MAX_HOOKS_CHECKED }, { signal });
-  const since = happened.data.filter(
+  const occurrences = await client.activity.list({ kind: hook.event, limit: MAX_OCCURRENCES_CHECKED }, { signal });
+  const since = occurrences.data.filter(
     ({ occurred_at, deliveries }) =>
       occurred_at >= hook.date_ended && !deliveries.some(({ hook_id }) => hook_id === hook.id),
   ).length;
-  return { undelivered: left.paging.total_records, since, isMore: since === MAX_HOOKS_CHECKED };
+  return { undelivered: left.paging.total_records, since, isMore: since === MAX_OCCURRENCES_CHECKED };
 }

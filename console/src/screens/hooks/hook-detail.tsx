@@ -19,26 +19,26 @@ import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { Signature, signatureCalls } from './signature.tsx';
 
-const REFRESH_MS = 4_000;
-const PAGE = 20;
+const POLL_INTERVAL_MS = 4_000;
+const PAGE_SIZE = 20;
 
 async function load(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
   const isMine = hook.user_id === me().user.user_id;
   const [hours, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
-    // Somebody who was deleted still has hooks for a while.
+    // Hooks of a deleted user remain visible for a while; their owner cannot be loaded.
     isMine ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
   ]);
   return { hook, hours: hours.data, owner: owner && nameOf(owner) };
 }
 
-/** One hook: how it is, what became of it, and everything that it was told. */
+/** Page of one hook: health, details, signature and deliveries. */
 export function OneHook({ id }: { readonly id: string }) {
   const { data, fault, reload } = useLoaded((signal) => load(id, signal), [id]);
   const actions = useHookActions(reload);
   const { hook } = data ?? {};
-  useEvery(hook?.state === 'ended' ? undefined : REFRESH_MS, reload);
+  useEvery(hook?.state === 'ended' ? undefined : POLL_INTERVAL_MS, reload);
   return (
     <Page
       title={hook === undefined ? `Hook ${id}` : `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
@@ -81,7 +81,7 @@ export function OneHook({ id }: { readonly id: string }) {
             </div>
           </section>
           <Signature hook={data.hook} onDone={reload} />
-          <Told hook={data.hook} />
+          <Deliveries hook={data.hook} />
         </>
       )}
       {actions.dialog}
@@ -136,7 +136,7 @@ function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: Ret
   );
 }
 
-/** How it is, in words, and what to do about it. */
+/** State of the hook, and advice if it is failing or has ended. */
 function Health({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'ended') {
     const { why, todo } = endedWords(hook);
@@ -180,13 +180,13 @@ function Average({
 
 const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
 
-/** Newest first: the list of the interface goes the other way, so that it is read from its end. */
+/** Loads a page, newest first. The API lists oldest first, so the page is read from the end of the list. */
 async function loadPage(hook: Hook, state: string, page: number, past: Past, signal: AbortSignal) {
   const wanted = states.find((one) => one === state);
   const filters = { hook_id: hook.id, user_id: hook.user_id, ...(wanted && { state: wanted }) };
   const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
-  const end = Math.max(0, total - page * PAGE);
-  const offset = Math.max(0, end - PAGE);
+  const end = Math.max(0, total - page * PAGE_SIZE);
+  const offset = Math.max(0, end - PAGE_SIZE);
   const { data } =
     end === 0 ? { data: [] } : await client.deliveries.list({ ...filters, offset, limit: end - offset }, { signal });
   const deliveries = data.toReversed();
@@ -194,8 +194,8 @@ async function loadPage(hook: Hook, state: string, page: number, past: Past, sig
   return { deliveries, total };
 }
 
-/** Everything that a hook was and is to be told. */
-function Told({ hook }: { readonly hook: Hook }) {
+/** Paginated deliveries of the hook, filtered by state. */
+function Deliveries({ hook }: { readonly hook: Hook }) {
   const { query } = place.value;
   const state = query.get('state') ?? '';
   const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
@@ -204,9 +204,9 @@ function Told({ hook }: { readonly hook: Hook }) {
     (signal) => loadPage(hook, state, page, past, signal),
     [hook.id, state, page, hook.state],
   );
-  useEvery(REFRESH_MS, reload);
-  const last = Math.ceil((data?.total ?? 0) / PAGE);
-  const turn = (to: number) => setQuery({ page: to <= 0 ? undefined : String(to + 1) });
+  useEvery(POLL_INTERVAL_MS, reload);
+  const last = Math.ceil((data?.total ?? 0) / PAGE_SIZE);
+  const showPage = (to: number) => setQuery({ page: to <= 0 ? undefined : String(to + 1) });
   return (
     <section class="stack" aria-label="Deliveries">
       <div class="row spread">
@@ -237,13 +237,13 @@ function Told({ hook }: { readonly hook: Hook }) {
       )}
       {last > 1 && (
         <nav class="row" aria-label="Pages of deliveries">
-          <Button disabled={page === 0} onClick={() => turn(page - 1)}>
+          <Button disabled={page === 0} onClick={() => showPage(page - 1)}>
             Newer
           </Button>
           <span class="soft small number">
             Page {page + 1} of {last}, {counted(data?.total ?? 0, 'delivery', 'deliveries')}
           </span>
-          <Button disabled={page + 1 >= last} onClick={() => turn(page + 1)}>
+          <Button disabled={page + 1 >= last} onClick={() => showPage(page + 1)}>
             Older
           </Button>
         </nav>

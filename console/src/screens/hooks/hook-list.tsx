@@ -16,11 +16,11 @@ import { HookBadge, HookLine, LastDay, Target } from '../../delivery/delivery-ba
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 
-const REFRESH_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 
 const states = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
 
-/** What is wrong stands first, what has ended last. */
+/** Sort order: failing hooks first, ended ones last. */
 const ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
 
 async function load(userId: string, signal: AbortSignal) {
@@ -38,16 +38,16 @@ async function load(userId: string, signal: AbortSignal) {
   };
 }
 
-/** Every hook of somebody, and how each is. */
+/** List of a user's hooks with state and last 24 hours. */
 export function HookList() {
   const { query } = place.value;
   const userId = query.get('user') ?? me().user.user_id;
   const state = states.find((one) => one === query.get('state')) ?? '';
   const { data, fault, reload } = useLoaded((signal) => load(userId, signal), [userId]);
   const actions = useHookActions(reload);
-  useEvery(REFRESH_MS, reload);
+  useEvery(POLL_INTERVAL_MS, reload);
   const isMine = userId === me().user.user_id;
-  const shown = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
+  const visible = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
   const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
   const search = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
   return (
@@ -75,19 +75,19 @@ export function HookList() {
           options={optionsOf(data?.hooks ?? [])}
           onChange={(value) => setQuery({ state: value })}
         />
-        {isAdmin() && <Whose userId={userId} />}
+        {isAdmin() && <UserSelect userId={userId} />}
       </div>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       {data === undefined && fault === undefined && <Waiting />}
       {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
-      {data !== undefined && data.hooks.length > 0 && shown.length === 0 && (
+      {data !== undefined && data.hooks.length > 0 && visible.length === 0 && (
         <Empty icon="check" title={`No hook is ${state}`}>
           <p>Which is good to know. The others are under All.</p>
         </Empty>
       )}
-      {shown.length > 0 && (
+      {visible.length > 0 && (
         <ul class="card lines" aria-label="Hooks">
-          {shown.map((hook) => (
+          {visible.map((hook) => (
             <HookRow key={hook.id} hook={hook} hours={data?.hours.get(hook.id) ?? []} actions={actions} />
           ))}
         </ul>
@@ -106,8 +106,8 @@ function optionsOf(hooks: readonly Hook[]) {
   ];
 }
 
-/** Whose hooks an admin looks at. */
-function Whose({ userId }: { readonly userId: string }) {
+/** Select of the user whose hooks an admin sees. */
+function UserSelect({ userId }: { readonly userId: string }) {
   const { data } = useLoaded((signal) => client.users.list({}, { signal }), []);
   const mine = me().user.user_id;
   const others = (data?.data ?? []).filter(({ user_id }) => user_id !== mine);

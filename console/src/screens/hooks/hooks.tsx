@@ -4,7 +4,7 @@ import { HookList } from './hook-list.tsx';
 import { NewHook } from './new-hook.tsx';
 import './hooks.css';
 
-/** Hooks: all of them, one of them, or a new one. */
+/** Routes of the hooks screen: list, detail, new. */
 export default function Hooks({ rest: [id] }: ScreenProps) {
   if (id === undefined) return <HookList />;
   return id === 'new' ? <NewHook /> : <OneHook key={id} id={id} />;

@@ -13,38 +13,42 @@ import { tell } from '../../components/toast.tsx';
 import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from '../../delivery/delivery-text.ts';
 import { secretPath } from '../../delivery/secret-path.ts';
 
-/** Where an application may be, until somebody says where theirs is. */
+/** Placeholder until a target is entered. */
 const EXAMPLE = 'https://your-application.example';
 
-/** So long nothing was typed before the guard is asked. */
-const TYPED_MS = 350;
+/** Debounce of the target check while typing. */
+const CHECK_DEBOUNCE_MS = 350;
 
-/** What the guard says of an address; undefined where it cannot be asked, for then creating says what is wrong. */
-const judge = (address: string, signal?: AbortSignal) => client.verdict(address, { signal }).catch(() => undefined);
+/**
+ * Checks a target URL with the SSRF guard; undefined when the request fails, creating the hook then reports the
+ * error.
+ */
+const checkTarget = (address: string, signal?: AbortSignal) =>
+  client.verdict(address, { signal }).catch(() => undefined);
 
-const saysOf = ({ says }: Verdict) => `It ${says}.`;
+const sentenceOf = ({ says }: Verdict) => `It ${says}.`;
 
-/** What the guard says of an address, a moment after it was typed. */
-function useVerdict(address: string): Verdict | undefined {
+/** Target check of the entered URL, debounced. */
+function useTargetCheck(address: string): Verdict | undefined {
   const [verdict, setVerdict] = useState<Verdict>();
   useEffect(() => {
     setVerdict(undefined);
     if (address === '') return;
-    const stop = new AbortController();
-    const ask = () =>
-      void judge(address, stop.signal).then((judged) => {
-        if (!stop.signal.aborted) setVerdict(judged);
+    const controller = new AbortController();
+    const check = () =>
+      void checkTarget(address, controller.signal).then((result) => {
+        if (!controller.signal.aborted) setVerdict(result);
       });
-    const timer = setTimeout(ask, TYPED_MS);
+    const timer = setTimeout(check, CHECK_DEBOUNCE_MS);
     return () => {
       clearTimeout(timer);
-      stop.abort();
+      controller.abort();
     };
   }, [address]);
   return verdict;
 }
 
-const verdictWords: Readonly<Record<Verdict['verdict'], readonly [tone: Tone, word: string]>> = {
+const verdictBadges: Readonly<Record<Verdict['verdict'], readonly [tone: Tone, word: string]>> = {
   allowed: ['good', 'good'],
   unresolved: ['warn', 'not found yet'],
   forbidden: ['bad', 'forbidden'],
@@ -52,14 +56,14 @@ const verdictWords: Readonly<Record<Verdict['verdict'], readonly [tone: Tone, wo
   taken: ['bad', 'taken'],
 };
 
-/** Subscribes a target to a kind. */
+/** Form that creates a hook. */
 export function NewHook() {
   const [kind, setKind] = useState<Kind>('new_event');
   const [target, setTarget] = useState('');
   const [fault, setFault] = useState<{ text?: string; fields: Readonly<Record<string, string>> }>({ fields: {} });
   const [isBusy, setBusy] = useState(false);
   const address = target.trim();
-  const verdict = useVerdict(address);
+  const verdict = useTargetCheck(address);
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
@@ -69,10 +73,10 @@ export function NewHook() {
       go(to('hooks', id));
     } catch (error) {
       const fields = faultsOf(error);
-      // The refusal is a word; the guard says the same in a sentence.
-      const judged = fields.target_url === undefined ? undefined : await judge(address);
+      // The validation error is a code; the target check returns a sentence for it.
+      const result = fields.target_url === undefined ? undefined : await checkTarget(address);
       setFault({
-        fields: judged ? { ...fields, target_url: saysOf(judged) } : fields,
+        fields: result ? { ...fields, target_url: sentenceOf(result) } : fields,
         ...(Object.keys(fields).length === 0 && { text: explain(error) }),
       });
       setBusy(false);
@@ -132,8 +136,8 @@ export function NewHook() {
                 'Whoever knows the address can ring it, so its path should be hard to guess.'
               ) : (
                 <span class="verdict" role="status">
-                  <Badge tone={verdictWords[verdict.verdict][0]}>{verdictWords[verdict.verdict][1]}</Badge>{' '}
-                  {saysOf(verdict)}
+                  <Badge tone={verdictBadges[verdict.verdict][0]}>{verdictBadges[verdict.verdict][1]}</Badge>{' '}
+                  {sentenceOf(verdict)}
                 </span>
               )
             }
@@ -157,7 +161,7 @@ export function NewHook() {
   );
 }
 
-/** What such a notification looks like, and what is to be done with it. */
+/** Preview of the webhook request, with instructions for the receiver. */
 function Preview({ kind, address }: { readonly kind: Kind; readonly address: string }) {
   const resourceUrl = `${speaker.baseUrl}/v2${kindWords[kind].example}`;
   const path = URL.canParse(address) ? new URL(address).pathname : '/carillon/…';

@@ -12,13 +12,13 @@ import { Moment, momentOf } from '../../components/timestamp.tsx';
 
 type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
 
-/** Whether notifications of a hook are signed, and what changes that. */
+/** Signing of a hook's notifications: turn on, rotate the secret, turn off. */
 export function Signature({ hook, onDone }: SignatureProps) {
   const [open, setOpen] = useState<'rotate' | 'off'>();
-  const [made, setMade] = useState<HookSecret>();
+  const [created, setCreated] = useState<HookSecret>();
   const close = () => setOpen(undefined);
-  const shows = (secret: HookSecret) => {
-    setMade(secret);
+  const showSecret = (secret: HookSecret) => {
+    setCreated(secret);
     close();
     onDone();
   };
@@ -29,7 +29,10 @@ export function Signature({ hook, onDone }: SignatureProps) {
         {hook.state !== 'ended' && (
           <div class="row">
             {hook.signed === '0' ? (
-              <Button icon="key" onClick={() => attempt(async () => shows(await client.hooks.createSecret(hook.id)))}>
+              <Button
+                icon="key"
+                onClick={() => attempt(async () => showSecret(await client.hooks.createSecret(hook.id)))}
+              >
                 Sign notifications
               </Button>
             ) : (
@@ -46,7 +49,7 @@ export function Signature({ hook, onDone }: SignatureProps) {
         )}
       </div>
       <State hook={hook} />
-      {open === 'rotate' && <Rotate hook={hook} onMade={shows} onClose={close} />}
+      {open === 'rotate' && <Rotate hook={hook} onMade={showSecret} onClose={close} />}
       {open === 'off' && (
         <Ask
           title="Sign notifications no more?"
@@ -58,7 +61,7 @@ export function Signature({ hook, onDone }: SignatureProps) {
           new one is made.
         </Ask>
       )}
-      {made !== undefined && <Shown made={made} onClose={() => setMade(undefined)} />}
+      {created !== undefined && <NewSecret created={created} onClose={() => setCreated(undefined)} />}
     </section>
   );
 }
@@ -93,7 +96,7 @@ const overlaps = [
 
 type RotateProps = {
   readonly hook: Hook;
-  readonly onMade: (made: HookSecret) => void;
+  readonly onMade: (created: HookSecret) => void;
   readonly onClose: () => void;
 };
 
@@ -129,12 +132,12 @@ function Rotate({ hook, onMade, onClose }: RotateProps) {
   );
 }
 
-function Shown({ made, onClose }: { readonly made: HookSecret; readonly onClose: () => void }) {
+function NewSecret({ created, onClose }: { readonly created: HookSecret; readonly onClose: () => void }) {
   return (
     <ShownOnce
       title="The secret of this hook"
       label="The secret"
-      text={made.secret}
+      text={created.secret}
       warning="Copy it now. It is shown this once."
       isWide
       onClose={onClose}
@@ -147,7 +150,7 @@ function Shown({ made, onClose }: { readonly made: HookSecret; readonly onClose:
   );
 }
 
-/** How a program does the same. */
+/** API calls for signing. */
 export function signatureCalls({ id, signed }: Hook): readonly ApiCall[] {
   const path = `/hooks/${id}/secret`;
   const body = { overlap: Number(overlaps[0].value) };

@@ -5,13 +5,13 @@ import { tell } from '../../components/toast.tsx';
 import { adviceFor, outcomeWords } from '../../delivery/delivery-text.ts';
 
 const TIMEOUT_MS = 30_000;
-const SOON_MS = 300;
-const LATER_MS = 1_000;
+const FIRST_POLL_MS = 300;
+const POLL_INTERVAL_MS = 1_000;
 
-/** Waits for one more attempt of a delivery than there were; undefined where none came. */
+/** Polls a delivery until it has more than `before` attempts; undefined after the timeout. */
 async function nextAttempt(deliveryId: string, before: number): Promise<DeliveryDetail | undefined> {
-  const giveUpAt = Date.now() + TIMEOUT_MS;
-  for (let waitMs = SOON_MS; Date.now() < giveUpAt; waitMs = LATER_MS) {
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (let waitMs = FIRST_POLL_MS; Date.now() < deadline; waitMs = POLL_INTERVAL_MS) {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     const delivery = await client.deliveries.get(deliveryId);
     if (delivery.attempts.length > before) return delivery;
@@ -19,7 +19,7 @@ async function nextAttempt(deliveryId: string, before: number): Promise<Delivery
   return undefined;
 }
 
-/** Says what came of an attempt that was asked for. */
+/** Shows the outcome of a manual attempt as a toast. */
 export async function tellOutcome(what: string, deliveryId: string, before = 0): Promise<void> {
   const last = (await nextAttempt(deliveryId, before))?.attempts.at(-1);
   if (last === undefined) {

@@ -14,7 +14,7 @@ import { ShownOnce } from '../../components/reveal-secret.tsx';
 import { PermissionGrid } from './permission-grid.tsx';
 import { widest } from './permissions.ts';
 
-const lives = [
+const lifetimes = [
   { value: '30d', text: '30 days' },
   { value: '90d', text: '90 days' },
   { value: '365d', text: 'a year' },
@@ -22,19 +22,19 @@ const lives = [
   { value: 'other', text: 'as I say…' },
 ] as const;
 
-type Life = (typeof lives)[number]['value'];
+type Lifetime = (typeof lifetimes)[number]['value'];
 
 type IssueProps = {
-  /** To whom a key can be issued. */
+  /** Users to whom the current user may issue keys. */
   readonly people: readonly User[];
   readonly onIssued: () => void;
   readonly onClose: () => void;
 };
 
-/** Issues a key, and shows it this once; what was shown is forgotten with the dialog. */
+/** Dialog that issues a key and shows it once. The key is kept only in the state of the dialog. */
 export function IssueKey({ people, onIssued, onClose }: IssueProps) {
   const [issued, setIssued] = useState<IssuedKey>();
-  if (issued !== undefined) return <Shown issued={issued} onClose={onClose} />;
+  if (issued !== undefined) return <NewKey issued={issued} onClose={onClose} />;
   return (
     <Dialog title="Issue a key" isWide onClose={onClose}>
       <IssueForm
@@ -54,15 +54,15 @@ type FormProps = Pick<IssueProps, 'people' | 'onClose'> & { readonly onIssued: (
 function IssueForm({ people, onIssued, onClose }: FormProps) {
   const [label, setLabel] = useState('');
   const [userId, setUserId] = useState(me().user.user_id);
-  const [life, setLife] = useState<Life>('90d');
-  const [free, setFree] = useState('');
+  const [lifetime, setLifetime] = useState<Lifetime>('90d');
+  const [customLifetime, setCustomLifetime] = useState('');
   const owner = people.find(({ user_id }) => user_id === userId) ?? me().user;
-  const among = widest(owner.role);
-  // No more than it needs: to change something is for whoever issues it to add.
-  const [wanted, setWanted] = useState<typeof among>(among.filter((one) => one.endsWith(':read')));
-  const permissions = among.filter((one) => wanted.includes(one));
+  const allowed = widest(owner.role);
+  // Least privilege: read permissions only by default.
+  const [selected, setSelected] = useState<typeof allowed>(allowed.filter((one) => one.endsWith(':read')));
+  const permissions = allowed.filter((one) => selected.includes(one));
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    const expires = life === 'other' ? free.trim() : life;
+    const expires = lifetime === 'other' ? customLifetime.trim() : lifetime;
     onIssued(await client.keys.create({ label, permissions, user_id: userId, expires }));
   });
   return (
@@ -92,24 +92,24 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
         )}
         <Select
           label="It works for"
-          value={life}
-          options={lives}
-          onChange={setLife}
-          hint={life === '' ? 'Until somebody revokes it.' : 'Then it ends by itself.'}
+          value={lifetime}
+          options={lifetimes}
+          onChange={setLifetime}
+          hint={lifetime === '' ? 'Until somebody revokes it.' : 'Then it ends by itself.'}
         />
-        {life === 'other' && (
+        {lifetime === 'other' && (
           <TextField
             label="How long"
             placeholder="12h"
-            value={free}
-            onInput={setFree}
+            value={customLifetime}
+            onInput={setCustomLifetime}
             required
             fault={faults.expires}
             hint="12h, 45d, or a moment in UTC: 2027-01-31 18:00:00"
           />
         )}
       </div>
-      <PermissionGrid chosen={permissions} among={among} onChange={setWanted} />
+      <PermissionGrid chosen={permissions} among={allowed} onChange={setSelected} />
       {owner.role === 'member' && (
         <p class="small soft">
           A member’s key can change neither people nor the account: no key is wider than its user.
@@ -125,7 +125,7 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
   );
 }
 
-function Shown({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
+function NewKey({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
   const curl = [
     `curl ${quoted(`${speaker.baseUrl}/v2/user`)}`,
     `-H ${quoted(`domain: ${speaker.domain}`)}`,

@@ -24,12 +24,12 @@ const WEEK_MS = 7 * 86_400_000;
 
 type Filters = { readonly isEnded: boolean; readonly isOwn: boolean };
 
-/** What the address says is to be shown. */
+/** Filters from the query of the route. */
 function filtersOf(query: URLSearchParams): Filters {
   return { isEnded: query.get('state') === 'ended', isOwn: query.get('of') === 'me' || !isAdmin() };
 }
 
-/** The keys of the interface: what each may do, whose it is, when it was last used. */
+/** List of API keys with permissions, owner and last use. */
 export default function Keys() {
   const filters = filtersOf(place.value.query);
   const { user } = me();
@@ -39,7 +39,7 @@ export default function Keys() {
   );
   const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
   const [open, setOpen] = useState<{ what: 'issue' } | { what: 'narrow' | 'revoke'; key: Key }>();
-  const shown = keys.data?.filter((key) => isOver(key) === filters.isEnded).reverse();
+  const visible = keys.data?.filter((key) => hasEnded(key) === filters.isEnded).reverse();
   const close = () => setOpen(undefined);
   return (
     <Page
@@ -48,7 +48,7 @@ export default function Keys() {
       calls={callsOf(
         filters,
         user,
-        shown?.find((key) => !isOver(key)),
+        visible?.find((key) => !hasEnded(key)),
       )}
       actions={
         <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
@@ -79,14 +79,14 @@ export default function Keys() {
         )}
       </div>
       {keys.fault !== undefined && <Note tone="bad">{keys.fault}</Note>}
-      {shown === undefined && keys.fault === undefined && <Waiting />}
-      {shown?.length === 0 && <Nothing {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
-      {shown !== undefined && shown.length > 0 && (
+      {visible === undefined && keys.fault === undefined && <Waiting />}
+      {visible?.length === 0 && <Nothing {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
+      {visible !== undefined && visible.length > 0 && (
         <ul class="card list" aria-label="Keys">
-          {shown.map((key) => (
+          {visible.map((key) => (
             <KeyRow
               key={key.id}
-              shown={key}
+              apiKey={key}
               owner={people.data?.find(({ user_id }) => user_id === key.user_id)}
               onNarrow={() => setOpen({ what: 'narrow', key })}
               onRevoke={() => setOpen({ what: 'revoke', key })}
@@ -117,34 +117,34 @@ export default function Keys() {
 }
 
 type RowProps = {
-  readonly shown: Key;
+  readonly apiKey: Key;
   readonly owner: User | undefined;
   readonly onNarrow: () => void;
   readonly onRevoke: () => void;
 };
 
-function KeyRow({ shown, owner, onNarrow, onRevoke }: RowProps) {
+function KeyRow({ apiKey, owner, onNarrow, onRevoke }: RowProps) {
   return (
     <li>
       <Icon name="key" />
       <div class="grow">
         <div class="row">
-          <strong>{labelOf(shown)}</strong>
-          <State of={shown} />
+          <strong>{labelOf(apiKey)}</strong>
+          <State of={apiKey} />
         </div>
         <p class="small soft">
-          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(shown.permissions)].join(' · ')}
+          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(apiKey.permissions)].join(' · ')}
         </p>
       </div>
       <div class="asides">
         <span>Last used</span>
-        <Moment at={shown.last_used} />
-        <span>{isOver(shown) ? 'Ended' : 'Ends'}</span>
-        {shown.revoked === '1' ? <span>by hand</span> : <Moment at={shown.expires} />}
+        <Moment at={apiKey.last_used} />
+        <span>{hasEnded(apiKey) ? 'Ended' : 'Ends'}</span>
+        {apiKey.revoked === '1' ? <span>by hand</span> : <Moment at={apiKey.expires} />}
       </div>
-      {!isOver(shown) && (
+      {!hasEnded(apiKey) && (
         <Menu
-          label={`What to do with ${labelOf(shown)}`}
+          label={`What to do with ${labelOf(apiKey)}`}
           items={[
             { text: 'Rename or narrow…', icon: 'pencil', onPick: onNarrow },
             { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },
@@ -185,17 +185,17 @@ function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () =
 
 const labelOf = (key: Key) => (key.label === '' ? `Key ${key.id}` : key.label);
 
-const isOver = (key: Key) =>
+const hasEnded = (key: Key) =>
   key.revoked === '1' || (momentOf(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
 
-/** To whom the caller may issue keys: themselves, and as admin all who do not stand above them. */
+/** Users to whom the current user may issue keys: only themselves; as admin also everybody without a higher role. */
 function issuable(people: readonly User[]): readonly User[] {
   const { user } = me();
   if (!isAdmin()) return [user];
   return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }
 
-/** What changes a key is shown of the newest in view. */
+/** API calls of the screen; the calls that change a key use the newest visible one as example. */
 function callsOf({ isOwn }: Filters, user: User, newest: Key | undefined): readonly ApiCall[] {
   const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
   const list = isOwn ? `{ user_id: '${user.user_id}' }` : '';

@@ -11,14 +11,14 @@ import { PermissionGrid } from './permission-grid.tsx';
 
 type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readonly onClose: () => void };
 
-/** Names a key anew and takes permissions from it. */
+/** Dialog that renames a key or removes permissions from it. */
 export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
   const [label, setLabel] = useState(narrowed.label);
   const [permissions, setPermissions] = useState(narrowed.permissions);
-  const taken = narrowed.permissions.length - permissions.length;
+  const removedCount = narrowed.permissions.length - permissions.length;
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    await client.keys.update(narrowed.id, { label, ...(taken > 0 && { permissions }) });
-    tell(taken > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
+    await client.keys.update(narrowed.id, { label, ...(removedCount > 0 && { permissions }) });
+    tell(removedCount > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
     onClose();
     onDone();
   });
@@ -35,13 +35,15 @@ export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
           fault={faults.label}
         />
         <PermissionGrid chosen={permissions} among={narrowed.permissions} onChange={setPermissions} />
-        <Note tone={taken > 0 ? 'warn' : 'info'}>
+        <Note tone={removedCount > 0 ? 'warn' : 'info'}>
           A key only ever becomes narrower: what is taken from it cannot be given back. For more, issue another one.
         </Note>
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={isBusy}>
-            {taken > 0 ? `Take ${taken} ${taken === 1 ? 'permission' : 'permissions'} away` : 'Save'}
+            {removedCount > 0
+              ? `Take ${removedCount} ${removedCount === 1 ? 'permission' : 'permissions'} away`
+              : 'Save'}
           </Button>
         </div>
       </form>

@@ -4,14 +4,14 @@ import { areaNames, type Way, ways } from './permissions.ts';
 
 type GridProps = {
   readonly chosen: readonly Permission[];
-  /** What can be chosen at all; the rest is greyed. */
+  /** Permissions that can be chosen; the others are disabled. */
   readonly among: readonly Permission[];
   readonly onChange: (chosen: readonly Permission[]) => void;
 };
 
-const heads: Readonly<Record<Way, string>> = { read: 'Read', write: 'Change' };
+const headings: Readonly<Record<Way, string>> = { read: 'Read', write: 'Change' };
 
-/** What a key may do: a row for each area, a box for reading and one for changing. */
+/** Permissions of a key: one row per area, one checkbox each for read and write. */
 export function PermissionGrid({ chosen, among, onChange }: GridProps) {
   const toggle = (permission: Permission, isOn: boolean) =>
     onChange(among.filter((one) => (one === permission ? isOn : chosen.includes(one))));
@@ -40,7 +40,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
             </th>
             {ways.map((way) => (
               <th key={way} scope="col">
-                {heads[way]}
+                {headings[way]}
               </th>
             ))}
           </tr>
@@ -57,7 +57,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
                   <td key={way}>
                     <input
                       type="checkbox"
-                      aria-label={`${heads[way]} ${areaNames[area].name}`}
+                      aria-label={`${headings[way]} ${areaNames[area].name}`}
                       checked={chosen.includes(permission)}
                       disabled={!among.includes(permission)}
                       onChange={(event) => toggle(permission, event.currentTarget.checked)}

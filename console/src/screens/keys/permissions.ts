@@ -5,18 +5,18 @@ export const ways = ['read', 'write'] as const;
 
 export type Way = (typeof ways)[number];
 
-/** Everything there is, in the order in which it is shown. */
+/** All permissions in display order. */
 export const everyPermission: readonly Permission[] = permissionAreas.flatMap((area) =>
   ways.map((way): Permission => `${area}:${way}`),
 );
 
-/** What a key of such a user may do at most. */
+/** Maximum permissions of a key, by the role of its user. */
 export function widest(role: Role): readonly Permission[] {
   if (role !== 'member') return everyPermission;
   return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
 }
 
-/** What each area is to a reader. */
+/** Display name and description of each area. */
 export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly says: string }>> = {
   events: { name: 'Events', says: 'the calendar' },
   clients: { name: 'Clients', says: 'whom projects are for, and their contacts' },
@@ -28,18 +28,18 @@ export const areaNames: Readonly<Record<PermissionArea, { readonly name: string;
   company: { name: 'Account', says: 'its name and address' },
 };
 
-/** What a key may do, in a few words: `Reads everything`, `Changes events, tasks`. */
+/** Summary of permissions: `Reads everything`, `Changes events, tasks`. */
 export function inWords(permissions: readonly Permission[]): readonly string[] {
   if (permissions.length === 0) return ['May only ask who it is'];
   if (permissions.length === everyPermission.length) return ['Everything'];
   const areasOf = (way: Way) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
-  const said = (verb: string, areas: readonly PermissionArea[]) => {
+  const summary = (verb: string, areas: readonly PermissionArea[]) => {
     if (areas.length === 0) return [];
     const missing = permissionAreas.filter((area) => !areas.includes(area));
-    const listed = (some: readonly PermissionArea[]) =>
+    const namesOf = (some: readonly PermissionArea[]) =>
       some.map((area) => areaNames[area].name.toLowerCase()).join(', ');
     if (missing.length === 0) return [`${verb} everything`];
-    return [missing.length < 3 ? `${verb} all but ${listed(missing)}` : `${verb} ${listed(areas)}`];
+    return [missing.length < 3 ? `${verb} all but ${namesOf(missing)}` : `${verb} ${namesOf(areas)}`];
   };
-  return [...said('Reads', areasOf('read')), ...said('Changes', areasOf('write'))];
+  return [...summary('Reads', areasOf('read')), ...summary('Changes', areasOf('write'))];
 }

@@ -3,18 +3,18 @@ import type { Overview } from '../../../../packages/sdk/src/overview.ts';
 import { momentOf } from '../../components/timestamp.tsx';
 
 const MINUTE_MS = 60_000;
-const SHOWN = 60;
-const STEP = 10;
+const MINUTES = 60;
+const BAR_WIDTH = 10;
 const HEIGHT = 100;
 
 type Bar = { readonly at: number; readonly delivered: number; readonly failed: number };
 
-/** The last hour minute by minute, also the quiet ones. */
+/** Buckets of the last 60 minutes, including empty ones. */
 function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
   const byMinute = new Map(minutes.map((one) => [momentOf(one.minute)?.getTime(), one]));
   const newest = momentOf(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
-  return Array.from({ length: SHOWN }, (_, index) => {
-    const at = newest - (SHOWN - 1 - index) * MINUTE_MS;
+  return Array.from({ length: MINUTES }, (_, index) => {
+    const at = newest - (MINUTES - 1 - index) * MINUTE_MS;
     const { delivered = '0', failed = '0' } = byMinute.get(at) ?? {};
     return { at, delivered: Number(delivered), failed: Number(failed) };
   });
@@ -22,18 +22,18 @@ function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
 
 const clock = (at: number) => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
-/** The next number of the form 1, 2 or 5 with zeros: where the scale ends. */
-function scaleEnd(most: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, most)));
-  return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= most) ?? most;
+/** Upper end of the scale: the next 1, 2 or 5 times a power of ten. */
+function scaleEnd(max: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, max)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= max) ?? max;
 }
 
-/** Deliveries per minute, as bars for the eye and as a table for the ear. */
+/** Bar chart of deliveries per minute; screen readers get a table instead. */
 export function MinutesChart({ overview }: { readonly overview: Overview }) {
-  const [pointed, setPointed] = useState<number>();
+  const [hovered, setHovered] = useState<number>();
   const bars = barsOf(overview, Date.now());
   const top = scaleEnd(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
-  const bar = pointed === undefined ? undefined : bars[pointed];
+  const bar = hovered === undefined ? undefined : bars[hovered];
   return (
     <>
       <div class="row spread">
@@ -55,10 +55,10 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         <span class="scale small soft number">{top}</span>
         <span class="scale small soft number low">0</span>
         <svg
-          viewBox={`0 0 ${SHOWN * STEP} ${HEIGHT}`}
+          viewBox={`0 0 ${MINUTES * BAR_WIDTH} ${HEIGHT}`}
           preserveAspectRatio="none"
           aria-hidden="true"
-          onPointerLeave={() => setPointed(undefined)}
+          onPointerLeave={() => setHovered(undefined)}
         >
           {[0, 0.5, 1].map((part) => (
             <rect
@@ -66,19 +66,19 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
               class="grid"
               x={0}
               y={Math.min(HEIGHT - 0.6, part * HEIGHT)}
-              width={SHOWN * STEP}
+              width={MINUTES * BAR_WIDTH}
               height={0.6}
             />
           ))}
           {bars.map(({ at, delivered, failed }, index) => {
             const good = (delivered / top) * HEIGHT;
             const bad = (failed / top) * HEIGHT;
-            const x = index * STEP + 1.5;
+            const x = index * BAR_WIDTH + 1.5;
             return (
-              <g key={at} class={index === pointed ? 'pointed' : ''} onPointerEnter={() => setPointed(index)}>
-                <rect class="whole" x={index * STEP} y={0} width={STEP} height={HEIGHT} />
-                <rect class="delivered" x={x} y={HEIGHT - good} width={STEP - 3} height={good} />
-                <rect class="failed" x={x} y={HEIGHT - good - bad} width={STEP - 3} height={bad} />
+              <g key={at} class={index === hovered ? 'pointed' : ''} onPointerEnter={() => setHovered(index)}>
+                <rect class="whole" x={index * BAR_WIDTH} y={0} width={BAR_WIDTH} height={HEIGHT} />
+                <rect class="delivered" x={x} y={HEIGHT - good} width={BAR_WIDTH - 3} height={good} />
+                <rect class="failed" x={x} y={HEIGHT - good - bad} width={BAR_WIDTH - 3} height={bad} />
               </g>
             );
           })}

@@ -6,23 +6,23 @@ import { Code, curlOf, speaker } from '../../components/api-call.tsx';
 import { ButtonLink } from '../../components/button.tsx';
 import { secretPath } from '../../delivery/secret-path.ts';
 
-const LISTEN =
+const RECEIVER_COMMAND =
   `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;
 
 const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(speaker.baseUrl).hostname);
 
-/** How an application is rung for the first time. */
+/** Onboarding: three steps to the first delivery. */
 export function FirstSteps() {
   const [path] = useState(secretPath);
   const target = `${isLocal() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${path}`;
-  // A day that the calendar shows at once.
+  // Today, so that the calendar shows the new event without navigation.
   const day = today().replaceAll('-', '');
   const event = { event_name: 'Launch', start_date: day, due_date: day };
   return (
     <>
       <p class="lead">Nobody is told of anything yet. Three steps, and an application hears the bell.</p>
       <ol class="first-steps">
-        <Step title="Give it an ear" code={LISTEN} label="A receiver that prints what it is sent">
+        <Step title="Give it an ear" code={RECEIVER_COMMAND} label="A receiver that prints what it is sent">
           Any address that answers 200 to a POST.{' '}
           {isLocal() ? 'This one prints what it is sent:' : 'To try it, run this somewhere that can be reached:'}
         </Step>

@@ -16,7 +16,7 @@ import { findTroubled } from './failing-hooks.ts';
 import { FirstSteps } from './onboarding.tsx';
 import './overview.css';
 
-const REFRESH_MS = 4_000;
+const POLL_INTERVAL_MS = 4_000;
 
 async function load(signal: AbortSignal) {
   const overview = await client.overview({ signal });
@@ -27,10 +27,10 @@ async function load(signal: AbortSignal) {
   return { overview, isFresh };
 }
 
-/** How deliveries go at this moment. */
+/** Dashboard of deliveries. */
 export default function OverviewScreen() {
   const { data, fault, reload } = useLoaded(load, []);
-  useEvery(REFRESH_MS, reload);
+  useEvery(POLL_INTERVAL_MS, reload);
   return (
     <Page
       title="Overview"
@@ -53,12 +53,12 @@ export default function OverviewScreen() {
       {fault !== undefined && <Note tone={data === undefined ? 'bad' : 'warn'}>{fault}</Note>}
       {data === undefined && fault === undefined && <Waiting />}
       {data?.isFresh === true && <FirstSteps />}
-      {data?.isFresh === false && <Now overview={data.overview} />}
+      {data?.isFresh === false && <Dashboard overview={data.overview} />}
     </Page>
   );
 }
 
-function Now({ overview }: { readonly overview: Overview }) {
+function Dashboard({ overview }: { readonly overview: Overview }) {
   const { delivered_last_hour: delivered, failed_last_hour: failed, p50_ms, p95_ms, pending } = overview;
   const attempts = Number(delivered) + Number(failed);
   const rate = attempts === 0 ? undefined : (100 * Number(delivered)) / attempts;
@@ -67,40 +67,40 @@ function Now({ overview }: { readonly overview: Overview }) {
   return (
     <>
       <dl class="figures">
-        <Figure name="Delivered in the last hour" value={Number(delivered).toLocaleString('en')}>
+        <Metric name="Delivered in the last hour" value={Number(delivered).toLocaleString('en')}>
           {rate === undefined
             ? 'no attempts'
             : `${rate.toFixed(Number.isInteger(rate) ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
-        </Figure>
-        <Figure name="Answered within, p95" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
+        </Metric>
+        <Metric name="Answered within, p95" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
           {attempts === 0 ? 'nothing was sent' : `p50: ${lasting(Number(p50_ms))}`}
-        </Figure>
-        <Figure name="Pending now" value={Number(pending).toLocaleString('en')}>
+        </Metric>
+        <Metric name="Pending now" value={Number(pending).toLocaleString('en')}>
           {oldest === undefined
             ? 'nothing waits'
             : `the oldest for ${lasting(Math.max(0, Date.now() - oldest.getTime()))}`}
-        </Figure>
-        <Figure
+        </Metric>
+        <Metric
           name="Live hooks"
           value={(Number(overview.hooks_live) - Number(overview.hooks_failing)).toLocaleString('en')}
         >
           {isFailing ? <Badge tone="warn">{overview.hooks_failing} failing</Badge> : 'none is failing'}
-        </Figure>
-        <Figure name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
+        </Metric>
+        <Metric name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
           since 00:00 UTC
-        </Figure>
+        </Metric>
       </dl>
       <section class="card padded stack" aria-label="Deliveries per minute">
         <MinutesChart overview={overview} />
       </section>
-      <Troubled failing={Number(overview.hooks_failing)} ended={Number(overview.hooks_ended_today)} />
+      <FailingHooks failing={Number(overview.hooks_failing)} ended={Number(overview.hooks_ended_today)} />
     </>
   );
 }
 
-type FigureProps = { readonly name: string; readonly value: string; readonly children: ComponentChildren };
+type MetricProps = { readonly name: string; readonly value: string; readonly children: ComponentChildren };
 
-function Figure({ name, value, children }: FigureProps) {
+function Metric({ name, value, children }: MetricProps) {
   return (
     <div class="card figure">
       <dt>{name}</dt>
@@ -112,8 +112,8 @@ function Figure({ name, value, children }: FigureProps) {
   );
 }
 
-/** The hooks that are failing or have ended today, so that one click leads to each. */
-function Troubled({ failing, ended }: { readonly failing: number; readonly ended: number }) {
+/** List of hooks that are failing or have ended today. */
+function FailingHooks({ failing, ended }: { readonly failing: number; readonly ended: number }) {
   const { data } = useLoaded((signal) => findTroubled({ failing, ended }, signal), [failing, ended]);
   if (failing + ended === 0) return null;
   const missing = failing + ended - (data?.length ?? 0);
@@ -124,7 +124,7 @@ function Troubled({ failing, ended }: { readonly failing: number; readonly ended
       {data !== undefined && (
         <ul class="card lines">
           {data.map((hook) => (
-            <TroubledRow key={hook.id} hook={hook} />
+            <FailingHookRow key={hook.id} hook={hook} />
           ))}
           {missing > 0 && (
             <li class="line small soft">
@@ -137,7 +137,7 @@ function Troubled({ failing, ended }: { readonly failing: number; readonly ended
   );
 }
 
-function TroubledRow({ hook }: { readonly hook: Hook }) {
+function FailingHookRow({ hook }: { readonly hook: Hook }) {
   return (
     <li class="line row spread">
       <span>

@@ -11,32 +11,37 @@ import { Select, TextField } from '../../components/field.tsx';
 import { tell } from '../../components/toast.tsx';
 import { ShownLink } from './link.tsx';
 
-const roles: readonly { readonly value: Role; readonly text: string; readonly says: string }[] = [
-  { value: 'member', text: 'Member', says: 'Sees and changes every record; hooks and keys are their own.' },
-  { value: 'admin', text: 'Admin', says: 'Also adds people, issues keys to them, and sees everybody’s hooks.' },
-  { value: 'owner', text: 'Owner', says: 'As an admin, and nobody but an owner can change or delete one.' },
+const roles: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
+  { value: 'member', text: 'Member', description: 'Sees and changes every record; hooks and keys are their own.' },
+  { value: 'admin', text: 'Admin', description: 'Also adds people, issues keys to them, and sees everybody’s hooks.' },
+  { value: 'owner', text: 'Owner', description: 'As an admin, and nobody but an owner can change or delete one.' },
 ];
 
-type Written = { readonly email: string; readonly first_name: string; readonly last_name: string; readonly role: Role };
+type PersonValues = {
+  readonly email: string;
+  readonly first_name: string;
+  readonly last_name: string;
+  readonly role: Role;
+};
 
 type FormProps = {
-  readonly before: Written;
+  readonly before: PersonValues;
   readonly yes: string;
   readonly isLastOwner?: boolean;
-  readonly save: (written: Written) => Promise<void>;
+  readonly save: (values: PersonValues) => Promise<void>;
   readonly onClose: () => void;
 };
 
-/** Who somebody is, and what they may do. */
+/** Form for name, email and role of a user. */
 function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormProps) {
-  const [written, setWritten] = useState(before);
-  const write = (name: keyof Written) => (value: string) => setWritten({ ...written, [name]: value });
-  const { submit, isBusy, faults, fault } = useSubmission(() => save(written));
-  // A role above one's own is not one's to give.
-  const given = roles.filter(({ value }) => value !== 'owner' || me().user.role === 'owner');
+  const [values, setValues] = useState(before);
+  const setField = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
+  const { submit, isBusy, faults, fault } = useSubmission(() => save(values));
+  // Only owners can assign the role of owner.
+  const assignableRoles = roles.filter(({ value }) => value !== 'owner' || me().user.role === 'owner');
   const hint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
-    : roles.find(({ value }) => value === written.role)?.says;
+    : roles.find(({ value }) => value === values.role)?.description;
   return (
     <form class="stack" onSubmit={submit}>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
@@ -46,8 +51,8 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
         autoComplete="off"
         required
         autoFocus
-        value={written.email}
-        onInput={write('email')}
+        value={values.email}
+        onInput={setField('email')}
         fault={faults.email}
         hint="They sign in with it. The service sends nothing there: the link goes through you."
       />
@@ -55,24 +60,24 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
         <TextField
           label="First name"
           autoComplete="off"
-          value={written.first_name}
-          onInput={write('first_name')}
+          value={values.first_name}
+          onInput={setField('first_name')}
           fault={faults.first_name}
         />
         <TextField
           label="Last name"
           autoComplete="off"
-          value={written.last_name}
-          onInput={write('last_name')}
+          value={values.last_name}
+          onInput={setField('last_name')}
           fault={faults.last_name}
         />
       </div>
       <Select
         label="Role"
-        value={written.role}
-        options={given}
+        value={values.role}
+        options={assignableRoles}
         disabled={isLastOwner}
-        onChange={(role) => setWritten({ ...written, role })}
+        onChange={(role) => setValues({ ...values, role })}
         fault={faults.role}
         hint={hint}
       />
@@ -86,23 +91,23 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
   );
 }
 
-/** Adds somebody and makes the link by which they get in. */
+/** Creates a user and an invitation link. */
 export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
-  const [made, setMade] = useState<{ person: User; link: IssuedInvitation }>();
-  if (made !== undefined) return <ShownLink {...made} onClose={onClose} />;
+  const [created, setCreated] = useState<{ person: User; link: IssuedInvitation }>();
+  if (created !== undefined) return <ShownLink {...created} onClose={onClose} />;
   return (
     <Dialog title="Add somebody" onClose={onClose}>
       <PersonForm
         before={{ email: '', first_name: '', last_name: '', role: 'member' }}
         yes="Add, and make a link"
         onClose={onClose}
-        save={async (written) => {
-          const person = await client.users.create(written);
-          // They are there now, whatever becomes of the link: the menu makes another one.
-          const isMade = await attempt(async () =>
-            setMade({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
+        save={async (values) => {
+          const person = await client.users.create(values);
+          // If only the link fails, the user still exists: close, the row menu can create another link.
+          const hasLink = await attempt(async () =>
+            setCreated({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
           );
-          if (!isMade) onClose();
+          if (!hasLink) onClose();
           onDone();
         }}
       />
@@ -112,18 +117,18 @@ export function AddPerson({ onDone, onClose }: { readonly onDone: () => void; re
 
 type ChangeProps = {
   readonly person: User;
-  /** Whether there is one owner alone. */
+  /** Whether the account has only one owner. */
   readonly isLastOwner: boolean;
   readonly onDone: () => void;
   readonly onClose: () => void;
 };
 
-/** Changes somebody's name, address or role. */
+/** Changes name, email or role of a user. */
 export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangeProps) {
   const { email, first_name, last_name, role } = person;
-  const before: Written = { email, first_name, last_name, role };
-  const change = async (written: Written) => {
-    const changed = await client.users.update(person.user_id, written);
+  const before: PersonValues = { email, first_name, last_name, role };
+  const change = async (values: PersonValues) => {
+    const changed = await client.users.update(person.user_id, values);
     const { user, company } = me();
     if (user.user_id === changed.user_id) session.value = { user: changed, company };
     onDone();
@@ -135,8 +140,8 @@ export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangePro
         yes="Save"
         isLastOwner={isLastOwner && role === 'owner'}
         onClose={onClose}
-        save={async (written) => {
-          await change(written);
+        save={async (values) => {
+          await change(values);
           tell('Saved.', { undo: () => void attempt(() => change(before), 'As it was.') });
           onClose();
         }}

@@ -11,12 +11,12 @@ import { Moment } from '../../components/timestamp.tsx';
 
 type LinkProps = { readonly person: User; readonly onMade: () => void; readonly onClose: () => void };
 
-/** Makes a link by which somebody sets a passphrase, and shows it this once. */
+/** Creates a link that sets a passphrase, and shows it once. */
 export function LinkFor({ person, onMade, onClose }: LinkProps) {
   const [link, setLink] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
   if (link !== undefined) return <ShownLink link={link} person={person} onClose={onClose} />;
-  const make = async () => {
+  const create = async () => {
     setBusy(true);
     await attempt(async () => setLink(await client.invitations.create({ user_id: person.user_id })));
     setBusy(false);
@@ -30,7 +30,7 @@ export function LinkFor({ person, onMade, onClose }: LinkProps) {
       </p>
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" disabled={isBusy} onClick={make}>
+        <Button look="primary" disabled={isBusy} onClick={create}>
           {isBusy ? 'Making…' : 'Make the link'}
         </Button>
       </div>
@@ -40,7 +40,7 @@ export function LinkFor({ person, onMade, onClose }: LinkProps) {
 
 type ShownProps = { readonly link: IssuedInvitation; readonly person: User; readonly onClose: () => void };
 
-/** A link, at the one moment when it can be seen. */
+/** Dialog that shows a link once. */
 export function ShownLink({ link, person, onClose }: ShownProps) {
   return (
     <ShownOnce

@@ -20,13 +20,13 @@ type Open =
   | { readonly what: 'add' }
   | { readonly what: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
 
-/** Who belongs to the account: their roles, the links by which they get in, where they are signed in. */
+/** Users of the account: roles, invitation links and sessions. Admins only. */
 export default function People() {
-  return isAdmin() ? <Everybody /> : <ForAdmins />;
+  return isAdmin() ? <PeopleList /> : <AdminsOnly />;
 }
 
-/** What members see who follow a link to this screen. */
-function ForAdmins() {
+/** Shown to members who open the screen by URL. */
+function AdminsOnly() {
   return (
     <Page title="People" calls={[]}>
       <Note>Who belongs to the account is for its admins to see and change here. Ask one of them.</Note>
@@ -34,7 +34,7 @@ function ForAdmins() {
   );
 }
 
-function Everybody() {
+function PeopleList() {
   const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
   const links = useLoaded((signal) => all(client.invitations.each({}, { signal })), []);
   const [open, setOpen] = useState<Open>();
@@ -98,7 +98,7 @@ function Everybody() {
 
 type RowProps = {
   readonly person: User;
-  /** Their link that is still open. */
+  /** Their unused invitation link. */
   readonly link: Invitation | undefined;
   readonly onOpen: (what: Exclude<Open['what'], 'add'>) => void;
   readonly onWithdraw: (link: Invitation) => void;
@@ -106,7 +106,7 @@ type RowProps = {
 
 function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
   const { user } = me();
-  const isAbove = person.role === 'owner' && user.role !== 'owner';
+  const hasHigherRole = person.role === 'owner' && user.role !== 'owner';
   const isMe = person.user_id === user.user_id;
   const items: readonly MenuItem[] = [
     { text: 'Change…', icon: 'pencil', onPick: () => onOpen('change') },
@@ -138,7 +138,7 @@ function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
           </>
         )}
       </div>
-      {isAbove ? (
+      {hasHigherRole ? (
         <span class="small soft">above you</span>
       ) : (
         <Menu label={`What to do with ${nameOf(person)}`} items={items} />
@@ -173,7 +173,7 @@ function Delete({ person, onDone, onClose }: DeleteProps) {
 
 const example = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
 
-/** What changes somebody is shown of whoever came last; never of the one who looks. */
+/** API calls of the screen; the newest other user is the example, never the current user. */
 function callsFor(last: User | undefined): readonly ApiCall[] {
   const id = last?.user_id;
   return [

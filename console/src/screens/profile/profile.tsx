@@ -16,10 +16,10 @@ import { PassphraseField } from '../../components/passphrase.tsx';
 import { tell } from '../../components/toast.tsx';
 import './profile.css';
 
-/** Whoever has signed in: their name, their passphrase, where they are signed in, how it looks. */
+/** Profile of the current user: name, passphrase, sessions, theme. */
 export default function You() {
   const { user, company } = me();
-  const [changes, setChanges] = useState(0);
+  const [passphraseChanges, setPassphraseChanges] = useState(0);
   const names = { first_name: user.first_name, last_name: user.last_name };
   const calls: readonly ApiCall[] = [
     { says: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
@@ -43,11 +43,11 @@ export default function You() {
           <Names />
         </Part>
         <Part title="Passphrase">
-          <Passphrase onChanged={() => setChanges(changes + 1)} />
+          <Passphrase onChanged={() => setPassphraseChanges(passphraseChanges + 1)} />
         </Part>
       </div>
       <Part title="Where you are signed in">
-        <Sessions key={changes} userId={user.user_id} />
+        <Sessions key={passphraseChanges} userId={user.user_id} />
       </Part>
       <div class="halves">
         <Part title="Colours">
@@ -153,7 +153,7 @@ function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
   return (
     <form class="stack" onSubmit={submit}>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {/* So that a password manager knows whose it is. */}
+      {/* Password managers use this hidden field to find the account. */}
       <input
         class="hidden-text"
         type="text"

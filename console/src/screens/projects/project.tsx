@@ -23,19 +23,19 @@ import '../../records/records.css';
 
 const NEXT_EVENTS = 5;
 
-/** One project: everything that is known of it, its tasks, what is said about it, and what is next on the calendar. */
+/** Page of one project: details, tasks, comments and next events. */
 export default function ProjectPage({ id }: RecordProps) {
   return (
     <RecordPage noun={client.projects} id={id} title="Project" all="projects">
-      {(project, onChange) => <OneProject project={project} onChange={onChange} />}
+      {(project, onChange) => <ProjectDetails project={project} onChange={onChange} />}
     </RecordPage>
   );
 }
 
-type OneProjectProps = { readonly project: Project; readonly onChange: (project: Project) => void };
+type ProjectDetailsProps = { readonly project: Project; readonly onChange: (project: Project) => void };
 
-function OneProject({ project, onChange }: OneProjectProps) {
-  const [turn, setTurn] = useState(0);
+function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
+  const [taskChanges, setTaskChanges] = useState(0);
   const clients = useClients();
   const deleting = useDelete(projects, {
     onGone: () => go(to('projects')),
@@ -85,7 +85,7 @@ function OneProject({ project, onChange }: OneProjectProps) {
     >
       <div class="sides">
         <div class="stack">
-          <TaskList projects={[project]} projectId={project_id} onCount={() => setTurn((count) => count + 1)} />
+          <TaskList projects={[project]} projectId={project_id} onCount={() => setTaskChanges((count) => count + 1)} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
             <FactField {...shared} fact={description} />
@@ -107,7 +107,7 @@ function OneProject({ project, onChange }: OneProjectProps) {
                 state,
               ]}
             >
-              <Far {...shared} turn={turn} />
+              <ProgressField {...shared} taskChanges={taskChanges} />
             </Facts>
             <Facts {...shared} facts={[tags, uri]}>
               <div>
@@ -132,17 +132,17 @@ function OneProject({ project, onChange }: OneProjectProps) {
   );
 }
 
-/** How far the project is, and how that is known. */
-function Far({
+/** Progress of the project, and whether it is computed or set by hand. */
+function ProgressField({
   record: project,
   onChange,
-  turn,
+  taskChanges,
 }: {
   record: Project;
-  onChange: OneProjectProps['onChange'];
-  turn: number;
+  onChange: ProjectDetailsProps['onChange'];
+  taskChanges: number;
 }) {
-  const progress = useProgress([project], turn).get(project.project_id);
+  const progress = useProgress([project], taskChanges).get(project.project_id);
   const { tasks } = progress ?? {};
   return (
     <div>

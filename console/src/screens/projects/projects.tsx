@@ -29,8 +29,8 @@ const orders = [
   { value: 'progress', text: 'By progress set by hand' },
 ] as const;
 
-/** What the address asks for. */
-function filtersHere(): ProjectFilters {
+/** API filters from the query of the route. */
+function readFilters(): ProjectFilters {
   const { query } = place.value;
   const order = chosen('order', orders) ?? '';
   const view = chosen('view', views) ?? 'open';
@@ -45,9 +45,8 @@ function filtersHere(): ProjectFilters {
   };
 }
 
-/** The projects of the account. */
 export default function Projects() {
-  const filters = filtersHere();
+  const filters = readFilters();
   const clients = useClients();
   const records = useRecords((signal) => wholePage(client.projects, filters, signal), [filters], projects.idOf);
   const progress = useProgress(records.rows ?? []);
@@ -110,7 +109,7 @@ export default function Projects() {
             onDelete={() => deleting.begin(project)}
           />
         )}
-        // What is added while one client's projects are in view is for that client.
+        // A project created while the list is filtered by client belongs to that client.
         create={(project_name) => client.projects.create({ project_name, client_id: filters.client_id })}
       />
       {deleting.question}
@@ -126,7 +125,7 @@ type ProjectRowProps = {
   readonly onDelete: () => void;
 };
 
-function ProjectRow({ project, progress, client: clientOf, onChange, onDelete }: ProjectRowProps) {
+function ProjectRow({ project, progress, client: clientField, onChange, onDelete }: ProjectRowProps) {
   const shared = { kept: projects, record: project, onChange };
   const address = to('projects', project.project_id);
   return (
@@ -139,7 +138,7 @@ function ProjectRow({ project, progress, client: clientOf, onChange, onDelete }:
         </div>
       </td>
       <td class="where">
-        <FactField {...shared} fact={clientOf} />
+        <FactField {...shared} fact={clientField} />
       </td>
       <td class="when">
         <FactField {...shared} fact={projectFacts.due} />

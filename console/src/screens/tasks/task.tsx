@@ -17,25 +17,25 @@ import { Subtasks } from '../../records/subtasks.tsx';
 import { taskFacts, tasks } from '../../records/task-fields.tsx';
 import '../../records/records.css';
 
-/** One task: everything that is known of it, and its subtasks. */
+/** Page of one task: details, subtasks and comments. */
 export default function TaskPage({ id }: RecordProps) {
   return (
     <RecordPage noun={client.tasks} id={id} title="Task" all="tasks">
-      {(task, onChange) => <OneTask task={task} onChange={onChange} />}
+      {(task, onChange) => <TaskDetails task={task} onChange={onChange} />}
     </RecordPage>
   );
 }
 
-function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
-  const [turn, setTurn] = useState(0);
-  const [parts, setParts] = useState(0);
+function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
+  const [subtaskReloads, setSubtaskReloads] = useState(0);
+  const [subtaskChanges, setSubtaskChanges] = useState(0);
   const projects = useProjects();
   const deleting = useDelete(tasks, {
     onGone: () => go(to('projects', task.project_id)),
     onBack: ({ task_id }) => go(to('tasks', task_id)),
   });
   const isDone = task.completed === '1';
-  const shows = { task: onChange, subtasks: () => setTurn((count) => count + 1) };
+  const shows = { task: onChange, subtasks: () => setSubtaskReloads((count) => count + 1) };
   const shared = { kept: tasks, record: task, onChange };
   const { task_id, project_id, project_name } = task;
   const named = (projects.data ?? []).map((one) => ({ value: one.project_id, text: one.project_name }));
@@ -95,7 +95,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
         <div class="stack">
           <section class="card" aria-label="Subtasks">
             <h2 class="card-head">Subtasks</h2>
-            <Subtasks task={task} turn={turn} onCount={() => setParts((count) => count + 1)} />
+            <Subtasks task={task} reloads={subtaskReloads} onCount={() => setSubtaskChanges((count) => count + 1)} />
           </section>
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
@@ -103,7 +103,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
             <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
-          <Comments projectId={project_id} task={task} name={task.task_name} turn={parts} />
+          <Comments projectId={project_id} task={task} name={task.task_name} reloads={subtaskChanges} />
         </div>
         <section class="card padded" aria-label="Details">
           <Facts {...shared} facts={[name, project, start, due, recurring, progress]}>

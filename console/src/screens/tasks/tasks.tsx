@@ -3,7 +3,6 @@ import { queryOf } from '../../records/record-list.tsx';
 import { useProjects } from '../../records/record-options.ts';
 import { TaskList, taskFilters } from '../../records/task-list.tsx';
 
-/** The tasks of the account. */
 export default function Tasks() {
   const projects = useProjects();
   const filters = taskFilters();

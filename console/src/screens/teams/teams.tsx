@@ -24,7 +24,7 @@ const teams: Kept<Team, TeamChanges> & Deletable<Team> = {
 
 const name = text<Team, TeamChanges>('team_name', 'Name');
 
-/** The teams of the account: everybody sees them, admins change them. */
+/** Teams of the account. Members can only read them. */
 export default function Teams() {
   const filters = { limit: PAGE_SIZE, offset: pageOffset() };
   const records = useRecords((signal) => wholePage(client.teams, filters, signal), [filters], teams.idOf);
@@ -62,7 +62,7 @@ export default function Teams() {
           isAdmin() ? (
             <TeamRow key={team.team_id} team={team} onChange={records.put} onDelete={() => deleting.begin(team)} />
           ) : (
-            <ReadRow key={team.team_id} team={team} />
+            <ReadOnlyRow key={team.team_id} team={team} />
           )
         }
         create={isAdmin() ? (team_name) => client.teams.create({ team_name }) : undefined}
@@ -101,8 +101,8 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
   );
 }
 
-/** A team as whoever is no admin sees it. */
-function ReadRow({ team: { team_name, color, users } }: { readonly team: Team }) {
+/** Read-only row, for members. */
+function ReadOnlyRow({ team: { team_name, color, users } }: { readonly team: Team }) {
   return (
     <tr>
       <td class="name">{team_name}</td>

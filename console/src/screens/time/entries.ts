@@ -6,21 +6,21 @@ import { type Deletable, inputOf } from '../../records/delete-with-undo.tsx';
 import { day, type Fact, type Kept, text } from '../../records/editable-fields.tsx';
 import { MAX_DAY_S, readSeconds, showSeconds, timeFault } from './durations.ts';
 
-/** A day as it is sent. */
+/** Day as `yyyymmdd`, the format of the API. */
 export const given = (day: string) => day.replaceAll('-', '');
 
-/** An entry would make its day longer than days are. */
+/** The entries of a day would exceed 24 hours. */
 export class DayTooLong extends Error {}
 
-type Worked = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: string; readonly seconds: number };
+type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: string; readonly seconds: number };
 
 /**
- * Checks that an entry and the others of its day come to 24 hours at most. The service takes any time, since programs
- * may book several days as one entry; what a person types is a typing error then.
+ * Checks that the entries of a day do not exceed 24 hours in total. The API has no such limit, since programs
+ * may book several days as one entry; in the console it would be a typing error.
  *
  * @throws DayTooLong
  */
-export async function checkDay({ user_id, date, entry_id, seconds }: Worked): Promise<void> {
+export async function checkDay({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
   const onDay = { user_id, date_from: given(date), date_to: given(date) };
   const others = (await all(client.timeEntries.each(onDay))).filter((other) => other.entry_id !== entry_id);
   const total = others.reduce((sum, other) => sum + Number(other.seconds), seconds);
@@ -28,15 +28,15 @@ export async function checkDay({ user_id, date, entry_id, seconds }: Worked): Pr
   throw new DayTooLong(`That makes ${showSeconds(total)} on ${showDay(date)}. A day has 24 hours.`);
 }
 
-/** Time entries, which are changed only to what fits their day. */
-const noun: typeof client.timeEntries = {
+/** Time entries API with the 24-hour check on updates. */
+const checkedEntries: typeof client.timeEntries = {
   ...client.timeEntries,
   async update(id, changes, options) {
     const before = await client.timeEntries.get(id);
     const after = { ...before, ...changes };
     const date = isoDay(after.date ?? before.date);
     const seconds = Number(after.seconds);
-    // A day that programs have made too long can still be corrected entry by entry.
+    // Check only if the day changes or the time grows: a day that already exceeds 24 hours can still be corrected.
     if (date !== before.date || seconds > Number(before.seconds)) {
       await checkDay({ ...before, date, seconds });
     }
@@ -44,11 +44,11 @@ const noun: typeof client.timeEntries = {
   },
 };
 
-/** A day in the form in which the service answers it, from either form in which it is sent. */
+/** Normalizes both input formats of the API to `YYYY-MM-DD`. */
 const isoDay = (date: string) => (date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
 
 export const entries: Kept<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
-  noun,
+  noun: checkedEntries,
   idOf: ({ entry_id }) => entry_id,
   nameOf: ({ task_name, seconds }) => `${showSeconds(Number(seconds))} on ${task_name}`,
   consequence: async () => undefined,
@@ -59,16 +59,16 @@ const time: Fact<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
   read: ({ seconds }) => showSeconds(Number(seconds)),
   fault: timeFault,
-  write: (written) => ({ seconds: readSeconds(written) ?? 0 }),
+  write: (text) => ({ seconds: readSeconds(text) ?? 0 }),
 };
 
-/** What can be changed of a time entry. */
+/** Editable fields of a time entry. */
 export const entryFacts = {
   time,
   date: day<TimeEntry, TimeEntryChanges>('date', 'Day'),
   description: text<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
 };
 
-/** Whether it is a timer that runs. */
+/** Whether the entry is a running timer. */
 export const isRunning = ({ date_started, date_stopped, seconds }: TimeEntry) =>
   !date_started.startsWith('0000') && date_stopped.startsWith('0000') && seconds === '0';

@@ -21,17 +21,17 @@ import '../../records/records.css';
 import './time.css';
 
 const DAYS = [0, 1, 2, 3, 4, 5, 6];
-const HEADS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-/** The Monday of the week that the address names, else of this one. */
-function mondayHere(): string {
+/** Monday of the week in the route, by default of the current week. */
+function readMonday(): string {
   const day = place.value.query.get('week') ?? '';
   return mondayOf(/^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? day : today());
 }
 
-/** What somebody has worked in a week, day by day and task by task; and a timer for what they work on now. */
+/** Time sheet of a week, with timer and manual entry. */
 export default function Time() {
-  const monday = mondayHere();
+  const monday = readMonday();
   const sunday = plusDays(monday, 6);
   const user_id = me().user.user_id;
   const filters = { user_id, date_from: given(monday), date_to: given(sunday), limit: 1000 };
@@ -49,8 +49,8 @@ export default function Time() {
     timers.reload();
   };
   const deleting = useDelete(entries, { onGone: reload, onBack: reload });
-  const shown = records.rows?.filter((entry) => !isRunning(entry));
-  const turn = (days: number) => setQuery({ week: plusDays(monday, days) });
+  const finished = records.rows?.filter((entry) => !isRunning(entry));
+  const showWeek = (days: number) => setQuery({ week: plusDays(monday, days) });
   return (
     <Page
       title="Time"
@@ -70,24 +70,24 @@ export default function Time() {
       {timers.data?.length === 0 && <Start tasks={tasks.data ?? []} onChange={reload} />}
       {[timers.fault, tasks.fault].map((fault) => fault !== undefined && <Note tone="bad">{fault}</Note>)}
       <div class="row weeks">
-        <Button icon="chevron" label="The week before" onClick={() => turn(-7)} />
+        <Button icon="chevron" label="The week before" onClick={() => showWeek(-7)} />
         <strong>{showSpan(monday, sunday)}</strong>
-        <Button icon="chevron" label="The week after" onClick={() => turn(7)} />
+        <Button icon="chevron" label="The week after" onClick={() => showWeek(7)} />
         <Button onClick={() => setQuery({ week: '' })}>This week</Button>
       </div>
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
       <section class="card" aria-label="Time sheet">
-        {shown === undefined && records.fault === undefined && <Waiting />}
-        {shown?.length === 0 && (
+        {finished === undefined && records.fault === undefined && <Waiting />}
+        {finished?.length === 0 && (
           <Empty icon="clock" title="Nothing worked in this week">
             <p>Start the timer above, or enter below what it came to.</p>
           </Empty>
         )}
-        {shown !== undefined && shown.length > 0 && <Sheet entries={shown} monday={monday} />}
+        {finished !== undefined && finished.length > 0 && <Sheet entries={finished} monday={monday} />}
       </section>
       <section class="card" aria-label="Entries">
         <ul class="plan-lines" aria-label="Time entries of the week">
-          {shown?.map((entry) => (
+          {finished?.map((entry) => (
             <li key={entry.entry_id}>
               <FactField kept={entries} record={entry} fact={entryFacts.date} onChange={reload} />
               <FactField kept={entries} record={entry} fact={entryFacts.time} onChange={reload} />
@@ -104,7 +104,7 @@ export default function Time() {
             </li>
           ))}
         </ul>
-        <Enter
+        <EntryForm
           key={monday}
           tasks={tasks.data ?? []}
           day={monday <= today() && today() <= sunday ? today() : monday}
@@ -116,7 +116,7 @@ export default function Time() {
   );
 }
 
-/** A week, a row for each task, a column for each day; sums at the end of both. */
+/** Table of a week: one row per task, one column per day, with totals. */
 function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[]; readonly monday: string }) {
   const days = DAYS.map((ahead) => plusDays(monday, ahead));
   const byTask = [...Map.groupBy(all, ({ task_id }) => task_id)];
@@ -137,7 +137,7 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
           <th>Task</th>
           {days.map((day, index) => (
             <th key={day} class="number" title={showDay(day)}>
-              {HEADS[index]} {Number(day.slice(8))}
+              {DAY_NAMES[index]} {Number(day.slice(8))}
             </th>
           ))}
           <th class="number">Week</th>
@@ -170,14 +170,14 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
   );
 }
 
-type EnterProps = {
+type EntryFormProps = {
   readonly tasks: Parameters<typeof TaskSelect>[0]['tasks'];
   readonly day: string;
   readonly onAdd: () => void;
 };
 
-/** One more entry, by hand. */
-function Enter({ tasks, day, onAdd }: EnterProps) {
+/** Form for a manual time entry. */
+function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
   const [task, setTask] = useState('');
   const [date, setDate] = useState('');
   const [time, setTime] = useState('');
@@ -189,8 +189,8 @@ function Enter({ tasks, day, onAdd }: EnterProps) {
   const add = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
-    const wrong = timeFault(time);
-    if (wrong !== undefined) return setFault(wrong);
+    const error = timeFault(time);
+    if (error !== undefined) return setFault(error);
     if (taskId === undefined) return setFault('There is no open task to enter it for.');
     const seconds = readSeconds(time) ?? 0;
     setBusy(true);

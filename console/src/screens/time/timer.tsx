@@ -14,26 +14,26 @@ import { checkDay, DayTooLong } from './entries.ts';
 
 type RunningProps = {
   readonly timer: TimeEntry;
-  /** It was stopped, here or elsewhere. */
+  /** Called after the timer was stopped or discarded. */
   readonly onChange: () => void;
 };
 
-/** A timer that runs. Stopped, it becomes an entry; a time that cannot be right is asked for before that. */
+/** A running timer with a stop button. If the time is implausible, it asks for the correct time first. */
 export function Running({ timer, onChange }: RunningProps) {
   const [now, setNow] = useState(Date.now());
   const [isBusy, setBusy] = useState(false);
-  const [doubt, setDoubt] = useState<string>();
+  const [correctionReason, setCorrectionReason] = useState<string>();
   useEvery(1_000, () => setNow(Date.now()));
   const end = async () => {
-    const ran = secondsOf(timer, Date.now());
-    if (ran < 0) return setDoubt('The clock is behind the start of this timer.');
+    const elapsedS = secondsOf(timer, Date.now());
+    if (elapsedS < 0) return setCorrectionReason('The clock is behind the start of this timer.');
     setBusy(true);
     try {
-      if (ran < MIN_ENTRY_S) await discard(timer, onChange, 'Timer discarded: it ran for less than a minute.');
-      else await stop(timer, ran);
+      if (elapsedS < MIN_ENTRY_S) await discard(timer, onChange, 'Timer discarded: it ran for less than a minute.');
+      else await stop(timer, elapsedS);
       onChange();
     } catch (error) {
-      if (error instanceof DayTooLong) setDoubt(error.message);
+      if (error instanceof DayTooLong) setCorrectionReason(error.message);
       else tell(explain(error), { isBad: true });
     } finally {
       setBusy(false);
@@ -47,32 +47,32 @@ export function Running({ timer, onChange }: RunningProps) {
       <span class="number" role="timer">
         {clockTime(Math.max(0, secondsOf(timer, now)))}
       </span>
-      {doubt === undefined ? (
+      {correctionReason === undefined ? (
         <Button look="primary" icon="pause" disabled={isBusy} onClick={end}>
           Stop
         </Button>
       ) : (
-        <Correct timer={timer} reason={doubt} onChange={onChange} />
+        <CorrectionForm timer={timer} reason={correctionReason} onChange={onChange} />
       )}
     </section>
   );
 }
 
-/** A timer that ran for less than this was started by mistake. */
+/** A timer stopped earlier than this is discarded: it was probably started by mistake. */
 const MIN_ENTRY_S = 60;
 
-type CorrectProps = RunningProps & { readonly reason: string };
+type CorrectionFormProps = RunningProps & { readonly reason: string };
 
-/** Asks how long the work took, where nobody has stopped the timer in time. */
-function Correct({ timer, reason, onChange }: CorrectProps) {
+/** Form that asks for the correct time, for example after the timer ran overnight. */
+function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
   const [time, setTime] = useState('');
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const hint = bareHint(time);
-  const run = async (work: () => Promise<unknown>) => {
+  const run = async (action: () => Promise<unknown>) => {
     setBusy(true);
     try {
-      await work();
+      await action();
       onChange();
     } catch (error) {
       setFault(explain(error));
@@ -81,8 +81,8 @@ function Correct({ timer, reason, onChange }: CorrectProps) {
   };
   const save = (event: Event) => {
     event.preventDefault();
-    const wrong = timeFault(time);
-    if (wrong !== undefined) setFault(wrong);
+    const error = timeFault(time);
+    if (error !== undefined) setFault(error);
     else if (!isBusy) void run(() => stop(timer, readSeconds(time) ?? 0));
   };
   return (
@@ -113,11 +113,11 @@ function Correct({ timer, reason, onChange }: CorrectProps) {
 
 type StartProps = {
   readonly tasks: readonly Task[];
-  /** It was started. */
+  /** Called after the timer was started. */
   readonly onChange: () => void;
 };
 
-/** Whoever begins to work says on what. */
+/** Chooses a task and starts a timer. */
 export function Start({ tasks, onChange }: StartProps) {
   const [chosen, setChosen] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -146,42 +146,41 @@ type TaskSelectProps = {
   readonly onChange: (taskId: string) => void;
 };
 
-/** One of the open tasks, with its project. */
+/** Select of an open task. */
 export function TaskSelect({ label, tasks, value, onChange }: TaskSelectProps) {
   const options = tasks.map((task) => ({ value: task.task_id, text: `${task.task_name} – ${task.project_name}` }));
   return <Select label={label} value={value} options={options} disabled={options.length === 0} onChange={onChange} />;
 }
 
-/** Hours, minutes and seconds. */
 function clockTime(seconds: number) {
-  const two = (part: number) => String(part).padStart(2, '0');
+  const twoDigits = (part: number) => String(part).padStart(2, '0');
   return (
     <>
-      {Math.floor(seconds / 3_600)}:{two(Math.floor(seconds / 60) % 60)}
-      <span class="soft">:{two(seconds % 60)}</span>
+      {Math.floor(seconds / 3_600)}:{twoDigits(Math.floor(seconds / 60) % 60)}
+      <span class="soft">:{twoDigits(seconds % 60)}</span>
     </>
   );
 }
 
-/** When a timer was started, as a moment: the service keeps the time that clocks showed where somebody sits. */
+/** Start of a timer in milliseconds since the epoch. The API stores it as local time without a zone. */
 const startOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
 
-/** How long a timer has run; below zero where clocks were set back, or somebody has travelled west. */
+/** Elapsed seconds; negative if the clock was set back or the user has travelled west. */
 const secondsOf = (timer: TimeEntry, now: number) => Math.round((now - startOf(timer)) / 1_000);
 
-/** The time that clocks show where somebody sits. */
+/** Local time as an API timestamp. */
 const clock = (now = new Date()) => `${today(now)} ${now.toTimeString().slice(0, 8)}`;
 
 const start = (taskId: string) => client.timeEntries.create(taskId, { seconds: 0, date_started: clock() });
 
-/** Makes an entry of a timer. */
+/** Stops a timer, which turns it into a time entry. */
 async function stop(running: TimeEntry, seconds: number): Promise<void> {
   await checkDay({ ...running, seconds });
   const date_stopped = clock(new Date(startOf(running) + seconds * 1_000));
   await change(client.timeEntries, running.entry_id, { seconds, date_stopped }, running);
 }
 
-/** Deletes a timer; Undo starts it again from the same moment. */
+/** Deletes a timer; Undo restores it with the same start time. */
 async function discard(running: TimeEntry, onChange: () => void, text: string): Promise<void> {
   await client.timeEntries.delete(running.entry_id);
   const { task_id, date, date_started, description } = running;

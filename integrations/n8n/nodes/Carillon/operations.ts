@@ -1,6 +1,6 @@
 import { type ResourceType, resourceTypes } from '../parts/table';
 
-/** What can be done with every record, and with some; `at` is where below the resource type, `takes` what is asked for. */
+/** An operation. `at` selects the path below the resource, `takes` the fields that the editor shows. */
 export type Operation = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   at: 'all' | 'one' | 'parent' | 'restore';
@@ -20,7 +20,7 @@ const completing: Record<string, Operation> = {
   resume: { method: 'PUT', at: 'one', body: { resume: 1 } },
 };
 
-/** A resource of the node: where its records are, and what can be done with them. */
+/** A resource of the node with its operations. */
 export type Resource = Omit<ResourceType, 'label'> & { operations: Record<string, Operation> };
 
 const hook: Resource = {
@@ -37,7 +37,6 @@ const hook: Resource = {
   },
 };
 
-/** Every resource, by name. */
 export const resources: Record<string, Resource> = Object.fromEntries(
   [...resourceTypes.map(withOperations), hook].map((resource) => [resource.name, resource]),
 );

@@ -5,7 +5,7 @@ import type { Operation, Resource } from './operations';
 
 const MAX_RECORDS = 1_000;
 
-/** What one operation makes of one item: the records, or what is left of a deleted one. */
+/** Runs an operation for one item; returns the records, or `{ deleted: true }`. */
 export async function perform(
   context: IExecuteFunctions,
   resource: Resource,
@@ -31,7 +31,7 @@ function pathOf(
   return at === 'restore' ? `/${plural}/${id(key)}/restore` : `/${plural}${below[at]()}`;
 }
 
-/** The fields that were filled in, as the service takes them. */
+/** The filled-in fields, in the service's format. */
 function given(
   context: IExecuteFunctions,
   resource: Resource,
@@ -42,13 +42,13 @@ function given(
   const input: IDataObject = {};
   for (const field of resource[takes]) {
     const value = field.required ? context.getNodeParameter(field.name, item) : optional[field.name];
-    if (value !== undefined) input[field.name] = written(field, value);
+    if (value !== undefined) input[field.name] = formatted(field, value);
   }
   return input;
 }
 
-/** n8n writes dates as ISO 8601. What the clock of the editor says is meant, so no zone is converted (C9). */
-function written({ form }: Field, value: unknown): IDataObject[string] {
+/** Converts n8n's ISO 8601 dates. The local time of the editor is meant, so no zone is converted (C9). */
+function formatted({ form }: Field, value: unknown): IDataObject[string] {
   if (form === 'ids') {
     const ids = Array.isArray(value) ? value : String(value).split(',');
     return ids.map((id) => String(id).trim()).filter((id) => id !== '');
@@ -61,16 +61,16 @@ function written({ form }: Field, value: unknown): IDataObject[string] {
 
 async function recordsOf(context: IExecuteFunctions, resource: Resource, item: number): Promise<IDataObject[]> {
   const isAll = context.getNodeParameter('returnAll', item) as boolean;
-  const most = isAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
+  const max = isAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
   const filters = given(context, resource, 'filters', item);
   const records: IDataObject[] = [];
   let after: string | undefined;
   do {
-    const limit = Math.min(MAX_RECORDS, most - records.length);
+    const limit = Math.min(MAX_RECORDS, max - records.length);
     const qs = { ...filters, limit, ...(after === undefined ? {} : { after }) };
     const { body, next } = await answered(context, { method: 'GET', path: `/${resource.plural}`, qs });
     records.push(...(body.data as IDataObject[]));
     after = next;
-  } while (after !== undefined && records.length < most);
+  } while (after !== undefined && records.length < max);
   return records;
 }

@@ -19,7 +19,7 @@ const words: Record<string, string> = {
 
 const OPERATION_NAMES: Record<string, string> = { getAll: 'Get Many' };
 
-/** What the editor asks for, derived from the table of the service. */
+/** Input fields of the editor, derived from the service's table of operations. */
 export const properties: INodeProperties[] = [
   {
     displayName: 'Resource',
@@ -34,9 +34,9 @@ export const properties: INodeProperties[] = [
 
 function propertiesOf(resource: Resource): INodeProperties[] {
   const { operations, key, parent } = resource;
-  const shown = (operation: string[]) => ({ show: { resource: [resource.name], operation } });
-  const shownFor = (is: (operation: Operation) => boolean) =>
-    shown(Object.entries(operations).flatMap(([name, row]) => (is(row) ? [name] : [])));
+  const showFor = (operation: string[]) => ({ show: { resource: [resource.name], operation } });
+  const showIf = (matches: (operation: Operation) => boolean) =>
+    showFor(Object.entries(operations).flatMap(([name, operation]) => (matches(operation) ? [name] : [])));
   const required = resource.creation.filter((field) => field.required);
   const rest = resource.creation.filter((field) => !field.required);
   return [
@@ -52,7 +52,7 @@ function propertiesOf(resource: Resource): INodeProperties[] {
     textProperty(
       key,
       `${titleOf(resource.name)} ID`,
-      shownFor(({ at }) => at === 'one' || at === 'restore'),
+      showIf(({ at }) => at === 'one' || at === 'restore'),
     ),
     ...(parent === undefined
       ? []
@@ -60,21 +60,21 @@ function propertiesOf(resource: Resource): INodeProperties[] {
           textProperty(
             parent,
             nameOf(parent),
-            shownFor(({ at }) => at === 'parent'),
+            showIf(({ at }) => at === 'parent'),
           ),
         ]),
-    ...required.map((field) => ({ ...propertyOf(field), required: true, displayOptions: shown(['create']) })),
+    ...required.map((field) => ({ ...propertyOf(field), required: true, displayOptions: showFor(['create']) })),
     ...collection(
       'Additional Fields',
       'creation',
       rest,
-      shownFor(({ takes }) => takes === 'creation'),
+      showIf(({ takes }) => takes === 'creation'),
     ),
     ...collection(
       'Update Fields',
       'change',
       resource.change,
-      shownFor(({ takes }) => takes === 'change'),
+      showIf(({ takes }) => takes === 'change'),
     ),
     {
       displayName: 'Return All',
@@ -82,7 +82,7 @@ function propertiesOf(resource: Resource): INodeProperties[] {
       type: 'boolean',
       default: false,
       description: 'Whether to return all results or only up to a given limit',
-      displayOptions: shown(['getAll']),
+      displayOptions: showFor(['getAll']),
     },
     {
       displayName: 'Limit',
@@ -97,7 +97,7 @@ function propertiesOf(resource: Resource): INodeProperties[] {
       'Filters',
       'filters',
       resource.filters,
-      shownFor(({ takes }) => takes === 'filters'),
+      showIf(({ takes }) => takes === 'filters'),
     ),
   ];
 }

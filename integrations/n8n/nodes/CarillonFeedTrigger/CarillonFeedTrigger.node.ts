@@ -8,7 +8,7 @@ import {
 import { kinds, titleOf } from '../parts/table';
 import { endOfFeed, type Followed, follow } from './feed';
 
-/** Starts a workflow for whatever happens in the account, whoever does it: changes and deletions too. */
+/** Starts a workflow for every occurrence of the account, by any user, including changes and deletions. */
 export class CarillonFeedTrigger implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon Feed Trigger',
@@ -49,9 +49,9 @@ export class CarillonFeedTrigger implements INodeType {
       kinds: this.getNodeParameter('kinds') as string[],
       scope: this.getNodeParameter('scope') as string,
     };
-    const kept = this.getWorkflowStaticData('node');
-    // Here, so that a key that may not do this fails the activation, and the cursor is kept with it.
-    kept.cursor ??= await endOfFeed(this, followed.scope);
+    const stored = this.getWorkflowStaticData('node');
+    // Before following, so that missing permissions fail the activation and the cursor is saved with it.
+    stored.cursor ??= await endOfFeed(this, followed.scope);
 
     const closing = new AbortController();
     const closeFunction = async () => closing.abort();
@@ -59,7 +59,7 @@ export class CarillonFeedTrigger implements INodeType {
       // n8n shows the error, and activates the workflow again after a while.
       follow(this, followed, closing.signal).catch((error: Error) => this.emitError(error));
     };
-    // In the editor n8n waits for the first thing that happens, and says when to begin.
+    // In the editor n8n waits for the first occurrence and calls `start` itself.
     if (this.getMode() === 'manual') return { closeFunction, manualTriggerFunction: start };
     await start();
     return { closeFunction };

@@ -13,7 +13,7 @@ import { placeOf, recordAt } from '../parts/record';
 import { kinds, resourceTypes, titleOf } from '../parts/table';
 import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
 
-/** Starts a workflow when something happens: a hook for each active workflow, and no polling. */
+/** Starts a workflow by webhook: one hook for each active workflow, no polling. */
 export class CarillonTrigger implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon Trigger',
@@ -79,19 +79,19 @@ export class CarillonTrigger implements INodeType {
   async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
     const { resource_url } = this.getBodyData();
     const place = await placeOf(this, resource_url);
-    if (place === undefined) return answered(this, 400, 'resource_url is no address of a record below the base URL.');
+    if (place === undefined) return responded(this, 400, 'resource_url is no address of a record below the base URL.');
     const kind = this.getNodeParameter('kind') as string;
-    // A test of the hook itself names the hook (X1).
-    if (place.plural !== pluralOf(kind)) return answered(this, 200, 'Nothing to do.');
+    // The notification of a hook test names the hook itself (X1).
+    if (place.plural !== pluralOf(kind)) return responded(this, 200, 'Nothing to do.');
     let record: IDataObject | undefined;
     try {
       record = await recordAt(this, place);
     } catch (error) {
-      // Carillon tries again after a failure. Never 401, which would end the hook.
+      // Carillon retries after a failure. Never respond with 401, which would end the hook.
       this.logger.warn(`Carillon Trigger could not fetch ${String(resource_url)}: ${messageOf(error)}`);
-      return answered(this, 502, 'The record could not be fetched.');
+      return responded(this, 502, 'The record could not be fetched.');
     }
-    if (record === undefined) return answered(this, 200, 'Deleted since.');
+    if (record === undefined) return responded(this, 200, 'Deleted since.');
     const delivery_id = this.getHeaderData()['webhook-id'] ?? '';
     return { workflowData: [[{ json: { kind, resource_url, delivery_id, record } }]] };
   }
@@ -99,7 +99,7 @@ export class CarillonTrigger implements INodeType {
 
 function wantedBy(context: IHookFunctions): Wanted {
   const target = context.getNodeWebhookUrl('default');
-  if (target === undefined) throw new NodeOperationError(context.getNode(), 'This workflow has no address yet.');
+  if (target === undefined) throw new NodeOperationError(context.getNode(), 'This workflow has no webhook URL yet.');
   return { target, kind: context.getNodeParameter('kind') as string };
 }
 
@@ -108,8 +108,8 @@ function pluralOf(kind: string): string | undefined {
   return resourceTypes.find(({ name }) => name === resourceType)?.plural;
 }
 
-/** Answers without starting the workflow. */
-function answered(context: IWebhookFunctions, status: number, message: string): IWebhookResponseData {
+/** Responds without starting the workflow. */
+function responded(context: IWebhookFunctions, status: number, message: string): IWebhookResponseData {
   context.getResponseObject().status(status).json({ message });
   return { noWebhookResponse: true };
 }

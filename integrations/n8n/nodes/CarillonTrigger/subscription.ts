@@ -1,54 +1,54 @@
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
 import { ask, call, messageOf, refusal } from '../parts/call';
 
-/** What a workflow wants to be told of, and where. */
+/** The hook that a workflow needs: target URL and kind. */
 export type Wanted = { target: string; kind: string };
 
-/** What is kept with the workflow. */
-type Kept = IDataObject & { hookId?: string };
+/** Static data of the workflow. */
+type StoredData = IDataObject & { hookId?: string };
 
-const keptOf = (context: IHookFunctions): Kept => context.getWorkflowStaticData('node');
+const storedData = (context: IHookFunctions): StoredData => context.getWorkflowStaticData('node');
 
-/** Whether the hook of this workflow lives and is the one that is wanted now. */
+/** Whether the workflow's hook is live and has the wanted target and kind. */
 export async function isSubscribed(context: IHookFunctions, wanted: Wanted): Promise<boolean> {
-  const hook = await keptHook(context);
+  const hook = await storedHook(context);
   return hook !== undefined && hook.state !== 'ended' && isWanted(hook, wanted);
 }
 
 /**
- * Makes the hook of this workflow live. One that has ended is restored, so that it is told what it missed (X1); one for
- * another kind or path of this n8n makes room. What rings another n8n stays: the workflow may be a copy of one there.
+ * Creates the workflow's hook. An ended hook is restored, so that it gets what it missed (X1); a hook for another kind or
+ * path of this n8n is replaced. A hook to another n8n stays: the workflow may be a copy of one there.
  */
 export async function subscribe(context: IHookFunctions, wanted: Wanted): Promise<void> {
-  const hook = await keptHook(context);
+  const hook = await storedHook(context);
   if (hook !== undefined) {
-    if (isWanted(hook, wanted) && (await lives(context, hook))) return;
+    if (isWanted(hook, wanted) && (await ensureLive(context, hook))) return;
     if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target)) await remove(context, hook.id);
   }
-  keptOf(context).hookId = await create(context, wanted);
+  storedData(context).hookId = await create(context, wanted);
 }
 
 /**
- * Ends the hook of this workflow; one that is gone already is as good. It is forgotten even where the service cannot be
- * reached: n8n keeps that only if nothing is thrown, and a workflow turned on months later is not told of the months.
+ * Deletes the workflow's hook, if it still exists. Its id is dropped even if the service cannot be reached, so that a
+ * workflow activated months later does not get the months in between. n8n saves this only if nothing is thrown.
  */
 export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
-  const kept = keptOf(context);
-  const { hookId } = kept;
-  delete kept.hookId;
+  const stored = storedData(context);
+  const { hookId } = stored;
+  delete stored.hookId;
   try {
     if (hookId !== undefined) await remove(context, hookId);
     return true;
   } catch (error) {
     context.logger.warn(
-      `Carillon hook ${hookId} is not removed, and ends when nothing answers it: ${messageOf(error)}`,
+      `Carillon hook ${hookId} was not deleted; it ends after three failed notifications: ${messageOf(error)}`,
     );
     return false;
   }
 }
 
-async function keptHook(context: IHookFunctions): Promise<IDataObject | undefined> {
-  const { hookId } = keptOf(context);
+async function storedHook(context: IHookFunctions): Promise<IDataObject | undefined> {
+  const { hookId } = storedData(context);
   if (hookId === undefined) return undefined;
   const answer = await call(context, { method: 'GET', path: `/hooks/${hookId}` });
   if (answer.status === 404) return undefined;
@@ -64,8 +64,8 @@ function originOf(address: unknown): string {
   return new URL(String(address)).origin;
 }
 
-/** Whether a hook lives, restored if need be; false where its target was taken or it was given up meanwhile. */
-async function lives(context: IHookFunctions, hook: IDataObject): Promise<boolean> {
+/** Restores a hook if it has ended; false if its target is taken or it no longer exists. */
+async function ensureLive(context: IHookFunctions, hook: IDataObject): Promise<boolean> {
   if (hook.state !== 'ended') return true;
   const answer = await call(context, { method: 'POST', path: `/hooks/${hook.id}/restore` });
   if (answer.status === 200) return true;
@@ -74,19 +74,19 @@ async function lives(context: IHookFunctions, hook: IDataObject): Promise<boolea
 }
 
 async function create(context: IHookFunctions, wanted: Wanted): Promise<string> {
-  const subscribing = {
+  const request = {
     method: 'POST',
     path: '/hooks',
     body: { target_url: wanted.target, event: wanted.kind },
   } as const;
-  const answer = await call(context, subscribing);
+  const answer = await call(context, request);
   if (answer.status === 201) return String(answer.body.id);
-  // C12: the address is taken. By a hook of ours whose id was lost, or by somebody else's, which is not ours to move.
+  // C12: the target is taken, by a hook of this user whose id was lost, or by a hook of another user, which must stay.
   const other = answer.status === 409 ? await ownHookAt(context, wanted.target) : undefined;
   if (other === undefined) throw refusal(context, answer);
   if (isWanted(other, wanted)) return String(other.id);
   await remove(context, other.id);
-  return String((await ask(context, subscribing)).id);
+  return String((await ask(context, request)).id);
 }
 
 async function ownHookAt(context: IHookFunctions, target: string): Promise<IDataObject | undefined> {

@@ -9,7 +9,7 @@ import {
   NodeApiError,
 } from 'n8n-workflow';
 
-/** From where a node can call the service. */
+/** Contexts in which a node can call the service. */
 export type Context = IExecuteFunctions | IHookFunctions | ITriggerFunctions | IWebhookFunctions;
 
 export type Request = {
@@ -22,16 +22,16 @@ export type Request = {
   signal?: AbortSignal;
 };
 
-/** What the service answered, whatever its status. `next`: what the next page of a list begins `after`. */
+/** A response of any status. `next` is the `after` of the next page of a list. */
 export type Answer = { status: number; body: IDataObject; next?: string };
 
-/** The address of the service, without a slash at its end. */
+/** URL of the service, without a trailing slash. */
 export async function baseUrlOf(context: Context): Promise<string> {
   const { baseUrl } = await context.getCredentials<{ baseUrl: string }>('carillonApi');
   return baseUrl.trim().replace(/([^/])\/+$/, '$1');
 }
 
-/** One call with the key, which goes to the base URL and nowhere else: no redirect is followed. */
+/** Calls the service with the key. The key is only sent to the base URL, so redirects are not followed. */
 export async function call(context: Context, request: Request): Promise<Answer> {
   const { method, path, qs, body, timeoutMs = 30_000, signal } = request;
   const response = await context.helpers.httpRequestWithAuthentication.call(context, 'carillonApi', {
@@ -49,31 +49,31 @@ export async function call(context: Context, request: Request): Promise<Answer> 
   return { status: response.statusCode, body: response.body, ...nextIn(response.headers) };
 }
 
-/** C7: a page may have fewer records than its limit, so that its Link alone says whether another one follows. */
+/** C7: a page may have fewer records than its limit, so only the Link header tells whether another one follows. */
 function nextIn(headers: IDataObject | undefined): { next?: string } {
   const [, address] = /<([^<>]*)>; *rel="next"/.exec(String(headers?.link ?? '')) ?? [];
   const next = address === undefined ? null : new URL(address).searchParams.get('after');
   return next === null ? {} : { next };
 }
 
-/** The same where only success will do; a refusal is told in the service's own words. */
+/** Calls the service and returns the body; throws the service's error message unless successful. */
 export async function ask(context: Context, request: Request): Promise<IDataObject> {
   return (await answered(context, request)).body;
 }
 
-/** The same, with what is said of the next page. */
+/** Like `ask`, with the cursor of the next page. */
 export async function answered(context: Context, request: Request): Promise<Answer> {
   const answer = await call(context, request);
   if (answer.status >= 200 && answer.status < 300) return answer;
   throw refusal(context, answer);
 }
 
-/** What went wrong, for a log: the error itself holds the request, and so the key. */
+/** The message of an error, for logs: the error object contains the request and so the key. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What the service has refused, as n8n shows errors. C6: `message` names every bad field. */
+/** The service's error as an n8n error. C6: `message` names every invalid field. */
 export function refusal(context: Context, { status, body }: Answer): NodeApiError {
   const message = typeof body?.message === 'string' ? body.message : `The service answered ${status}.`;
   return new NodeApiError(context.getNode(), (body ?? {}) as JsonObject, { message, httpCode: String(status) });

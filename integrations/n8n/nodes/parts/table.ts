@@ -1,18 +1,18 @@
 import service from './service.json';
 
-/** How a value is asked for. */
+/** Input type of a value. */
 export type Form = 'text' | 'date' | 'day' | 'number' | 'flag' | 'word' | 'ids';
 
 export type Field = { name: string; says: string; form: Form; required?: boolean; words?: string[] };
 
-/** A resource type of the service: where its records are, and what is asked for to create, change and find them. */
+/** A resource type of the service, with the fields to create, change and find its records. */
 export type ResourceType = {
   name: string;
   plural: string;
-  /** The field that holds its id. */
+  /** Field with the id. */
   key: string;
   label: string;
-  /** The field that holds the id of what it is created below. */
+  /** Field with the id of the parent record. */
   parent?: string;
   creation: Field[];
   change: Field[];
@@ -21,12 +21,12 @@ export type ResourceType = {
 
 export type Kind = { name: string; resourceType: string; hooks: boolean };
 
-/** Everything that can happen; `hooks`: what a hook can be told of. */
+/** All kinds; `hooks` is true for those that a hook can subscribe to. */
 export const kinds: Kind[] = service.kinds;
 
 export const resourceTypes = service.resourceTypes as ResourceType[];
 
-/** `completed_task` → `Completed task`; n8n asks for Title Case in lists of options. */
+/** `completed_task` → `Completed Task`; n8n requires Title Case in option lists. */
 export function titleOf(name: string): string {
   return name.replace(/(^|_)(\w)/g, (_, gap: string, first: string) => (gap === '' ? '' : ' ') + first.toUpperCase());
 }

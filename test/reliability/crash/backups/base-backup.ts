@@ -5,8 +5,9 @@ import pg from 'pg';
 import type { PostgresServer } from '../../../kit/postgres.ts';
 
 /**
- * A base backup of a PostgreSQL, by its own functions (the manual, "Making a Base Backup Using the Low Level API"): its files
- * as they are copied while it writes to them, and the log that brings them to one moment.
+ * Base backup of a running PostgreSQL with its low-level API (manual, "Making a Base Backup Using the Low
+ * Level API"): a copy of the files while the server writes to them, and the WAL that makes the copy
+ * consistent.
  */
 export async function copyWhileRunning({ address, folder }: PostgresServer, to: string): Promise<void> {
   const client = new pg.Client({ connectionString: address });
@@ -16,7 +17,7 @@ export async function copyWhileRunning({ address, folder }: PostgresServer, to: 
     await copyFiles(folder, to);
     const { rows } = await client.query('select labelfile from pg_backup_stop(false)');
     await client.query('select pg_switch_wal()');
-    // What was written meanwhile, up to the end of the backup.
+    // WAL written during the copy, up to the end of the backup.
     await copyFiles(join(folder, 'pg_wal'), to);
     const label = join(to, 'backup_label');
     writeFileSync(label, String(rows[0]?.labelfile));
@@ -28,7 +29,7 @@ export async function copyWhileRunning({ address, folder }: PostgresServer, to: 
   }
 }
 
-/** With owners and rights. A file that is gone before it is its turn is no loss: the log has what it held. */
+/** Preserves owners and permissions. A file that vanishes during the copy is restored from the WAL. */
 function copyFiles(from: string, to: string): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile('cp', ['-a', from, to], (error, _output, said) => {

@@ -1,40 +1,42 @@
 import { type Kind, kinds } from '../../../../src/delivery/outbox/event-kinds.ts';
 import { type Call, type Database, isEnd } from '../../checker/history.ts';
-import { reading, type Witnesses } from '../../workload/observers.ts';
+import { type Observers, withSnapshot } from '../../workload/observers.ts';
 
-/** A backup, and between which moments it was made. */
+/** A backup, and the time span in which it was made. */
 export type Backup = { readonly backup: string; readonly beganAt: number; readonly endedAt: number };
 
-/** What a restored database should hold and does not, or holds and should not, a line each. */
+/** Differences between a restored database and the history: missing or unexpected content, one per line. */
 export async function whatIsMissing(
   address: string,
   database: Database,
-  { calls, heard }: Pick<Witnesses, 'calls' | 'heard'>,
+  { calls, arrivals }: Pick<Observers, 'calls' | 'arrivals'>,
   backup: Backup,
 ): Promise<string[]> {
-  const unowed = await reading(address, (query) => query(NEITHER_PENDING_NOR_SETTLED));
-  const settled = await reading(address, (query) =>
+  const unaccounted = await withSnapshot(address, (query) => query(NEITHER_PENDING_NOR_FINALIZED));
+  const finalized = await withSnapshot(address, (query) =>
     query("select delivery_id from finalized_deliveries where state = 'delivered'"),
   );
-  const delivered = new Set(heard.filter(({ answer }) => answer === 200).map(({ deliveryId }) => deliveryId));
+  const delivered = new Set(arrivals.filter(({ answer }) => answer === 200).map(({ deliveryId }) => deliveryId));
   return [
-    ...apart(database),
-    ...notInIt(database, calls, backup),
-    ...unowed.map((row) => `C20 an occurrence that is neither pending nor told: hook ${row.hook_id}, ${row.position}`),
-    ...settled
+    ...inconsistencies(database),
+    ...missingOrUnexpected(database, calls, backup),
+    ...unaccounted.map(
+      (row) => `C20 an occurrence that is neither pending nor finalized: hook ${row.hook_id}, ${row.position}`,
+    ),
+    ...finalized
       .filter(({ delivery_id }) => !delivered.has(String(delivery_id)))
-      .map(({ delivery_id }) => `C20 written down as told, and nobody has heard it: ${delivery_id}`),
+      .map(({ delivery_id }) => `C20 stored as delivered, and not received: ${delivery_id}`),
   ];
 }
 
-/** The deliveries that are pending, by id. */
+/** Ids of the pending deliveries. */
 export async function pendingIn(address: string): Promise<readonly string[]> {
-  const rows = await reading(address, (query) => query('select delivery_id from pending_deliveries'));
+  const rows = await withSnapshot(address, (query) => query('select delivery_id from pending_deliveries'));
   return rows.map((row) => String(row.delivery_id));
 }
 
-/** The record and what is pending of it are one transaction, so a backup has both of them or none. */
-const NEITHER_PENDING_NOR_SETTLED = `
+/** C16: a record and its pending deliveries are written in one transaction, so a backup has both or neither. */
+const NEITHER_PENDING_NOR_FINALIZED = `
   select hooks.hook_id, occurrences.position from occurrences
   join hooks on hooks.user_id = occurrences.user_id and hooks.kind = occurrences.kind
   where not exists (select 1 from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id and pending_deliveries.position = occurrences.position)
@@ -42,7 +44,7 @@ const NEITHER_PENDING_NOR_SETTLED = `
       where finalized_deliveries.hook_id = hooks.hook_id and finalized_deliveries.position = occurrences.position)`;
 
 /** Occurrences without their record, and records without their occurrence. */
-export function apart({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
+export function inconsistencies({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
   const gone = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
   const begun = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
   const ours = occurrences.filter(({ kind }) => ['event', 'client'].includes(kinds[kind as Kind].resourceType));
@@ -53,12 +55,15 @@ export function apart({ records, occurrences }: Pick<Database, 'records' | 'occu
     ...[...records.keys()]
       .filter((record) => !begun.has(record))
       .map((record) => `C16 a record without its occurrence: ${record}`),
-    ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record that is deleted: ${record}`),
+    ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record with a deletion: ${record}`),
   ];
 }
 
-/** What was acknowledged before it began and is not in it; what nobody asked for before it was over, and is. */
-export function notInIt(
+/**
+ * Records acknowledged before the backup began and missing in it, and records requested only after it ended
+ * and present in it.
+ */
+export function missingOrUnexpected(
   { records }: Pick<Database, 'records'>,
   calls: readonly Call[],
   { beganAt, endedAt }: Pick<Backup, 'beganAt' | 'endedAt'>,
@@ -75,9 +80,9 @@ export function notInIt(
       .map((record) => `C20 acknowledged before the backup and not in it: ${record}`),
     ...deleted
       .filter((record) => records.has(record))
-      .map((record) => `C20 its deletion was acknowledged before the backup, and it is in it: ${record}`),
+      .map((record) => `C20 its deletion was acknowledged before the backup, but the backup contains it: ${record}`),
     ...[...records]
       .filter(([, word]) => !words.has(word))
-      .map(([record]) => `C16 nobody had asked for it when the backup was over: ${record}`),
+      .map(([record]) => `C16 not requested before the end of the backup: ${record}`),
   ];
 }

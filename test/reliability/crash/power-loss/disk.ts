@@ -18,35 +18,35 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../../kit/cleanup.ts';
 
-/** In memory where there is such a thing: what a cut takes away is lost above the image, and not in it. */
+/** In memory if possible: a cut drops what is in the page cache above the image, and nothing in the image. */
 const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
-/** The folder of a disk, in its place. */
+/** Mount point, below the folder of the disk. */
 const MOUNTED = 'mounted';
 
-/** Room enough for every record of a long run; a file with holes, so that only what is written takes any. */
+/** Enough for every record of a long run; the image is a sparse file. */
 const IMAGE_BYTES = 2 ** 31;
 
-/** Whoever has just been killed lets go of the disk by then. */
+/** Maximum time until a killed process has released the disk. */
 const UNMOUNT_TIMEOUT_MS = 10_000;
 
 /**
- * The ioctl that ext4 has for this: FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH. From that moment nothing reaches the
- * disk any more, of what stands in memory neither files nor the journal. Node has no ioctl; Perl has.
+ * ext4's ioctl FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: from then on nothing in memory reaches the
+ * disk, neither files nor the journal. Node has no ioctl, so Perl calls it.
  */
 const CUT = '$how = pack("L", 2); open(DISK, "<", $ARGV[0]) && ioctl(DISK, 0x8004587d, $how) or die "$!\\n"';
 
-/** A disk of its own, whose power can be cut. */
+/** A mounted disk image whose power can be cut. */
 export type Disk = {
-  /** The folder in which it is mounted. */
+  /** The mount point. */
   readonly folder: string;
-  /** Cuts the power, of whoever is on it first: nothing that is not on the disk at this moment will ever be. */
+  /** Kills all processes that use the disk and cuts its power: what is not on the disk now never will be. */
   cut(): void;
-  /** Takes the disk out, once nobody uses it any more, has it checked, and puts it in again: what the next start finds. */
-  putBack(): Promise<void>;
+  /** Unmounts the disk once it is unused, runs fsck and mounts it again, as the next start finds it. */
+  remount(): Promise<void>;
 };
 
-/** What is missing for such a disk, in words; undefined when nothing is. */
+/** Returns what this machine lacks for such a disk, as a sentence; undefined if nothing. */
 export function disksLack(): string | undefined {
   if (process.platform !== 'linux') return 'the power of an ext4 disk can be cut on Linux alone';
   if (process.getuid?.() !== 0) return 'mounting a disk needs root';
@@ -55,7 +55,7 @@ export function disksLack(): string | undefined {
   );
   if (missing.length > 0) return `${missing.join(', ')} is not installed`;
   try {
-    takeAwayWhatIsLeft();
+    removeLeftovers();
     const endings: (() => unknown)[] = [];
     makeDisk({ after: (close) => void endings.push(close) });
     for (const close of endings) close();
@@ -65,7 +65,7 @@ export function disksLack(): string | undefined {
   return undefined;
 }
 
-/** Makes an ext4 disk in a file and mounts it; taken away when the run ends, however it ends. */
+/** Creates an ext4 image and mounts it; removed when the run ends, however it ends. */
 export function makeDisk(context: Cleanup): Disk {
   const place = mkdtempSync(join(PLACE, `carillon-disk-${process.pid}-`));
   const image = join(place, 'image');
@@ -73,11 +73,11 @@ export function makeDisk(context: Cleanup): Disk {
   const mount = () => run('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
   const remove = () => {
     process.off('exit', remove);
-    takeAway(place);
+    removeDisk(place);
   };
   process.on('exit', remove);
   atEnd(context, remove);
-  // PostgreSQL runs as a user of its own, and must get through.
+  // PostgreSQL runs as another user and must be able to enter the folder.
   chmodSync(place, 0o711);
   mkdirSync(folder);
   run('truncate', '-s', String(IMAGE_BYTES), image);
@@ -86,20 +86,20 @@ export function makeDisk(context: Cleanup): Disk {
   return {
     folder,
     cut() {
-      // As in a machine without power nobody answers any more. An fsync beside the cut may return as if all were well: the
-      // journal is given up, and whoever waited for it finds nothing left to wait for.
-      endWhoIsOn(folder);
+      // Kill first: a machine without power answers nothing. An fsync during the cut may return success,
+      // because the journal is aborted and its waiters find nothing left to wait for.
+      killUsersOf(folder);
       run('perl', '-e', CUT, folder);
     },
-    async putBack() {
+    async remount() {
       const giveUpAt = performance.now() + UNMOUNT_TIMEOUT_MS;
       while (spawnSync('umount', [folder]).status !== 0) {
         if (performance.now() > giveUpAt) throw new Error(`${folder} is still in use`);
-        // No part of a database outlives a power failure, were it only to say that it cannot go on.
-        endWhoIsOn(folder);
+        // Restarted or remaining processes of a database do not outlive a power failure either.
+        killUsersOf(folder);
         await wait(10);
       }
-      // 0: sound; 1: put right, as its journal says.
+      // Exit code 0: clean; 1: errors corrected from the journal.
       const checked = spawnSync('e2fsck', ['-f', '-y', image], { encoding: 'utf8' });
       if (checked.status !== 0 && checked.status !== 1) throw new Error(`the disk itself is broken: ${checked.stdout}`);
       mount();
@@ -107,23 +107,23 @@ export function makeDisk(context: Cleanup): Disk {
   };
 }
 
-function takeAway(place: string): void {
+function removeDisk(place: string): void {
   const folder = join(place, MOUNTED);
-  endWhoIsOn(folder);
-  // Lazily: whoever still has a file open there keeps it no longer than until it is closed.
+  killUsersOf(folder);
+  // Lazy unmount: files that are still open keep the file system only until they are closed.
   spawnSync('umount', ['-l', folder]);
   rmSync(place, { recursive: true, force: true });
 }
 
-/** Takes away what a run has left that was killed itself. */
-function takeAwayWhatIsLeft(): void {
+/** Removes the disks of earlier runs that were killed. */
+function removeLeftovers(): void {
   for (const name of readdirSync(PLACE)) {
     const [, pid] = /^carillon-disk-(\d+)-/.exec(name) ?? [];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) takeAway(join(PLACE, name));
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) removeDisk(join(PLACE, name));
   }
 }
 
-/** Whether a cut does what is said of it: what was flushed is there afterwards, and what was only written is not. */
+/** Whether a cut works as expected: flushed data survives, data that was only written is lost. */
 export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
   const file = join(disk.folder, 'tried');
   const handle = openSync(file, 'w+');
@@ -135,21 +135,21 @@ export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
   writeSync(handle, 'written', 0);
   disk.cut();
   closeSync(handle);
-  await disk.putBack();
+  await disk.remount();
   const held = readFileSync(file, 'utf8');
   rmSync(file);
   return held === 'flushed';
 }
 
-/** SIGKILL for every process that has its place on this disk, or was started with it in its words or its environment. */
-function endWhoIsOn(folder: string): void {
+/** Sends SIGKILL to every process whose working directory, arguments or environment refer to this disk. */
+function killUsersOf(folder: string): void {
   for (const pid of readdirSync('/proc').map(Number).filter(Number.isInteger)) {
     if (pid === process.pid) continue;
     try {
       const known = [readlinkSync(`/proc/${pid}/cwd`), ...['cmdline', 'environ'].map((file) => textOf(pid, file))];
       if (known.some((text) => text.includes(folder))) process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended meanwhile.
+      // The process has exited meanwhile.
     }
   }
 }

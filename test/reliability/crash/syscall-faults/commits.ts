@@ -2,33 +2,33 @@ import { within } from '../../../kit/cleanup.ts';
 import { eventually } from '../../../kit/eventually.ts';
 import type { SeededChance } from '../../../kit/random.ts';
 import { temporaryFolder } from '../../../kit/service.ts';
-import { type Found, KILLED, startLives } from '../crash-loop.ts';
+import { KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 
 const dying = new URL('dying.ts', import.meta.url).href;
 
-/** How long a service that is written to takes at most until it has made so many commits. */
+/** Maximum time until a service under load has made its k-th commit. */
 const MAX_RUN_MS = 30_000;
 
-/** One service after the other on one database, from the very first start: each kills itself at one commit more. */
-export function killedAtCommits(count: number, random: SeededChance): Promise<Found> {
+/** Starts one service after the other on one database; the k-th kills itself at its k-th commit. */
+export function killedAtCommits(count: number, random: SeededChance): Promise<LoopResult> {
   return within(async (context) => {
     const database = `sqlite:${temporaryFolder(context)}/carillon.db`;
-    const lives = await startLives(context, { database, random: random.fork() });
+    const loop = await startCrashLoop(context, { database, random: random.fork() });
     let killed = 0;
-    const found = await lives.all(async () => {
+    const found = await loop.runAndCheck(async () => {
       for (let commit = 1; commit <= count; commit += 1) {
         const DIES = `${random.one(['before', 'after'])} ${commit}`;
         const environment = { NODE_OPTIONS: `--import=${dying}`, DIES };
-        // Its first commits are made before it is ready: then it does not come up.
-        const service = await lives.begin({ environment }).catch((error: Error) => {
+        // The first commits are made before the service is ready, so it does not start.
+        const service = await loop.start({ environment }).catch((error: Error) => {
           if (error.message !== KILLED) throw error;
           return undefined;
         });
         if (service !== undefined) await eventually(() => service.process.signalCode, Boolean, MAX_RUN_MS);
         killed += 1;
-        await lives.died(`killed ${DIES} commits`);
+        await loop.recordCrash(`killed ${DIES} commits`);
       }
-      await lives.begin();
+      await loop.start();
     });
     return { ...found, counts: { 'killed before or after a commit': killed, ...found.counts } };
   });

@@ -1,29 +1,29 @@
 import { DatabaseSync } from 'node:sqlite';
 
-// Preloaded into a service that is to die at its k-th commit, counted from its start: right before it, or right after it and
-// before anybody could be told. What `DIES` says: `before 7`, `after 7`.
+// Preloaded into a service that kills itself at its k-th commit, counted from its start: right before it, or
+// right after it and before any client is answered. `DIES` is `before 7` or `after 7`.
 const [moment, at] = (process.env.DIES ?? '').split(' ');
 let commits = 0;
 
-function dying<T>(commit: () => T): T {
+function killAroundCommit<T>(commit: () => T): T {
   commits += 1;
-  const isIt = commits === Number(at);
-  if (isIt && moment === 'before') process.kill(process.pid, 'SIGKILL');
+  const isTarget = commits === Number(at);
+  if (isTarget && moment === 'before') process.kill(process.pid, 'SIGKILL');
   const done = commit();
-  if (isIt) process.kill(process.pid, 'SIGKILL');
+  if (isTarget) process.kill(process.pid, 'SIGKILL');
   return done;
 }
 
 const { exec, prepare } = DatabaseSync.prototype;
 
 DatabaseSync.prototype.exec = function (sql) {
-  return /\bcommit\s*$/.test(sql) ? dying(() => exec.call(this, sql)) : exec.call(this, sql);
+  return /\bcommit\s*$/.test(sql) ? killAroundCommit(() => exec.call(this, sql)) : exec.call(this, sql);
 };
 
 DatabaseSync.prototype.prepare = function (sql, ...options) {
   const statement = prepare.call(this, sql, ...options);
   if (sql !== 'commit') return statement;
   const run = statement.run.bind(statement);
-  statement.run = () => dying(() => run());
+  statement.run = () => killAroundCommit(() => run());
   return statement;
 };

@@ -5,19 +5,19 @@ import { dirname } from 'node:path';
 
 const DETACH_TIMEOUT_MS = 3_000;
 
-/** What becomes of a system call of the service on its files. */
+/** A fault that strace injects into system calls of the service on its files. */
 export type Injection = {
   readonly call: string;
   readonly effect: 'signal=SIGKILL' | 'error=EIO' | 'error=ENOSPC';
-  /** The first call that it happens to, from 1, and the last one. */
+  /** First and last call that is hit, counted from 1. */
   readonly from: number;
   readonly to: number;
   readonly files: readonly string[];
-  /** What has been seen of it is written here. */
+  /** strace writes the calls that were hit to this file. */
   readonly log: string;
 };
 
-/** What is missing for this, in words; undefined when nothing is. */
+/** Returns what this machine lacks for fault injection, as a sentence; undefined if nothing. */
 export function injectionLacks(): string | undefined {
   if (process.platform !== 'linux') return 'system calls can be made to fail on Linux alone';
   const tried = spawnSync('strace', ['-D', '-qq', '-o', '/dev/null', 'true']);
@@ -25,26 +25,26 @@ export function injectionLacks(): string | undefined {
   return tried.status === 0 ? undefined : 'strace may not watch another process here';
 }
 
-/** Whatever SQLite keeps of a database: the file, its logs, what is around them, the folder. */
+/** All files of a SQLite database: database, logs, lock file, folder. */
 export function filesOf(path: string): string[] {
   const ends = ['', '-wal', '-shm', '-journal', '.lock', '.lock-journal'];
   return [...ends.map((end) => path + end), dirname(path)];
 }
 
-function words({ call, effect, from, to, files, log }: Injection): string[] {
+function straceArguments({ call, effect, from, to, files, log }: Injection): string[] {
   const inject = `inject=${call}:${effect}:when=${from}..${to}`;
   return ['-f', '-e', `trace=${call}`, '-e', inject, ...files.flatMap((file) => ['-P', file]), '-o', log];
 }
 
-/** What stands before the command of a service that this happens to from its first call on. */
+/** Command that wraps the service, so that its calls are counted from the start. */
 export function injectingFromTheStart(injection: Injection): string[] {
-  // As a grandchild (-D), so that the service is the process that was started.
-  return ['strace', '-D', '-qq', ...words(injection)];
+  // `-D`: strace runs as a grandchild, so that the spawned process is the service itself.
+  return ['strace', '-D', '-qq', ...straceArguments(injection)];
 }
 
-/** Has it happen to a service that runs, counted from now; answers how to leave it alone again. */
+/** Injects the fault into a running service, counting from now on; returns a function that detaches strace. */
 export async function inject(service: ChildProcess, injection: Injection): Promise<() => Promise<void>> {
-  const strace = spawn('strace', [...words(injection), '-p', String(service.pid)], {
+  const strace = spawn('strace', [...straceArguments(injection), '-p', String(service.pid)], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = once(strace, 'exit');
@@ -59,7 +59,8 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
   await Promise.race([attached, ended]);
   if (!/ attached/.test(said)) throw new Error(`strace does not watch the service: ${said.trim()}`);
   return async () => {
-    // Not SIGKILL at first: it takes its hands off. It never does that of a service that is just ending.
+    // SIGINT first: strace then detaches. It never does so from a process that is just exiting, hence the
+    // SIGKILL.
     strace.kill('SIGINT');
     const giveUp = setTimeout(() => strace.kill('SIGKILL'), DETACH_TIMEOUT_MS);
     await ended;
@@ -67,7 +68,7 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
   };
 }
 
-/** How often a call has failed by now; of a kill nothing is seen but the end. */
+/** Number of calls that failed so far. A kill leaves no entry. */
 export function timesHappened({ log }: Injection): number {
   return existsSync(log) ? readFileSync(log, 'utf8').split('(INJECTED)').length - 1 : 0;
 }

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { FairScheduler } from './fair-scheduler.ts';
+
+/** A scheduler whose jobs take 2 ms each, and a log of which job ran in which iteration. */
+function scheduler(budgetMs: number) {
+  let now = 0;
+  let iteration = 0;
+  const log: string[] = [];
+  const scheduler = new FairScheduler({ clock: { monotonic: () => now }, budgetMs });
+  const work = (name: string) => {
+    now += 2;
+    log.push(`${iteration} ${name}`);
+  };
+  const count = () => {
+    iteration += 1;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  const end = async (jobs: number) => {
+    while (log.length < jobs) await nextIteration();
+    clearImmediate(counting);
+  };
+  return { scheduler, work, log, end };
+}
+
+test('owners take turns, and an iteration starts no job after its budget is used', async () => {
+  const { scheduler: jobs, work, log, end } = scheduler(3);
+  for (const name of ['a1', 'a2', 'a3', 'b1']) jobs.run(name.slice(0, 1), () => work(name));
+  await end(4);
+  assert.deepEqual(log, ['0 a1', '0 a2', '1 b1', '1 a3']);
+});
+
+test('the work after a turn counts against the budget, so that a long body leaves room for requests of others', async () => {
+  const { scheduler: jobs, work, log, end } = scheduler(2);
+  const read = async () => {
+    for (const chunk of ['chunk 1', 'chunk 2']) {
+      await jobs.turn('body');
+      work(chunk);
+    }
+  };
+  const readers = [read(), read()];
+  jobs.run('request', () => work('request'));
+  await Promise.all([...readers, end(5)]);
+  assert.deepEqual(log.slice(0, 3), ['0 chunk 1', '1 chunk 1', '2 request']);
+  assert.equal(new Set(log.map((line) => line.slice(0, 1))).size, 5);
+});

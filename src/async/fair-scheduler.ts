@@ -1,0 +1,54 @@
+import { FairQueue } from './fair-queue.ts';
+
+export type FairSchedulerPorts = {
+  /** Monotonic time in milliseconds. */
+  readonly clock: { monotonic(): number };
+  /** Time per event-loop iteration, in milliseconds. A job that is running is not interrupted. */
+  readonly budgetMs: number;
+};
+
+/** Spreads jobs over event-loop iterations: owners take turns, and the jobs of one iteration share a time budget. */
+export class FairScheduler {
+  readonly #ports: FairSchedulerPorts;
+  readonly #queue = new FairQueue<() => void>();
+  #iterationEndsAt: number | undefined;
+  #isRunning = false;
+
+  constructor(ports: FairSchedulerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Runs the job now if nothing waits and the budget allows it, otherwise when it is the owner's turn. */
+  run(owner: string, job: () => void): void {
+    this.#queue.push(owner, job);
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#runNext();
+  }
+
+  /** Resolves when it is the owner's turn; the work up to the next `await` counts against the budget. */
+  turn(owner: string): Promise<void> {
+    return new Promise((resolve) => this.run(owner, resolve));
+  }
+
+  readonly #runNext = (): void => {
+    const now = this.#ports.clock.monotonic();
+    if (this.#iterationEndsAt === undefined) {
+      this.#iterationEndsAt = now + this.#ports.budgetMs;
+      setImmediate(this.#endIteration);
+    }
+    const job = now < this.#iterationEndsAt ? this.#queue.shift() : undefined;
+    this.#isRunning = job !== undefined;
+    if (job === undefined) return;
+    job();
+    // Continue after the microtasks and ticks of this job, so that their time counts against the budget.
+    queueMicrotask(() => process.nextTick(this.#runNext));
+  };
+
+  readonly #endIteration = (): void => {
+    this.#iterationEndsAt = undefined;
+    if (this.#queue.size === 0 || this.#isRunning) return;
+    this.#isRunning = true;
+    this.#runNext();
+  };
+}
