@@ -1,4 +1,4 @@
-/** What authentication adds to each request. */
+/** Headers and cookie mode that authentication adds to each request. */
 export type Credentials = {
   /** Headers to send. */
   readonly headers?: Readonly<Record<string, string>>;
