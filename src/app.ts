@@ -52,7 +52,7 @@ export type AppPorts = {
   readonly maxUnread: number;
   readonly maxFollowers: number;
   readonly limits: RateLimits;
-  /** Rate of wrong keys per client network that is answered without delay. */
+  /** Rate of wrong keys per client network up to which responses are not delayed. */
   readonly wrongKeys: Rate | undefined;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
@@ -62,7 +62,7 @@ export type AppPorts = {
   readonly timeouts?: Patience;
 };
 
-/** The HTTP app with all route groups. It does not listen until its server is told to. */
+/** The HTTP app with all route groups. The caller makes its server listen. */
 export type App = {
   readonly server: FastifyInstance;
   /** Begins a graceful shutdown: each response closes its connection, and waiting requests are answered. */

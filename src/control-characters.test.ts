@@ -9,7 +9,7 @@ const every = (...ranges: readonly (readonly [number, number])[]) =>
 
 const CONTROLS = every([0, 0x1f], [0x7f, 0x9f], [0x2028, 0x2029], [0x202a, 0x202e], [0x2066, 0x2069]);
 
-test('every control character is found, and none of them reaches a terminal', () => {
+test('every control character is detected and escaped for terminals', () => {
   assert.equal(CONTROLS.length, 76);
   for (const char of CONTROLS) {
     const name = `U+${char.charCodeAt(0).toString(16)}`;
@@ -27,7 +27,7 @@ test('every control character is found, and none of them reaches a terminal', ()
   }
 });
 
-test('other text is left as it is, in every script', () => {
+test('other text is unchanged, in every script', () => {
   for (const text of ['', 'Büro in Zürich', '日本語', 'שלום', 'مرحبا', '👩‍💻 é', 'a  b\u00a0c']) {
     assert.ok(isPlain(text));
     assert.equal(printable(text), text);

@@ -9,7 +9,7 @@ import { LogLines, terminalLine } from './log-writer.ts';
 
 const full = () => Object.assign(new Error('full'), { code: 'EAGAIN' });
 
-/** Takes so many octets, and then does as it is told. */
+/** A sink that accepts `room` bytes, and calls `otherwise` when it is full. */
 function sink(room: number, otherwise: () => number) {
   let left = room;
   const taken: Buffer[] = [];
@@ -32,7 +32,7 @@ function sink(room: number, otherwise: () => number) {
   };
 }
 
-test('what is said in one turn is written at once, in its order', async () => {
+test('the lines of one event-loop iteration are written together, in order', async () => {
   const { write, said } = sink(1_000, () => 0);
   const lines = new LogLines(write, testClock());
   lines.write('one\n');
@@ -46,7 +46,7 @@ test('what is said in one turn is written at once, in its order', async () => {
   assert.deepEqual(said(), ['one\ntwo\n', 'three\n']);
 });
 
-test('where whoever reads is slow, the rest is kept and written when there is room', async () => {
+test('with a slow reader, the rest is buffered and written when there is room', async () => {
   const { write, all, more } = sink(3, () => {
     throw full();
   });
@@ -60,7 +60,7 @@ test('where whoever reads is slow, the rest is kept and written when there is ro
   assert.equal(all(), 'grüße\nmore\n');
 });
 
-test('nothing fails where nobody reads, and no more is held than there is room for', async () => {
+test('without a reader nothing fails, and the buffer is limited', async () => {
   const { write, all, more } = sink(0, () => {
     throw full();
   });
@@ -78,7 +78,7 @@ test('nothing fails where nobody reads, and no more is held than there is room f
   gone.flushSync();
 });
 
-test('what was said last is written, however the process ends', () => {
+test('the last lines are written on any kind of exit', () => {
   const said = (ending: string) => {
     const program = `import { createLog } from './src/log.ts'; createLog('info').info({ event: 'last' }); ${ending}`;
     const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });

@@ -28,7 +28,7 @@ export type Caller = {
 };
 
 /**
- * Who performed an action, for the audit log; user and key are 0 if unknown. `source` is the caller's IP
+ * The actor of an action, for the audit log; user and key are 0 if unknown. `source` is the caller's IP
  * address or one of the names below.
  */
 export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };

@@ -2,27 +2,27 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { COST, hashLimits, hashToken, newToken, Passphrases, systemRandom } from './secrets.ts';
 
-/** Dear enough to be scrypt, and no more. */
+/** A very low cost, so that the tests are fast. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
 const passphrases = new Passphrases(systemRandom, CHEAP);
 /** The network that the requests of these tests come from. */
 const HERE = '192.0.2.1';
 const PASSPHRASE = 'correct horse battery staple';
 
-test('a passphrase matches what was stored of it, and nothing else does, however it was typed', async () => {
+test('only the same passphrase matches its hash, in any Unicode composition', async () => {
   const stored = await passphrases.hash('Zoë goes by train', HERE);
   assert.equal(await passphrases.matches('Zoë goes by train', stored, HERE), true);
   assert.equal(
     await passphrases.matches('Zoe\u0308 goes by train', stored, HERE),
     true,
-    'the same signs, put together',
+    'the same characters, composed differently',
   );
   for (const other of ['Zoe goes by train', 'zoë goes by train', ' Zoë goes by train', ''])
     assert.equal(await passphrases.matches(other, stored, HERE), false, other);
   assert.equal(await passphrases.matches('Zoë goes by train', undefined, HERE), false);
 });
 
-test('what is stored says how it was made, has a salt of its own, and can be made dearer', async () => {
+test('a hash contains its parameters and its own salt, and the cost can be increased', async () => {
   const [one, other] = [await passphrases.hash(PASSPHRASE, HERE), await passphrases.hash(PASSPHRASE, HERE)];
   assert.match(one, /^scrypt:4:8:1:[\w-]{22}:[\w-]{43}$/);
   assert.notEqual(one, other);
@@ -32,18 +32,18 @@ test('what is stored says how it was made, has a salt of its own, and can be mad
   await assert.rejects(passphrases.matches(PASSPHRASE, 'scrypt:4:8', HERE), /no hash of a passphrase/);
 });
 
-test('a new passphrase is hashed by 32 MiB, three times over', async () => {
+test('a new passphrase is hashed with 32 MiB, three times', async () => {
   assert.match(await new Passphrases(systemRandom, COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
 });
 
-test('one core is left to everything else, and two of the four threads that hashing shares with files and names', () => {
+test('hashing leaves one core and two of the four libuv threads free', () => {
   assert.deepEqual(
     [1, 2, 3, 16].map((cores) => hashLimits(cores).maxActive),
     [1, 1, 2, 2],
   );
 });
 
-test('one network has a quarter of the queue; those of others wait beside it, 32 in all, and are hashed in turn', async () => {
+test('one network has a quarter of the queue of 32, and networks are served round-robin', async () => {
   const two = new Passphrases(systemRandom, CHEAP, hashLimits(2));
   const done: string[] = [];
   const from = (network: string, count: number) =>
@@ -64,7 +64,7 @@ test('one network has a quarter of the queue; those of others wait beside it, 32
   assert.equal(await two.matches(PASSPHRASE, undefined, HERE), false, 'and there is room again');
 });
 
-test('a token is 256 bits of chance, of which only a hash is stored', () => {
+test('a token has 256 random bits, and only its hash is stored', () => {
   const token = newToken(systemRandom);
   assert.match(token, /^[\w-]{43}$/);
   assert.notEqual(newToken(systemRandom), token);

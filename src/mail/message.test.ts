@@ -14,7 +14,7 @@ const hook: HookAlert = {
   endedAt: Date.UTC(2027, 0, 31, 12),
 };
 
-test('X10 a letter says which hook, why, until when it can be restored and how; the same in both of its forms', () => {
+test('X10 a mail names the hook, the reason and how to restore it until when, as text and as HTML', () => {
   const { subject, text, html } = renderMessage([hook], place);
   assert.equal(subject, 'Hook 7 has ended (acme.test)');
   const says = [
@@ -33,14 +33,14 @@ test('X10 a letter says which hook, why, until when it can be restored and how; 
   for (const form of [text, html]) assert.doesNotMatch(form, /secret-path|token/);
 });
 
-test('X10 hostile text is text: nothing of it becomes markup', () => {
+test('X10 hostile text is escaped and never becomes markup', () => {
   const hostile = `"><img src=x onerror=alert(1)>'&`;
   const { html } = renderMessage([{ ...hook, lastOutcome: hostile }], { ...place, domain: hostile });
   assert.ok(!html.includes('<img'));
   assert.ok(html.includes('&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;&amp;'));
 });
 
-test('X10 a title counts what there is; of very many hooks two hundred are listed, and how many more there are is said', () => {
+test('X10 the title counts the hooks; two hundred are listed, and the rest is counted', () => {
   const failing: HookAlert = { ...hook, what: 'failing', endedAt: null, dueAt: Date.UTC(2027, 0, 31, 14) };
   const subjectOf = (hooks: readonly HookAlert[]) => renderMessage(hooks, place).subject;
   assert.equal(subjectOf([failing]), 'Hook 7 is failing (acme.test)');

@@ -11,7 +11,7 @@ function read(text: string) {
   return 'fault' in parsed ? parsed.fault : parsed.value;
 }
 
-test('X10 a mail server is read from its address: TLS everywhere but on loopback, unless it is said', () => {
+test('X10 a mail server is parsed from its URL: TLS by default except on loopback', () => {
   const login = { user: 'me@acme.test', password: 'p:/#%1' };
   const written = 'me%40acme.test:p%3A%2F%23%251@';
   const wanted: [string, ReturnType<typeof read>][] = [
@@ -62,7 +62,7 @@ test('X10 the sender is one plain address, with or without a name', () => {
     assert.ok('fault' in parseSender(text), text);
 });
 
-test('X10 who mails needs a sender; neither name nor password of the sign-in is shown', () => {
+test('X10 a mail server needs a sender; its user name and password are never displayed', () => {
   const flags = { smtpUrl: 'smtp://me:secret@mail.acme.test', mailFrom: 'bells@acme.test' };
   const loaded = loadConfig({ flags, environment: {} });
   assert.ok('config' in loaded);
@@ -73,7 +73,7 @@ test('X10 who mails needs a sender; neither name nor password of the sign-in is 
   assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: whom the mails come from.'] });
 });
 
-test('X10 waits grow from a minute to an hour; three days of tries are the end, and so is a refusal of this mail', () => {
+test('X10 the backoff grows from a minute to an hour; a mail is given up after three days or a permanent rejection', () => {
   const failed = { is: 'failed', reason: '', untaken: true } as const;
   const waitsMs: number[] = [];
   for (let tries = 0; ; tries += 1) {

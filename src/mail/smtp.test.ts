@@ -25,14 +25,14 @@ function postTo(url: string, stepMs?: number) {
   return { ...post, send: (one = letter, signal = new AbortController().signal) => post.send(one, signal) };
 }
 
-/** What is trusted beside what a machine trusts, while a test runs. */
+/** Trusts the test certificate while a test runs. */
 function trustTestCertificate(t: { after(undo: () => void): void }): void {
   const before = getCACertificates('default');
   setDefaultCACertificates([...before, certificate]);
   t.after(() => setDefaultCACertificates(before));
 }
 
-test('X10 a mail goes over TLS, signed in, from the sender that is configured, and says that nobody need answer', async (t) => {
+test('X10 a mail is sent over TLS with a login, from the configured sender, marked as auto-generated', async (t) => {
   trustTestCertificate(t);
   const box = await startMailBox(t);
   const direct = await startMailBox(t, { secure: true });
@@ -53,7 +53,7 @@ test('X10 a mail goes over TLS, signed in, from the sender that is configured, a
   assert.deepEqual([box.taken.length, direct.taken.length], [1, 1]);
 });
 
-test('X10 where TLS is asked for and cannot be had, or not with that name, nothing is sent and nobody signs in', async (t) => {
+test('X10 without the required TLS, or with a wrong certificate, nothing is sent and no login is attempted', async (t) => {
   let signedIn = 0;
   const onAuth = () => {
     signedIn += 1;
@@ -74,7 +74,7 @@ test('X10 where TLS is asked for and cannot be had, or not with that name, nothi
   assert.equal(signedIn, 0);
 });
 
-test('X10 what the server says decides: this mail is refused for good, or any mail may be tried again', async (t) => {
+test('X10 the response of the server decides whether a mail is rejected permanently or retried', async (t) => {
   const box = await startMailBox(t);
   const { send, check } = postTo(`smtp://${LOGIN}127.0.0.1:${box.port}`);
   box.toRecipient = (address) => (address.startsWith('nobody') ? 550 : address.startsWith('busy') ? 450 : 'take');
@@ -100,7 +100,7 @@ test('X10 what the server says decides: this mail is refused for good, or any ma
   assert.match((await check()) ?? '', /ECONNREFUSED/);
 });
 
-test('X10 a server that says nothing is left at the deadline; whether it has the mail nobody knows', async (t) => {
+test('X10 a silent server times out, and it is unknown whether it has accepted the mail', async (t) => {
   const box = await startMailBox(t);
   const { send } = postTo(`smtp://127.0.0.1:${box.port}`);
   const deadline = new AbortController();
@@ -114,18 +114,18 @@ test('X10 a server that says nothing is left at the deadline; whether it has the
   assert.match((await postTo(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).check()) ?? '', /Timeout/);
 });
 
-test('X10 what the server has said while this process was blocked counts: no timer gives up before it is read', async (t) => {
+test('X10 a response that arrived while the process was blocked is read before the timeout fires', async (t) => {
   const box = await startMailBox(t);
   const { send } = postTo(`smtp://127.0.0.1:${box.port}`, 500);
   box.toText = () => {
-    // Right behind the reply, which is on its way then: longer than nodemailer waits in silence.
+    // Block right after the reply was sent, for longer than nodemailer's inactivity timeout.
     queueMicrotask(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100));
     return 'take';
   };
   assert.deepEqual(await send(), { is: 'taken' });
 });
 
-test('X10 hostile names and addresses stay in their places: no header, no recipient and no command more', async (t) => {
+test('X10 hostile names and addresses cannot inject a header, a recipient or a command', async (t) => {
   const box = await startMailBox(t);
   const { send } = postTo(`smtp://127.0.0.1:${box.port}`);
   const hostile = [

@@ -63,7 +63,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/http/fields/ids.test.ts',
-      name: 'C3 what another account has cannot be named: in a path, in a body or in a filter',
+      name: 'C3 records of another account cannot be referenced in a path, a body or a filter',
     },
     planted: { proof: 'tenants', count: 1, seenAs: /with another account: got 200/ },
   },
@@ -91,7 +91,7 @@ export const mutations: readonly Mutation[] = [
     changes: [[' && isOwnHost(request.headers.host, baseUrl())', '']],
     caughtBy: {
       file: 'src/http/auth/route-groups.test.ts',
-      name: 'X6 /metrics is not for a page whose name leads to this machine: the Host must be one of its own',
+      name: 'X6 /metrics requires a Host of this machine, which prevents DNS rebinding',
     },
   },
   {
@@ -266,7 +266,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['Math.min(limit, MAX_RECORDS)', 'limit']],
     caughtBy: {
       file: 'src/http/routes/pagination.test.ts',
-      name: 'C7 a limit above 1000 is taken as 1000 in events, and paging says so',
+      name: 'C7 a limit above 1000 is treated as 1000 in events, also in paging',
     },
   },
   {
@@ -275,7 +275,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['this.count > 0 && this.bytes + bytes > MAX_PAGE_BYTES', 'false']],
     caughtBy: {
       file: 'src/http/routes/list-response.test.ts',
-      name: 'C7 a page ends before the record that has no room, and the next one begins right behind the last',
+      name: 'C7 a page ends before the record that does not fit, and the next one begins with it',
     },
   },
   {
@@ -404,7 +404,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
     caughtBy: {
       file: 'src/http/routes/etag.test.ts',
-      name: 'X5 of many changes that know the same record, exactly one is made',
+      name: 'X5 of concurrent changes with the same ETag, exactly one succeeds',
     },
   },
   {
@@ -492,7 +492,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['maxWaiting: 32, maxWaitingPerGroup: 8', 'maxWaiting: 32, maxWaitingPerGroup: 32']],
     caughtBy: {
       file: 'src/secrets.test.ts',
-      name: 'one network has a quarter of the queue; those of others wait beside it, 32 in all, and are hashed in turn',
+      name: 'one network has a quarter of the queue of 32, and networks are served round-robin',
     },
   },
   {

@@ -14,7 +14,10 @@ export type CertificateContent = {
   readonly until: number;
 };
 
-/** A certificate authority. Each start of the receiver creates a new one, so trusting it means trusting this one process. */
+/**
+ * A certificate authority. Each start of the receiver creates a new one, so trusting it means trusting this one
+ * process.
+ */
 export type Authority = {
   readonly certificate: string;
   readonly now: number;
@@ -120,7 +123,7 @@ function alternativeName(host: string): Buffer {
 
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // SocketAddress compresses to the canonical form, in which `::` stands for the groups that are left out.
+  // SocketAddress returns the canonical form, in which `::` replaces a run of zero groups.
   const [left = '', right] = new SocketAddress({ address, family: 'ipv6' }).address.split('::');
   const groups = (part: string) =>
     part

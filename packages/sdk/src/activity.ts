@@ -26,13 +26,13 @@ export type ToldHook = {
 export type Occurrence = {
   /** Its position in the account. */
   readonly cursor: string;
-  /** What happened. */
+  /** The kind of occurrence. */
   readonly kind: FeedKind;
   /** The URL of the record, also of a deleted one. */
   readonly resource_url: string;
   /** The record. */
   readonly record_id: string;
-  /** Who caused it. */
+  /** The user who caused it. */
   readonly user_id: string;
   /** When it happened, UTC. */
   readonly occurred_at: DateText;

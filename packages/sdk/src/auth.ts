@@ -1,4 +1,4 @@
-/** What authentication adds to each request. */
+/** Headers and cookie mode that authentication adds to each request. */
 export type Credentials = {
   /** Headers to send. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export function headerValue(name: string, value: string): string {
   // A key from a file ends with a newline; one from the environment may be missing.
   const trimmed = typeof value === 'string' ? value.trim() : '';
   if (!visible.test(trimmed))
-    throw new TypeError(`The ${name} is empty, missing, or contains characters that a header cannot have.`);
+    throw new TypeError(`The ${name} is empty or missing, or contains characters that a header cannot have.`);
   return trimmed;
 }
 

@@ -6,14 +6,14 @@ import { type TestContext, test } from 'node:test';
 import { stores } from '../../../test/kit/stores.ts';
 import { apiKey, Carillon, type Notification } from './index.ts';
 
-/** What is done with one connection: the last entry serves all that follow. */
+/** How one connection is handled; the last entry handles all further ones. */
 type Script = (response: ServerResponse) => void;
 
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8' };
 
 const entry = (cursor: number) => ({ cursor: String(cursor), kind: 'new_event' });
 
-const told = (cursor: number) => `id: ${cursor}\nevent: new_event\ndata: ${JSON.stringify(entry(cursor))}\n\n`;
+const frame = (cursor: number) => `id: ${cursor}\nevent: new_event\ndata: ${JSON.stringify(entry(cursor))}\n\n`;
 
 /** A stream of these texts, each a chunk, that then ends, breaks off, or stays open. */
 function stream(chunks: readonly string[], then: 'ends' | 'breaks' | 'stays'): Script {
@@ -52,7 +52,7 @@ async function service(t: TestContext, ...scripts: readonly Script[]) {
   return { asked, notifications };
 }
 
-/** The first entries of a feed that is followed, so many. */
+/** The first `count` entries of a followed feed. */
 async function take(feed: AsyncIterable<Notification>, count: number): Promise<string[]> {
   const cursors: string[] = [];
   for await (const { cursor } of feed) if (cursors.push(cursor) === count) break;
@@ -61,16 +61,16 @@ async function take(feed: AsyncIterable<Notification>, count: number): Promise<s
 
 const SOON = 'retry: 1\n\n';
 
-test('X2 following goes on behind the last entry after its connection has ended or broken, however it was cut', async (t) => {
+test('X2 following continues after the last entry when its connection ends or breaks at any point', async (t) => {
   const { asked, notifications } = await service(
     t,
-    stream([SOON, told(1), told(2).slice(0, 20)], 'breaks'),
-    stream([SOON, told(2).replaceAll('\n', '\r\n')], 'ends'),
+    stream([SOON, frame(1), frame(2).slice(0, 20)], 'breaks'),
+    stream([SOON, frame(2).replaceAll('\n', '\r\n')], 'ends'),
     refusal(503, 'overloaded'),
     (response) => response.destroy(),
-    // What was left out moves the cursor, without an entry.
+    // Skipped entries advance the cursor without an entry.
     stream([SOON, ':\nid: 7\n\n'], 'ends'),
-    stream([told(8), told(9)], 'stays'),
+    stream([frame(8), frame(9)], 'stays'),
   );
   assert.deepEqual(await take(notifications.follow({ scope: 'account' }), 4), ['1', '2', '8', '9']);
   const address = 'text/event-stream /v2/notifications?scope=account';
@@ -81,8 +81,8 @@ test('X2 following goes on behind the last entry after its connection has ended 
   );
 });
 
-test('X2 what arrives in pieces is whole: a letter, a line, an entry cut anywhere', async (t) => {
-  const text = `${told(1)}:\n\nid: 2\ndata: {"cursor":"2",\ndata: "kind":"ü 予定"}\n\n`;
+test('X2 entries are parsed correctly when chunks split a character, a line or an entry', async (t) => {
+  const text = `${frame(1)}:\n\nid: 2\ndata: {"cursor":"2",\ndata: "kind":"ü 予定"}\n\n`;
   const bytes = Buffer.from(text);
   const { notifications } = await service(t, (response) => {
     response.writeHead(200, STREAM);
@@ -96,10 +96,10 @@ test('X2 what arrives in pieces is whole: a letter, a line, an entry cut anywher
   assert.deepEqual(entries, [entry(1), { cursor: '2', kind: 'ü 予定' }]);
 });
 
-test('X2 C1 following rejects when the cursor is gone, or the key is; the first connection has to succeed', async (t) => {
-  const gone = await service(t, stream([SOON, told(1)], 'ends'), refusal(410, 'cursor_gone'));
+test('X2 C1 following rejects when the cursor is gone or the key is revoked; the first connection has to succeed', async (t) => {
+  const gone = await service(t, stream([SOON, frame(1)], 'ends'), refusal(410, 'cursor_gone'));
   await assert.rejects(take(gone.notifications.follow(), 2), { code: 'cursor_gone', status: 410 });
-  const revoked = await service(t, stream([SOON, told(1)], 'breaks'), refusal(401, 'unauthorized'));
+  const revoked = await service(t, stream([SOON, frame(1)], 'breaks'), refusal(401, 'unauthorized'));
   await assert.rejects(take(revoked.notifications.follow(), 2), { code: 'unauthorized', status: 401 });
   const down = await service(t, (response) => response.destroy());
   await assert.rejects(take(down.notifications.follow(), 1), { code: 'connection' });
@@ -110,8 +110,8 @@ test('X2 C1 following rejects when the cursor is gone, or the key is; the first 
   assert.deepEqual([down.asked.length, busy.asked.length, another.asked.length], [1, 1, 1]);
 });
 
-test('X2 following ends when its signal is aborted: before it begins, while it waits, and between two connections', async (t) => {
-  const { asked, notifications } = await service(t, stream([told(1)], 'stays'));
+test('X2 following ends when its signal is aborted: before the start, while waiting, and between two connections', async (t) => {
+  const { asked, notifications } = await service(t, stream([frame(1)], 'stays'));
   assert.deepEqual(await take(notifications.follow({}, { signal: AbortSignal.abort() }), 1), []);
   assert.deepEqual(asked, []);
   const leaving = new AbortController();
@@ -121,7 +121,7 @@ test('X2 following ends when its signal is aborted: before it begins, while it w
     leaving.abort();
   }
   assert.deepEqual(seen, ['1']);
-  const lost = await service(t, stream(['retry: 3600000\n\n', told(1)], 'ends'));
+  const lost = await service(t, stream(['retry: 3600000\n\n', frame(1)], 'ends'));
   const away = new AbortController();
   const feed = lost.notifications.follow({}, { signal: away.signal });
   assert.equal((await feed.next()).value?.cursor, '1');
@@ -131,7 +131,7 @@ test('X2 following ends when its signal is aborted: before it begins, while it w
 });
 
 for (const { test, testService } of stores) {
-  test('X2 the feed is followed: what was there, then what happens, and it ends with the key', async (t) => {
+  test('X2 following yields existing entries, then new ones, and ends when the key is revoked', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const reader = await carillon.key(owner, {});

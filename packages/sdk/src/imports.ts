@@ -45,7 +45,7 @@ export type DropReason =
   | 'untitled'
   | 'shortened';
 
-/** What was dropped for one reason. X9. */
+/** Parts of a file that were dropped for the same reason. X9. */
 export type Dropped = {
   /** The component or property: `VTODO`, `LOCATION`, `EXDATE`. */
   readonly what: string;

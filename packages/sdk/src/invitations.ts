@@ -9,7 +9,7 @@ export type Invitation = {
   readonly id: string;
   /** The invited user. */
   readonly user_id: string;
-  /** Who created it; `0` for the command line and the first start. */
+  /** The user who created it; `0` for the command line and the first start. */
   readonly made_by: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;

@@ -10,13 +10,13 @@ const MARGIN_MS = 15_000;
 export type Notification = {
   /** Its position in the account; as a number, a later entry has a higher one. */
   readonly cursor: string;
-  /** What happened. */
+  /** The kind of occurrence. */
   readonly kind: FeedKind;
   /** The URL of the record, also of a deleted one. */
   readonly resource_url: string;
   /** When it happened, UTC. */
   readonly occurred_at: DateText;
-  /** Who caused it. */
+  /** The user who caused it. */
   readonly user_id: string;
 };
 

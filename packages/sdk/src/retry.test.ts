@@ -8,7 +8,7 @@ import { apiKey, Carillon, CarillonError, etagOf, type ProblemCode } from './ind
 import { repeating } from './retry.ts';
 import type { Answer, Call } from './transport.ts';
 
-/** What a try comes to: its status, its code, and how long it asks to wait. */
+/** The outcome of a try: its status, code and `Retry-After`. */
 type Try = readonly [status: number, code?: ProblemCode, retryAfterS?: number];
 
 const OK: Try = [200];
@@ -16,7 +16,7 @@ const LOST: Try = [0, 'connection'];
 const GATEWAY: Try = [502, 'unexpected_answer'];
 const BUSY: Try = [503, 'overloaded'];
 
-/** Time that stands still but for the waits, and chance that lengthens nothing. */
+/** A clock that only advances by waits, and randomness without jitter. */
 function simulated() {
   const waits: number[] = [];
   let now = 0;
@@ -33,7 +33,7 @@ function simulated() {
   return { ports, waits };
 }
 
-/** Makes a call whose tries come to this, the last one again and again; answers what was sent, and what it came to. */
+/** Makes a call whose tries have these outcomes, the last one repeatedly. Returns the sent calls and the result. */
 async function made(call: Partial<Call>, tries: readonly Try[], options: { keepsAnswers?: boolean } = {}) {
   const sent: Call[] = [];
   const { ports, waits } = simulated();
@@ -53,7 +53,7 @@ async function made(call: Partial<Call>, tries: readonly Try[], options: { keeps
   return { came, sent, waits, count: sent.length };
 }
 
-test('X4 what may pass is tried again, twice, after waits that double; what was refused is not', async () => {
+test('X4 transient failures are retried twice with exponential backoff; rejections are not', async () => {
   const passing: Try[] = [
     LOST,
     GATEWAY,
@@ -83,7 +83,7 @@ test('X4 what may pass is tried again, twice, after waits that double; what was 
   assert.equal((await made({ retries: 5 }, [LOST])).count, 6);
 });
 
-test('X4 a POST gets one word for all its tries, and the body as it was; a word of the caller’s own is kept', async () => {
+test('X4 all tries of a POST have the same generated key and body; the caller’s own key is kept', async () => {
   const input = { event_name: 'a' };
   const call = made({ method: 'POST', body: input }, [LOST, BUSY, OK]);
   input.event_name = 'another';
@@ -101,7 +101,7 @@ test('X4 a POST gets one word for all its tries, and the body as it was; a word 
   assert.equal((await made({ method: 'POST', retries: 0 }, [OK])).sent[0]?.idempotencyKey, undefined);
 });
 
-test('X4 X5 what may have happened is made again only where it cannot happen twice; what has not, always', async () => {
+test('X4 X5 a call that may have run is retried only if it is idempotent, one that has not run is always retried', async () => {
   const cases: [Partial<Call>, Try, number, { keepsAnswers?: boolean }?][] = [
     [{ method: 'PUT' }, LOST, 3],
     [{ method: 'PUT', ifMatch: '"a"' }, LOST, 1],
@@ -111,7 +111,7 @@ test('X4 X5 what may have happened is made again only where it cannot happen twi
     [{ method: 'PUT', ifMatch: '"a"' }, [429, 'unexpected_answer'], 3],
     [{ method: 'DELETE', ifMatch: '"a"' }, LOST, 1],
     [{ method: 'DELETE', ifMatch: '"a"' }, [503, 'storage_unavailable'], 3],
-    // Behind the door of the console no answer is kept, whatever word is sent.
+    // The console API stores no responses, regardless of the key that is sent.
     [{ method: 'POST', idempotencyKey: 'w' }, LOST, 1, { keepsAnswers: false }],
     [{ method: 'POST' }, BUSY, 3, { keepsAnswers: false }],
     [{ method: 'GET' }, LOST, 3, { keepsAnswers: false }],
@@ -121,7 +121,7 @@ test('X4 X5 what may have happened is made again only where it cannot happen twi
   }
 });
 
-test('C28 a deletion whose answer was lost has succeeded when its repeat finds nothing; any other has not', async () => {
+test('C28 a deletion whose response was lost succeeds if its retry returns not_found; any other does not', async () => {
   const gone: Try = [404, 'not_found'];
   assert.equal((await made({ method: 'DELETE' }, [LOST, gone])).came, 200);
   assert.equal((await made({ method: 'DELETE' }, [BUSY, gone])).came, 'not_found');
@@ -129,7 +129,7 @@ test('C28 a deletion whose answer was lost has succeeded when its repeat finds n
   assert.equal((await made({ method: 'PUT' }, [LOST, gone])).came, 'not_found');
 });
 
-test('a wait is as long as Retry-After asks; one beyond a minute or the deadline is left to the caller', async () => {
+test('a retry waits for Retry-After; beyond a minute or the timeout the call rejects', async () => {
   const asking = (seconds: number): Try => [503, 'overloaded', seconds];
   assert.deepEqual((await made({}, [asking(7), OK])).waits, [7_000]);
   assert.deepEqual((await made({}, [asking(0), OK])).waits, [500]);
@@ -142,7 +142,7 @@ test('a wait is as long as Retry-After asks; one beyond a minute or the deadline
     const { came, count } = await made({ timeoutMs }, [asking(seconds), OK]);
     assert.deepEqual([came, count], ['overloaded', 1]);
   }
-  // Its own waits grow no longer than that, however many tries there are.
+  // The backoff does not exceed this maximum with any number of tries.
   const many = await made({ retries: 12, timeoutMs: 0 }, [LOST]);
   assert.deepEqual([many.count, many.waits.at(-1), Math.max(...many.waits)], [13, 60_000, 60_000]);
   const { sent } = await made({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);
@@ -152,7 +152,7 @@ test('a wait is as long as Retry-After asks; one beyond a minute or the deadline
   );
 });
 
-test('an abort ends the wait with its own reason, and no request follows', async (t) => {
+test('an abort ends the wait with its reason, and no request follows', async (t) => {
   let asked = 0;
   const server = createServer((_, response) => {
     asked += 1;
@@ -174,7 +174,7 @@ test('an abort ends the wait with its own reason, and no request follows', async
 });
 
 for (const { test, testService } of stores) {
-  test('X4 C28 the answers of a POST and a DELETE are lost on their way: each is made once, and answered', async (t) => {
+  test('X4 C28 a POST and a DELETE whose responses are lost run once and return a result', async (t) => {
     const service = await testService(t);
     const owner = await service.account('acme.test');
     const lines: string[] = [];
@@ -201,7 +201,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('X5 a change with the tag of what was read is made once nobody else was faster, and each() survives deletions', async (t) => {
+  test('X5 a change with the ETag of the read record succeeds if nobody else changed it, and each() survives deletions', async (t) => {
     const service = await testService(t);
     const { carillon } = await service.account('acme.test');
     const created = await carillon.clients.create({ client_name: 'One' });

@@ -9,7 +9,7 @@ import { apiKey, Carillon, CarillonError, type CarillonOptions, etagOf } from '.
 /** One request as it arrived. */
 type Arrived = { line: string; headers: IncomingMessage['headers']; body: string };
 
-/** What the peer does with a request: the last entry serves all that follow. */
+/** How the peer handles a request; the last entry handles all further ones. */
 type Script = (response: ServerResponse, arrived: Arrived) => void;
 
 type Peer = AsyncDisposable & { url: string; arrived: Arrived[]; client(options?: Partial<CarillonOptions>): Carillon };
@@ -34,7 +34,7 @@ async function peer(...scripts: [Script, ...Script[]]): Promise<Peer> {
   return {
     url,
     arrived,
-    // What is repeated, and when, is a matter of repeat.test.ts.
+    // Retries are tested in retry.test.ts.
     client: (options) => new Carillon({ baseUrl: url, auth, retries: 0, ...options }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -54,15 +54,12 @@ function problem(status: number, body: unknown): Script {
   return json(status, body, { 'content-type': 'application/problem+json; charset=utf-8' });
 }
 
-/** A list of `total` records, told apart by `id`, cut as the query says. */
+/** A list of `total` records with different ids, paged by the query. */
 function pages(total: number): Script {
   return listing(Array.from({ length: total }, (_, index) => String(index)));
 }
 
-/**
- * A list in the order of its ids, as it stands when a page of it is asked for; `then` runs when that has been
- * answered.
- */
+/** A list in the current order of its ids; `then` runs after each response. */
 function listing(ids: string[], inOrder = (id: string) => Number(id), then = () => {}): Script {
   return (response, { line }) => {
     const query = new URL(line.split(' ')[1] ?? '', 'http://peer').searchParams;
@@ -194,7 +191,7 @@ test('every method has its own path, and its body', async () => {
   assert.equal(service.arrived.length, calls.length);
 });
 
-test('C7 every list has its own path; filters are encoded, undefined is left out', async () => {
+test('C7 every list has its own path; filters are encoded, undefined is omitted', async () => {
   await using service = await peer(pages(0));
   const c = service.client();
   const lists: [string, Promise<unknown>][] = [
@@ -217,7 +214,7 @@ test('C7 every list has its own path; filters are encoded, undefined is left out
   assert.deepEqual(answers[0], { paging: { offset: 0, limit: 1000, total_records: 0 }, data: [] });
 });
 
-test('each() gives every record once, page after page, from offset on', async () => {
+test('each() yields every record once, page after page, from offset on', async () => {
   await using service = await peer(pages(5));
   const ids = (await collect(service.client().hooks.each({ state: 'live', limit: 2, offset: 1 }))).map(({ id }) => id);
   assert.deepEqual(ids, ['1', '2', '3', '4']);
@@ -227,7 +224,7 @@ test('each() gives every record once, page after page, from offset on', async ()
   );
 });
 
-test('each() asks for no page that is not consumed', async () => {
+test('each() requests no page that is not consumed', async () => {
   await using service = await peer(pages(5));
   for await (const hook of service.client().hooks.each({ limit: 2 })) {
     assert.equal(hook.id, '0');
@@ -236,7 +233,7 @@ test('each() asks for no page that is not consumed', async () => {
   assert.equal(service.arrived.length, 1);
 });
 
-test('each() misses nothing that stays and gives nothing twice, whatever comes and goes between two pages', async () => {
+test('each() misses no remaining record and yields none twice while records are added and removed', async () => {
   const remove =
     (...gone: string[]) =>
     (ids: string[]) =>
@@ -275,7 +272,7 @@ test('each() ends when it is aborted, also in the middle of a page', async () =>
   await assert.rejects(records.next(), (error) => error === reason);
 });
 
-test('C6 a problem becomes a CarillonError with code, status, message and every bad field', async () => {
+test('C6 a problem becomes a CarillonError with code, status, message and every invalid field', async () => {
   const errors = [
     { field: 'start_date', message: 'is not a date' },
     { field: 'due_date', message: 'is missing' },
@@ -301,7 +298,7 @@ test('C6 a problem becomes a CarillonError with code, status, message and every 
   assert.deepEqual([later.code, later.status, later.message], ['unexpected_answer', 418, 'From a later version.']);
 });
 
-test('an error says how long to wait, and what the request was logged under', async () => {
+test('an error has the retry delay and the request id', async () => {
   const date = 'Fri, 20 Nov 2026 12:00:00 GMT';
   const busy = (headers: Record<string, string>) =>
     json(503, { code: 'overloaded' }, { 'content-type': 'application/problem+json', date, ...headers });
@@ -320,7 +317,7 @@ test('an error says how long to wait, and what the request was logged under', as
   }
 });
 
-test('what is not Carillon’s is an unexpected answer, with its status', async () => {
+test('a response that is not from Carillon is unexpected_answer, with its status', async () => {
   const page: Script = (response) => {
     response.writeHead(502, { 'content-type': 'text/html' });
     response.end('<h1>Bad Gateway</h1>');
@@ -347,7 +344,7 @@ test('what is not Carillon’s is an unexpected answer, with its status', async 
   assert.match((await refusal(service.client().hooks.create(hook))).message, /no id/);
 });
 
-test('X4 X7 X8 where a secret was lost with its answer, the call says so and gives no record without it', async () => {
+test('X4 X7 X8 a replayed response without its secret rejects with secret_gone', async () => {
   await using service = await peer(json(201, { data: { id: '5', label: 'ci' } }));
   const { keys, hooks } = service.client();
   const lost = await refusal(keys.create({ label: 'ci' }, { idempotencyKey: 'again' }));
@@ -356,7 +353,7 @@ test('X4 X7 X8 where a secret was lost with its answer, the call says so and giv
   assert.equal((await refusal(hooks.createSecret(5))).code, 'secret_gone');
 });
 
-test('X5 the tag of a record is sent with a change, and what is known is not sent again', async () => {
+test('X5 the ETag of a record is sent with a change, and a known record is not transferred again', async () => {
   const first = json(200, { data: { event_id: '7', event_name: 'First' } }, { etag: '"a"' });
   const changed = json(200, { data: { event_id: '7', event_name: 'Second' } }, { etag: '"b"' });
   const same: Script = (response) => response.writeHead(304, { etag: '"b"' }).end();
@@ -386,7 +383,7 @@ test('X5 the tag of a record is sent with a change, and what is known is not sen
   await assert.rejects(events.get(7, { known: { ...read } }), TypeError);
 });
 
-test('a redirect is never followed: the key stays here', async () => {
+test('a redirect is never followed, so the key is not leaked', async () => {
   await using elsewhere = await peer(json(200, { data: { event_id: '1' } }));
   for (const status of [301, 302, 303, 307, 308]) {
     await using service = await peer((response) =>
@@ -402,7 +399,7 @@ test('a redirect is never followed: the key stays here', async () => {
   assert.equal(elsewhere.arrived.length, 0);
 });
 
-test('a peer that is not there, or leaves halfway, is a connection error that never holds the key', async () => {
+test('an unreachable or disconnecting peer is a connection error that never contains the key', async () => {
   const gone = await peer(silent);
   const client = gone.client();
   await gone[Symbol.asyncDispose]();
@@ -436,14 +433,14 @@ test('a call that takes longer than its timeout ends, also in the middle of a bo
   assert.equal(short.code, 'timeout');
 });
 
-test('a limit that no timer can wait for is as long as one can be, and not none', async () => {
+test('a timeout beyond the timer limit is clamped, and does not fire immediately', async () => {
   await using service = await peer(json(200, { data: { event_id: '1' } }));
   for (const timeoutMs of [2 ** 31, Number.POSITIVE_INFINITY]) {
     assert.equal((await service.client({ timeoutMs }).events.get(1)).event_id, '1', String(timeoutMs));
   }
 });
 
-test('an aborted call rejects with the reason it was given', async () => {
+test('an aborted call rejects with the reason of its signal', async () => {
   const controller = new AbortController();
   const reason = new Error('enough');
   await using service = await peer(() => controller.abort(reason));
@@ -453,7 +450,7 @@ test('an aborted call rejects with the reason it was given', async () => {
   assert.equal(service.arrived.length, 1); // the second was aborted before it began
 });
 
-test('a base address may end with a slash or hold a path, and the base path may differ', async () => {
+test('the base URL may have a trailing slash or a path, and the base path may differ', async () => {
   await using service = await peer(json(200, { data: { user_id: '1' } }));
   const { url } = service;
   const cases: [Partial<CarillonOptions>, string][] = [
@@ -487,7 +484,7 @@ test('an id cannot change the path', async () => {
   assert.equal(service.arrived[0]?.line, 'DELETE /v2/events/..%2Fhooks%2F1%3Fx%23y');
 });
 
-test('another way to authenticate and another fetch can be given', async () => {
+test('authentication and fetch can be replaced', async () => {
   await using service = await peer(json(200, { data: { user_id: '1' } }));
   const seen: (string | undefined)[] = [];
   let asked = 0;
@@ -508,7 +505,7 @@ test('another way to authenticate and another fetch can be given', async () => {
   assert.deepEqual(seen, ['same-origin', 'manual', 'same-origin', 'manual']);
 });
 
-test('a key that can be no header is refused without being shown', () => {
+test('a key that is not a valid header is rejected without being displayed', () => {
   assert.deepEqual(apiKey({ domain: ' acme.test', key: 'k-1\n' })(), {
     headers: { domain: 'acme.test', key: 'k-1' },
     credentials: 'omit',
@@ -519,7 +516,7 @@ test('a key that can be no header is refused without being shown', () => {
   assert.throws(() => apiKey({ domain: 'ac me', key: 'k' }), { name: 'TypeError', message: /^The domain/ });
 });
 
-test('X4 X5 a word or a tag that can be no header is refused by name, at once: nothing is sent, nothing is tried again', async () => {
+test('X4 X5 an idempotency key or ETag that is not a valid header is rejected by name, without a request or a retry', async () => {
   await using service = await peer(json(201, { data: { client_id: '1' } }));
   const { clients } = service.client({ retries: 2 });
   for (const idempotencyKey of ['', 'größe', '日本', 'a\nb', 'a b']) {
@@ -530,7 +527,7 @@ test('X4 X5 a word or a tag that can be no header is refused by name, at once: n
   assert.equal(service.arrived.length, 0);
 });
 
-test('C16 a notified record is fetched at its address, and the key is sent nowhere else', async () => {
+test('C16 a notified record is fetched at its URL, and the key is sent nowhere else', async () => {
   await using elsewhere = await peer(json(200, { data: {} }));
   await using service = await peer(json(200, { data: { task_id: '9' } }));
   const carillon = service.client({ baseUrl: `${service.url}/calendar` });

@@ -7,7 +7,7 @@ import type { ChangeOptions, Send } from './transport.ts';
 export type Session = {
   /** Identifier of the session. */
   readonly id: string;
-  /** Who is signed in. */
+  /** The signed-in user. */
   readonly user_id: string;
   /** When they signed in, UTC. */
   readonly date_created: DateText;

@@ -193,7 +193,7 @@ function read(response: Response, text: string): Answer {
   const mediaType = headers.get('content-type') ?? 'no media type';
   if (!isGood && !mediaType.startsWith('application/problem+json')) {
     // A page of a gateway, or a 404 of another service: it must not be taken for `not_found`.
-    throw problemFrom(response, { message: `The response (${status}, ${mediaType}) is not a problem document.` });
+    throw problemFrom(response, { message: `The response is ${status} (${mediaType}) and no problem document.` });
   }
   const body = parse(status, text);
   if (!isGood) throw problemFrom(response, body);

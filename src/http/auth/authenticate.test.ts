@@ -14,21 +14,21 @@ for (const { test, testService } of stores) {
   const ask = (lines: readonly string[], first = 'GET /v2/user HTTP/1.1') =>
     rawRequest(carillon.baseUrl, [first, 'host: x', ...lines]);
 
-  /** What a caller can tell two answers apart by. */
+  /** Everything by which a caller can distinguish two responses. */
   function seenIn({ status, head, body }: RawAnswer): unknown {
     return { status, head: head.replace(/^(date|x-request-id): .*\r\n/gim, ''), body };
   }
 
   const refused = await ask([]);
 
-  test('C1 a call without key and domain is 401, and says how to do better', () => {
+  test('C1 a call without key and domain is 401 with a helpful message', () => {
     assert.equal(refused.status, 401);
     assert.match(refused.head, /^www-authenticate: Key realm="carillon"$/im);
     assert.equal(JSON.parse(refused.body).code, 'unauthorized');
     assert.doesNotMatch(refused.body, /acme|other/);
   });
 
-  test('C1 key and domain open the door; header names and the domain are compared without case', async () => {
+  test('C1 a valid key and domain are accepted; header names and the domain are case-insensitive', async () => {
     for (const lines of [
       [key, domain],
       [domain, key],
@@ -71,7 +71,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C1 key and domain in the query or in the body open nothing', async () => {
+  test('C1 key and domain in the query or in the body are ignored', async () => {
     const query = `/v2/user?key=${owner.key}&domain=${owner.domain}`;
     assert.deepEqual(seenIn(await ask([], `GET ${query} HTTP/1.1`)), seenIn(refused));
     const { key: secret, domain: host } = owner;
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C1 who is not let in is not listened to: no body is looked at, nothing is written', async () => {
+  test('C1 the body of an unauthenticated request is not read, and nothing is written', async () => {
     const before = await everythingWritten(carillon);
     for (const [body, headers] of [
       ['{"client_name":"x"}', {}],
@@ -125,7 +125,7 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   });
 
-  test('C1 the log never holds a key, right or wrong', async () => {
+  test('C1 the log never contains a key, valid or not', async () => {
     await ask([key, domain]);
     await ask([`key: ${owner.key}x`, domain]);
     assert.ok(carillon.logged.length > 0);

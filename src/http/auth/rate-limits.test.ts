@@ -18,7 +18,7 @@ const limited = await testService(
 );
 const client = { client_name: 'ACME' };
 
-test('each key may read and write so often, and is told what is left and when to come again', async () => {
+test('reads and writes of a key are limited, and headers contain the remaining calls and the reset time', async () => {
   const owner = await limited.account('acme.test');
   const policy = '"key-reads";q=3;w=3600, "account-reads";q=5;w=3600';
   for (const [left, ofAccount] of [
@@ -40,13 +40,13 @@ test('each key may read and write so often, and is told what is left and when to
   const retryAfter = Number(refused.headers.get('retry-after'));
   assert.ok(retryAfter > 1_100 && retryAfter <= 1_200, `${retryAfter}: a third of an hour`);
 
-  // Writes are counted apart, and what was refused is not counted for the account.
+  // Writes have their own budget, and rejected calls do not count for the account.
   for (const status of [201, 201, 429])
     assert.equal((await limited.call(owner, 'POST', '/v2/clients', client)).status, status);
   assert.equal((await limited.store.read.selectFrom('clients').select('client_id').execute()).length, 2);
 });
 
-test('the keys of an account share what the account may; a session counts for the account alone', async () => {
+test('the keys of an account share its limit; a session counts only for the account', async () => {
   const owner = await limited.account('several.test');
   const session = await limited.signIn(owner);
   const others = [await limited.key(owner, {}), await limited.key(owner, {})];
@@ -60,7 +60,7 @@ test('the keys of an account share what the account may; a session counts for th
   assert.equal((await limited.call(stranger, 'GET', '/v2/user')).status, 200, 'another account has its own');
 });
 
-test('what is wrong, or not there, is counted once it is known who asks, and a wrong key uses up nothing of anybody', async () => {
+test('invalid calls and unknown paths count after authentication, and a wrong key uses no budget', async () => {
   const owner = await limited.account('counted.test');
   for (let count = 0; count < 10; count += 1) {
     const wrong = { headers: { ...owner.headers, key: `carillon_${'x'.repeat(43)}` } };
@@ -73,7 +73,7 @@ test('what is wrong, or not there, is counted once it is known who asks, and a w
   assert.deepEqual(statuses, [404, 404, 400, 429]);
 });
 
-test('a calendar that is read by its address counts for its account', async () => {
+test('a read of a calendar counts for its account', async () => {
   const owner = await limited.account('calendar.test');
   const { url } = await owner.carillon.calendars.create({ scope: 'own' });
   const statuses: number[] = [];
@@ -81,7 +81,7 @@ test('a calendar that is read by its address counts for its account', async () =
   assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429]);
 });
 
-test('whoever goes on at a limit waits for the refusals beyond twenty a second, also by a calendar; other accounts do not', async (t) => {
+test('rate-limited responses beyond twenty a second are delayed, also for calendars and only for that account', async (t) => {
   const clock = testClock();
   const slow = await testService(t, { ports: { clock }, options: { rateLimitAccountReads: '1/h' } });
   const [noisy, other] = [await slow.account('noisy.test'), await slow.account('other.test')];
@@ -103,7 +103,7 @@ test('whoever goes on at a limit waits for the refusals beyond twenty a second, 
   assert.deepEqual(await Promise.all(held), [429, 429]);
 });
 
-test('429 stands in the document where it can occur, and what was refused in the metrics', async (t) => {
+test('the OpenAPI document has 429 where it can occur, and the metrics count rejected calls', async (t) => {
   const answersOf = async (baseUrl: string, path: string, method: string) => {
     const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as {
       paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>;
@@ -131,7 +131,7 @@ test('429 stands in the document where it can occur, and what was refused in the
     assert.match(text, new RegExp(`carillon_requests_rate_limited_total\\{limit="${limit}"\\} [1-9]`));
 });
 
-test('an address that nobody can read is a call like any other', async () => {
+test('a call with an unparsable URL counts like any other', async () => {
   const owner = await limited.account('unreadable.test');
   const statuses: number[] = [];
   for (const path of ['/v2/%zz', '/v2/%zz', '/v2/user', '/v2/%zz']) {

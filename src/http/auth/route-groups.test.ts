@@ -21,7 +21,7 @@ for (const { test, testService } of stores) {
   const ask = (service: TestService, path: string, headers: Record<string, string> = {}, method = 'GET') =>
     service.call(undefined, method, path, undefined, headers);
 
-  test('X6 without a key: the document, whether the process lives, whether it can work, and each problem', async () => {
+  test('X6 the OpenAPI document, liveness, readiness and problems need no key', async () => {
     assert.deepEqual((await ask(carillon, '/healthz')).json, { status: 'alive' });
     assert.deepEqual((await ask(carillon, '/readyz')).json, { status: 'ready' });
     const document = await ask(carillon, '/openapi.json');
@@ -29,7 +29,7 @@ for (const { test, testService } of stores) {
     assert.equal(document.json.servers[0].url, carillon.baseUrl);
   });
 
-  test('C6 the type of every problem is an address that explains it', async () => {
+  test('C6 the type of every problem is a URL that explains it', async () => {
     const refused = await ask(carillon, '/v2/user');
     assert.equal(refused.json.type, `${carillon.baseUrl}/problems/unauthorized`);
     for (const [code, { status, title, detail }] of Object.entries(problems)) {
@@ -40,11 +40,11 @@ for (const { test, testService } of stores) {
       assert.equal((await ask(carillon, `/problems/${code}`)).status, 404, code);
   });
 
-  /** The headers by which a browser is told whose pages may call. */
+  /** The CORS headers. */
   const corsHeaders = ({ headers }: { headers: Headers }) =>
     Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-') || name === 'vary'));
 
-  test('X6 CORS is off by default: no header says otherwise, and a preflight is a call without a key', async () => {
+  test('X6 CORS is off by default: no CORS headers, and a preflight is a call without a key', async () => {
     const preflight = await ask(
       carillon,
       '/v2/events',
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([called.status, corsHeaders(called)], [200, {}]);
   });
 
-  test('X6 with CARILLON_CORS_ORIGINS a preflight is answered without a key, for the origins named and no other', async () => {
+  test('X6 with CARILLON_CORS_ORIGINS a preflight needs no key, for the configured origins and no others', async () => {
     const asking = {
       origin: APP,
       'access-control-request-method': 'PUT',
@@ -65,18 +65,18 @@ for (const { test, testService } of stores) {
     };
     const preflight = await ask(open, '/v2/events/1', asking, 'OPTIONS');
     assert.equal(preflight.status, 204);
-    const told = corsHeaders(preflight);
-    assert.equal(told['access-control-allow-origin'], APP);
-    assert.equal(told['access-control-allow-methods'], 'GET, HEAD, POST, PUT, DELETE');
+    const corsHeadersSent = corsHeaders(preflight);
+    assert.equal(corsHeadersSent['access-control-allow-origin'], APP);
+    assert.equal(corsHeadersSent['access-control-allow-methods'], 'GET, HEAD, POST, PUT, DELETE');
     for (const name of ['key', 'domain', 'content-type'])
-      assert.match(String(told['access-control-allow-headers']), new RegExp(`\\b${name}\\b`));
-    assert.equal(told['access-control-allow-credentials'], undefined);
+      assert.match(String(corsHeadersSent['access-control-allow-headers']), new RegExp(`\\b${name}\\b`));
+    assert.equal(corsHeadersSent['access-control-allow-credentials'], undefined);
 
     const elsewhere = await ask(open, '/v2/events/1', { ...asking, origin: 'https://evil.example' }, 'OPTIONS');
     assert.deepEqual([elsewhere.status, corsHeaders(elsewhere)], [401, { vary: 'origin' }]);
   });
 
-  test('X6 a page of a named origin may read answers, refusals too, and their headers', async () => {
+  test('X6 a page of a configured origin may read responses including errors, and their headers', async () => {
     for (const [path, status] of [
       ['/v2/user', 200],
       ['/v2/events/1', 404],
@@ -98,7 +98,7 @@ for (const { test, testService } of stores) {
     ['*', 'null', '*'],
     ['null', 'null', 'null'],
   ] as const) {
-    test(`X6 CARILLON_CORS_ORIGINS=${origins} admits ${origin} to the interface, and never to the console`, async (t) => {
+    test(`X6 CARILLON_CORS_ORIGINS=${origins} allows ${origin} for the API, and never for the console`, async (t) => {
       const wide = await testService(t, { options: { corsOrigins: origins } });
       const person = await wide.account('wide.test');
       const visitor = await wide.signIn(person);
@@ -137,16 +137,16 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('X6 a service that names its origins warns of none', () => {
+  test('X6 a service with specific origins logs no warning', () => {
     assert.ok(!open.logged.some(({ event }) => event === 'cors.open_origin'));
   });
 
-  test('X6 what only looks like a preflight is a call like any other', async () => {
+  test('X6 a request that only resembles a preflight is handled like any other', async () => {
     const incomplete = await ask(open, '/v2/events', { origin: APP }, 'OPTIONS');
     assert.deepEqual([incomplete.status, incomplete.json?.code], [401, 'unauthorized']);
   });
 
-  test('X6 /metrics is for this machine alone, and for nobody whom a proxy on it lets through', async (t) => {
+  test('X6 /metrics is only available on this machine, and not through a proxy on it', async (t) => {
     const service = await testService(t);
     await ask(service, '/healthz');
     const { status, text, headers } = await ask(service, '/metrics');
@@ -176,7 +176,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X6 /metrics is not for a page whose name leads to this machine: the Host must be one of its own', async (t) => {
+  test('X6 /metrics requires a Host of this machine, which prevents DNS rebinding', async (t) => {
     const behind = await testService(t, { options: { baseUrl: 'https://calendar.example.com' } });
     const guarded = await testService(t, { options: { metricsToken: TOKEN } });
     const statusFor = async (service: TestService, host: string, ...more: string[]) => {
@@ -213,7 +213,7 @@ for (const { test, testService } of stores) {
     assert.equal(await statusFor(guarded, 'evil.example', `authorization: Bearer ${TOKEN}`), 200);
   });
 
-  test('C1 a page whose name leads to this machine cannot sign in to the console, nor change anything there', async (t) => {
+  test('C1 a page that uses DNS rebinding cannot sign in to the console or change anything there', async (t) => {
     const service = await testService(t);
     const [host, body] = ['evil.example', JSON.stringify({ email: 'owner@acme.test', passphrase: 'a passphrase' })];
     const from = [`host: ${host}`, `origin: http://${host}`, 'content-type: application/json'];
@@ -233,7 +233,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X6 with CARILLON_METRICS_TOKEN the token opens /metrics, also through a proxy, and nothing else does', async (t) => {
+  test('X6 with CARILLON_METRICS_TOKEN only the token gives access to /metrics, also through a proxy', async (t) => {
     const guarded = await testService(t, { options: { metricsToken: TOKEN } });
     const authorization = `Bearer ${TOKEN}`;
     assert.equal((await ask(guarded, '/metrics', { authorization })).status, 200);
@@ -243,7 +243,7 @@ for (const { test, testService } of stores) {
     assert.equal((await ask(guarded, '/metrics')).status, 404);
   });
 
-  test('X6 the metrics name no key, no target and no record', async (t) => {
+  test('X6 the metrics contain no key, no target and no record', async (t) => {
     const service = await testService(t);
     const person = await service.account('acme.test');
     await person.carillon.events.list();
@@ -254,7 +254,7 @@ for (const { test, testService } of stores) {
     assert.match(text, /route="\/v2\/events\/:event_id",status="404"/);
   });
 
-  /** What the log says of where a request came from. */
+  /** The source address in the log. */
   async function fromOf(
     options: Record<string, string>,
     headers: Record<string, string>,
@@ -265,17 +265,17 @@ for (const { test, testService } of stores) {
     return service.logged.find((line) => line.event === 'request')?.from;
   }
 
-  test('CARILLON_TRUST_PROXY: X-Forwarded-For is believed of the proxies named, and of nobody else', async (t) => {
+  test('CARILLON_TRUST_PROXY: X-Forwarded-For is only trusted from the configured proxies', async (t) => {
     const forwarded = { 'x-forwarded-for': '203.0.113.9' };
     assert.equal(await fromOf({}, forwarded, t), '127.0.0.1');
     assert.equal(await fromOf({ trustProxy: '10.0.0.0/8' }, forwarded, t), '127.0.0.1');
     assert.equal(await fromOf({ trustProxy: '127.0.0.0/8' }, forwarded, t), '203.0.113.9');
-    // What stands before the last proxy's word was written by anybody.
+    // Only the entry of the last proxy is trusted; anyone can send the others.
     const forged = { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' };
     assert.equal(await fromOf({ trustProxy: '127.0.0.1' }, forged, t), '203.0.113.9');
   });
 
-  test('X6 a proxy that is trusted does not open /metrics to those behind it', async (t) => {
+  test('X6 a trusted proxy does not give its clients access to /metrics', async (t) => {
     const service = await testService(t, { options: { trustProxy: '127.0.0.1' } });
     const proxy = createServer((incoming, outgoing) => {
       const headers = { ...incoming.headers, 'x-forwarded-for': '203.0.113.9' };

@@ -4,7 +4,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { Tarpit } from '../errors/tarpit.ts';
 import { TokenBuckets } from './token-bucket.ts';
 
-test('a bucket gives what it holds at once, and one more for each that has flowed in since', async () => {
+test('a full bucket allows a burst, then one call for each refilled token', async () => {
   const clock = testClock();
   const buckets = new TokenBuckets<string>({ count: 3, windowS: 60 }, clock);
   for (const left of [3, 2, 1]) {
@@ -21,7 +21,7 @@ test('a bucket gives what it holds at once, and one more for each that has flowe
   assert.deepEqual(buckets.level('a'), { left: 3, waitMs: 0, fullMs: 0 }, 'and never more than it holds');
 });
 
-test('of 50,000 names the longest untouched is forgotten, and nobody else', () => {
+test('beyond 50,000 buckets only the least recently used one is evicted', () => {
   const buckets = new TokenBuckets<number>({ count: 1, windowS: 60 }, testClock());
   for (let name = 0; name < 50_000; name += 1) buckets.take(name);
   buckets.take(0);
@@ -32,7 +32,7 @@ test('of 50,000 names the longest untouched is forgotten, and nobody else', () =
   );
 });
 
-test('beyond its rate a refusal waits for its turn, up to the longest wait, and other names do not', async () => {
+test('rejections beyond the rate are delayed up to the maximum, and other names are not', async () => {
   const clock = testClock();
   const slowdown = new Tarpit<string>({ clock, rate: { count: 2, windowS: 2 }, maxDelayMs: 3_000 });
   const answered: number[] = [];
@@ -51,11 +51,11 @@ test('beyond its rate a refusal waits for its turn, up to the longest wait, and 
   await clock.advance(1_000);
   assert.deepEqual(answered, [3, 4]);
   await clock.advance(1_000);
-  assert.deepEqual(answered, [3, 4, 5, 6, 7, 8], 'nobody waits for longer');
+  assert.deepEqual(answered, [3, 4, 5, 6, 7, 8], 'no delay is longer');
   assert.deepEqual(clock.pending, []);
 });
 
-test('a thousand wait at once and no more; whoever goes away, and everybody at a stop, is let go', () => {
+test('at most a thousand responses are delayed; a disconnect or a stop ends the delay', () => {
   const clock = testClock();
   const slowdown = new Tarpit<string>({ clock, rate: { count: 1, windowS: 60 }, maxDelayMs: 10_000 });
   const ends: (() => void)[] = [];

@@ -14,11 +14,11 @@ for (const { test, testService } of stores) {
   const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
     carillon.call(owner, 'POST', '/v2/clients', body, headers);
 
-  /** A request with exactly these header lines beside key and domain. */
+  /** A request with exactly these header lines in addition to key and domain. */
   const raw = (first: string, lines: readonly string[], body = '') =>
     rawRequest(carillon.baseUrl, [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines], body);
 
-  /** A body that is refused as malformed, and writes nothing, created or changed. */
+  /** Asserts that a body is rejected as malformed by a creation and a change, and that nothing is written. */
   async function mustBeMalformed(body: string | Uint8Array): Promise<void> {
     const before = await everythingWritten(carillon);
     for (const [method, at] of [
@@ -31,13 +31,13 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   }
 
-  test('C4 a body without Content-Type is taken as JSON', async () => {
+  test('C4 a body without Content-Type is parsed as JSON', async () => {
     const length = `content-length: ${sent.length}`;
     assert.equal((await raw('POST /v2/clients HTTP/1.1', [length], sent)).status, 201);
     assert.equal((await raw(`PUT ${path} HTTP/1.1`, [length], sent)).status, 200);
     const chunked = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`;
     assert.equal((await raw('POST /v2/clients HTTP/1.1', ['transfer-encoding: chunked'], chunked)).status, 201);
-    // An empty one names none.
+    // An empty Content-Type counts as missing.
     for (const empty of ['content-type:', 'content-type: \t'])
       assert.equal((await raw('POST /v2/clients HTTP/1.1', [length, empty], sent)).status, 201);
     const broken = await raw('POST /v2/clients HTTP/1.1', ['content-length: 1'], '{');
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C4 JSON in UTF-8 is accepted, however its media type is written', async () => {
+  test('C4 JSON in UTF-8 is accepted with any spelling of its media type', async () => {
     for (const type of [
       'application/json',
       'application/json; charset=utf-8',
@@ -113,7 +113,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C4 a body that is JSON but no object is 400', async () => {
+  test('C4 a body that is JSON but not an object is 400', async () => {
     for (const body of ['null', 'true', '7', '"client_name"', '[]', '[{"client_name":"x"}]', '""']) {
       await mustBeMalformed(body);
     }
@@ -127,7 +127,7 @@ for (const { test, testService } of stores) {
     await mustBeMalformed(Buffer.from(sent, 'utf16le'));
   });
 
-  test('C4 __proto__ is refused wherever it stands, and nothing inherits from it', async () => {
+  test('C4 __proto__ is rejected at any depth, and nothing inherits from it', async () => {
     for (const body of [
       '{"client_name":"x","__proto__":{"active":"2"}}',
       '{"__proto__":{"client_name":"x"}}',
@@ -142,7 +142,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([named.status, named.json.data.client_name, named.json.data.active], [201, '__proto__', '1']);
   });
 
-  test('C4 unknown fields are ignored, whatever they hold', async () => {
+  test('C4 unknown fields are ignored with any value', async () => {
     const deep = `${'['.repeat(9_000)}${']'.repeat(9_000)}`;
     for (const unknown of ['null', '"\\u0000"', '1e999', deep, '{"a":{"b":[]}}', '"\\ud800"']) {
       const { status, json } = await post(`{"client_name":"x","unknown":${unknown},"client_id":"999999","toString":1}`);
@@ -175,7 +175,7 @@ for (const { test, testService } of stores) {
     assert.equal(json.data.client_name, '🔔', 'a pair is a character');
   });
 
-  test('C4 text comes out as it went in', async () => {
+  test('C4 text is returned as it was sent', async () => {
     for (const text of [
       'Grüße',
       '日本語',

@@ -39,7 +39,7 @@ const post = (path: string, { headers }: Pick<Person, 'headers'>, ...more: strin
     ...more,
   ]);
 
-/** The files of texts that this process has open, where the system says. */
+/** The temporary text files that this process has open, on systems that list them. */
 function openTexts(): readonly string[] {
   if (!existsSync('/proc/self/fd')) return [];
   const links = readdirSync('/proc/self/fd').map((fd) => {
@@ -60,7 +60,7 @@ plainTest('pieces of any size make one buffer', () => {
   assert.deepEqual([...buffer.bytes().subarray(998, 1_002)], [998 % 256, 999 % 256, 7, 7]);
 });
 
-test('bodies that are announced count in bytes: a user has a part, others go on, and a body that is gone counts no more', async (t) => {
+test('declared bodies count in bytes: a user has a share, other users are not affected, and a disconnect releases the bytes', async (t) => {
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   const colleague = await carillon.user(owner, 'admin');
@@ -85,7 +85,7 @@ test('bodies that are announced count in bytes: a user has a part, others go on,
   );
 });
 
-test('a sender who waits to be told gets its response without the body where that is not needed, and is told to send it otherwise', async (t) => {
+test('a client that expects 100-continue gets its response without a body that is not needed, and 100 Continue otherwise', async (t) => {
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   const expecting = ['content-length: 22', 'expect: 100-continue'];
@@ -106,7 +106,7 @@ test('a sender who waits to be told gets its response without the body where tha
   );
 });
 
-test('what is around a long text has at most 64 KiB, and the whole body 8 MiB', async (t) => {
+test('the JSON around a long text has at most 64 KiB, and the whole body 8 MiB', async (t) => {
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   const statusOf = async (body: string) => (await carillon.call(owner, 'POST', IMPORT, body)).status;
@@ -117,7 +117,7 @@ test('what is around a long text has at most 64 KiB, and the whole body 8 MiB', 
   assert.equal(await statusOf(`{"ics":"${ics}${' '.repeat(8 * MIB)}"}`), 413);
 });
 
-test('a long text that breaks off, comes too slowly or is none leaves no file open', async (t) => {
+test('a long text that is cut off, too slow or malformed leaves no file open', async (t) => {
   const hasty = { ...patience, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
   const carillon = await testService(t, { ports: { timeouts: hasty } });
   const owner = await carillon.account('acme.test');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LongText, RestTooLarge } from './streamed-field.ts';
 
-/** What comes of JSON that arrives in pieces of this many bytes. */
+/** The result for JSON that arrives in chunks of this many bytes. */
 function taken(json: string | Uint8Array, pieceBytes = 1_000_000, maxRestBytes = 1_000) {
   const long = new LongText('ics', maxRestBytes);
   const bytes = Buffer.from(json as string);
@@ -32,7 +32,7 @@ const BODIES: readonly string[] = [
   '\ufeff{"ics":"behind a mark"}',
 ];
 
-test('the text is what JSON.parse makes of it, and the rest is the same but for a stand-in, in pieces of any size', () => {
+test('the text equals that of JSON.parse, and the rest has a placeholder, for chunks of any size', () => {
   for (const body of BODIES) {
     const whole: unknown = JSON.parse(body.replace(/^\ufeff/, ''));
     const ics: unknown = typeof whole === 'object' && whole !== null ? Reflect.get(whole, 'ics') : undefined;
@@ -46,12 +46,12 @@ test('the text is what JSON.parse makes of it, and the rest is the same but for 
   }
 });
 
-test('a text that is not well-formed has an empty stand-in', () => {
+test('a text that is not well-formed has an empty placeholder', () => {
   for (const text of ['\\ud83d', 'a\\udd14b', '\\udd14\\ud83d', '\\ud83d\\ud83d\\udd14'])
     for (const pieceBytes of [1, 6, 1_000]) assert.equal(taken(`{"ics":"${text}"}`, pieceBytes).value.ics, '', text);
 });
 
-test('JSON that is none stays none', () => {
+test('invalid JSON stays invalid', () => {
   for (const body of [
     '{"ics":"no end',
     '{"ics":"line\nbreak"}',
@@ -72,7 +72,7 @@ test('JSON that is none stays none', () => {
   assert.throws(() => taken(Buffer.concat([Buffer.from('{"ics":"'), Buffer.of(0xff), Buffer.from('"}')])));
 });
 
-test('the text may be long, and the rest may not', () => {
+test('the text has no limit, and the rest does', () => {
   const long = 'x'.repeat(1_000_000);
   assert.equal(taken(`{"ics":"${long}"}`, 10_000).text, long);
   assert.throws(() => taken(`{"a":"${long}","ics":"x"}`, 10_000), RestTooLarge);

@@ -26,7 +26,7 @@ export type ErrorHandlerPorts = {
   readonly log: Log;
   readonly doors: readonly RouteGroup[];
   readonly limits: RateLimits;
-  /** Rate of wrong keys per client network that is answered without delay; undefined never delays. */
+  /** Rate of wrong keys per client network up to which responses are not delayed; undefined never delays. */
   readonly wrongKeys: Rate | undefined;
   readonly baseUrl: () => string;
   /** Called for each request that is rejected for lack of authentication or permission. */

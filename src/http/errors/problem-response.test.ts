@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
 
-  /** Is a problem of RFC 9457, with what is ours beside it. */
+  /** Asserts a problem document of RFC 9457 with our additional members. */
   function mustBeProblem({ status, headers, json }: Answer, wanted: number, code: keyof typeof problems): void {
     assert.equal(status, wanted);
     assert.equal(headers.get('content-type')?.split(';')[0], 'application/problem+json');
@@ -40,7 +40,7 @@ for (const { test, testService } of stores) {
     mustBeProblem(await carillon.call(owner, 'DELETE', `/v2/users/${owner.userId}`), 409, 'last_owner');
   });
 
-  test('C6 what is no HTTP at all is answered as a problem, too', async () => {
+  test('C6 bytes that are not HTTP get a problem response, too', async () => {
     const large = await rawRequest(carillon.baseUrl, [
       'GET /v2/events HTTP/1.1',
       'host: x',
@@ -52,7 +52,7 @@ for (const { test, testService } of stores) {
     assert.match(broken.head, /content-type: application\/problem\+json/);
   });
 
-  test('C6 every bad field is named at once, each once, with a sentence of its own', async () => {
+  test('C6 all invalid fields are named, each once with its own message', async () => {
     const project = {
       project_name: '',
       due_date: '20260230',
@@ -77,13 +77,13 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C6 a problem without bad fields has no errors', async () => {
+  test('C6 a problem without invalid fields has no errors', async () => {
     for (const path of ['/v2/events/999', '/v2/nothing']) {
       assert.equal('errors' in (await carillon.call(owner, 'GET', path)).json, false);
     }
   });
 
-  test('C6 the address in type explains the problem', async () => {
+  test('C6 the URL in type explains the problem', async () => {
     for (const code of Object.keys(problems)) {
       const { status, json } = await carillon.call(undefined, 'GET', `/problems/${code}`);
       assert.deepEqual([status, json.code], [200, code]);
@@ -93,7 +93,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C6 a fault of ours is 500 and tells the log what the caller is not told', async (t) => {
+  test('C6 an internal error is 500, with details in the log and not in the response', async (t) => {
     const broken = await testService(t);
     const caller = await broken.account('acme.test');
     await broken.store.write(({ queries }) => queries.schema.dropTable('clients').execute());
@@ -114,8 +114,8 @@ for (const { test, testService } of stores) {
       });
       assert.doesNotMatch(text, /sql|select|insert|table|node_modules|\.ts|\n\s+at /i);
     }
-    const told = broken.logged.filter((line) => line.event === 'request.failed');
-    assert.equal(told.length, 3);
-    assert.match(JSON.stringify(told), /no such table|relation .* does not exist/);
+    const lines = broken.logged.filter((line) => line.event === 'request.failed');
+    assert.equal(lines.length, 3);
+    assert.match(JSON.stringify(lines), /no such table|relation .* does not exist/);
   });
 }

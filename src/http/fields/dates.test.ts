@@ -8,7 +8,7 @@ import { isDueBeforeStart, parseCalendarTime, parseDay, showMoment } from './dat
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
 
-  /** No calendar day, however it looks. */
+  /** Texts that are not existing calendar days. */
   const noDays = [
     '',
     '0',
@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
     '２０２７０１０１',
   ];
 
-  /** No time of a calendar, in the output form. */
+  /** Invalid dates in the output form. */
   const noTimes = [
     '2026-02-30 00:00:00',
     '2027-01-01 24:00:00',
@@ -54,7 +54,7 @@ for (const { test, testService } of stores) {
     NEVER,
   ];
 
-  test('C9 yyyymmdd is read when it is a real calendar day, and only then', () => {
+  test('C9 yyyymmdd is accepted only if it is an existing calendar day', () => {
     assert.equal(parseDay('20270101'), '2027-01-01');
     assert.equal(parseDay('20280229'), '2028-02-29');
     assert.equal(parseDay('20000229'), '2000-02-29');
@@ -63,24 +63,24 @@ for (const { test, testService } of stores) {
     for (const text of [...noDays, ...noTimes]) assert.equal(parseDay(text), undefined, JSON.stringify(text));
   });
 
-  test('C9 a start or due date is read in both forms; yyyymmdd is 00:00:00 of that day', () => {
+  test('C9 a start or due date is accepted in both forms; yyyymmdd is 00:00:00 of that day', () => {
     assert.equal(parseCalendarTime('20270101'), '2027-01-01 00:00:00');
     assert.equal(parseCalendarTime('2027-01-01 00:00:00'), '2027-01-01 00:00:00');
     assert.equal(parseCalendarTime('2028-02-29 23:59:59'), '2028-02-29 23:59:59');
     for (const text of [...noDays, ...noTimes]) assert.equal(parseCalendarTime(text), undefined, JSON.stringify(text));
   });
 
-  test('C9 a moment is shown in UTC, and never is shown as zeros', () => {
+  test('C9 a timestamp is formatted in UTC, and never as zeros', () => {
     assert.equal(showMoment(null), NEVER);
     assert.equal(showMoment(0), '1970-01-01 00:00:00');
     assert.equal(showMoment(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
-    // As the standard library has it, on more days than are kept, before the epoch too.
+    // Same as the standard library, for more days than are cached and before the epoch.
     for (let atMs = Date.parse('1968-01-01T00:00:00Z'); atMs < Date.parse('2030-01-01T00:00:00Z'); atMs += 47_654_321) {
       assert.equal(showMoment(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
     }
   });
 
-  test('C26 due is before start on an earlier day, or at an earlier time that was given', () => {
+  test('C26 a due date is before its start on an earlier day, or at an earlier explicit time', () => {
     const day = '2027-01-01 00:00:00';
     assert.equal(isDueBeforeStart(day, '2026-12-31 00:00:00'), true);
     assert.equal(isDueBeforeStart(day, '2026-12-31 23:59:59'), true);
@@ -97,12 +97,12 @@ for (const { test, testService } of stores) {
   const call = (method: string, path: string, body?: unknown) => carillon.call(owner, method, path, body);
   const fieldsOf = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
-  test('C9 a start and due date are answered as they were written, whatever zone anybody is in', async () => {
+  test('C9 start and due dates are returned as they were sent, in any time zone', async () => {
     for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'UTC']) {
       await carillon.store.write(({ queries }) =>
         queries.updateTable('accounts').set({ time_zone: zone }).where('domain', '=', 'acme.test').execute(),
       );
-      // 02:30 does not exist on that night in half of the world.
+      // 02:30 does not exist on that night in zones with daylight saving time.
       const span = { start_date: '2027-03-28 02:30:00', due_date: '20270329' };
       const { json } = await call('POST', '/v2/events', { event_name: 'Zone', ...span });
       assert.equal(json.data.start_date, '2027-03-28 02:30:00', zone);
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C9 date_created, date_modified and date_completed are moments of the clock, in UTC', async () => {
+  test('C9 date_created, date_modified and date_completed are timestamps in UTC', async () => {
     now = Date.parse('2027-06-30T23:59:59.999Z');
     const project = await owner.carillon.projects.create({ project_name: 'Bells' });
     const task = await owner.carillon.tasks.create(project.project_id, { task_name: 'Cast' });
@@ -125,7 +125,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([done.date_created, done.date_modified, done.date_completed], ['2027-06-30 23:59:59', at, at]);
   });
 
-  test('C9 what is no date is refused by name, in a required and in an optional field', async () => {
+  test('C9 an invalid date is rejected with the name of its field, required or optional', async () => {
     const spanned = { event_name: 'E', start_date: '20270101', due_date: '20990101' };
     for (const wrong of [...noDays, ...noTimes, 20270101, true, ['20270101'], { day: '20270101' }, null]) {
       const event = await call('POST', '/v2/events', { ...spanned, due_date: wrong });
@@ -138,7 +138,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C9 no date is "", null or zeros where a date may be none, and takes one away', async () => {
+  test('C9 "", null and zeros clear an optional date', async () => {
     for (const none of ['', null, NEVER]) {
       const created = await call('POST', '/v2/projects', { project_name: 'P', due_date: none, start_date: '20270101' });
       assert.deepEqual([created.status, created.json.data.due_date], [201, NEVER], JSON.stringify(none));

@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
   const stranger = await carillon.account('other.test');
   const span = { start_date: '20270101', due_date: '20270101' };
 
-  /** Texts that are no id, as they stand in a path. */
+  /** Malformed ids in a path. */
   const malformed = [
     'abc',
     '-1',
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C4 C5 a malformed id is 404 for every method, before the body is judged', async () => {
+  test('C4 C5 a malformed id is 404 for every method, before the body is validated', async () => {
     for (const id of malformed) {
       for (const [method, path] of [
         ['PUT', `/v2/events/${id}`],
@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C5 ids in a body are strings or numbers, and come out as strings', async () => {
+  test('C5 ids in a body are strings or numbers, and are returned as strings', async () => {
     const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
     for (const written of [project_id, Number(project_id)]) {
       const { json } = await carillon.call(owner, 'POST', '/v2/events', {
@@ -92,7 +92,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C5 an id is never issued again, also after the last record is gone', async () => {
+  test('C5 an id is never reused, even after the last record was deleted', async () => {
     const body: Record<string, unknown> = { event_name: 'E', ...span };
     const seen = new Set<number>();
     for (let round = 0; round < 5; round += 1) {
@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C3 what another account has cannot be named: in a path, in a body or in a filter', async () => {
+  test('C3 records of another account cannot be referenced in a path, a body or a filter', async () => {
     const { carillon: theirs } = stranger;
     const client = await theirs.clients.create({ client_name: 'Theirs' });
     const project = await theirs.projects.create({ project_name: 'Theirs', client_id: client.client_id });

@@ -35,7 +35,7 @@ for (const { test, testService } of stores) {
     return { owner, path, tag: tagIn(await read(owner, path)) };
   }
 
-  test('X5 the answers to a creation, a change and a read of one record carry the same strong tag', async () => {
+  test('X5 the responses to a creation, a change and a read of one record have the same strong ETag', async () => {
     const owner = await carillon.account('same.test');
     const { project_id, task_id } = await furnish(owner, carillon, targets);
     const resourceTypes: Readonly<Record<string, readonly [path: string, body: object, changed: object]>> = {
@@ -61,7 +61,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X5 X7 the tag of a key is that of the key without its secret', async () => {
+  test('X5 X7 the ETag of a key is computed without its secret', async () => {
     const owner = await carillon.account('key.test');
     const issued = await carillon.call(owner, 'POST', '/v2/keys', { label: 'new' });
     assert.match(tagIn(issued), TAG);
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
     assert.equal((await remove(owner, path, { 'if-match': tagIn(issued) })).status, 200);
   });
 
-  test('X5 what is no single record has no tag, and no condition', async () => {
+  test('X5 responses other than single records have no ETag and no preconditions', async () => {
     const { owner } = await stage('lists.test');
     for (const path of ['/events', '/hooks', '/notifications', '/deliveries']) {
       const answer = await read(owner, path, { 'if-none-match': '*', 'if-match': '"no"' });
@@ -84,7 +84,7 @@ for (const { test, testService } of stores) {
     assert.match(tagIn(await read(owner, '/company')), TAG);
   });
 
-  test('X5 If-None-Match: what is known is 304 without a body, until it changes', async () => {
+  test('X5 If-None-Match: an unchanged record is 304 without a body', async () => {
     const { owner, path, tag } = await stage('known.test');
     for (const header of ['*', tag, `W/${tag}`, `"x", ${tag}`, `"",W/${tag} ,"y"`]) {
       const answer = await read(owner, path, { 'if-none-match': header });
@@ -103,7 +103,7 @@ for (const { test, testService } of stores) {
     assert.equal((await read(owner, path, { 'if-none-match': tag })).status, 404);
   });
 
-  test('X5 If-Match: a change of what is not so any more is 412, and nothing is done', async () => {
+  test('X5 If-Match: a change of a record that has changed is 412, and nothing is written', async () => {
     const { owner, path, tag } = await stage('stale.test');
     const before = await everythingWritten(carillon);
     for (const header of ['"x"', `W/${tag}`, '"x", "y"', '""']) {
@@ -130,7 +130,7 @@ for (const { test, testService } of stores) {
     assert.equal((await remove(owner, path, { 'if-match': '*' })).status, 200);
   });
 
-  test('X5 of many changes that know the same record, exactly one is made', async () => {
+  test('X5 of concurrent changes with the same ETag, exactly one succeeds', async () => {
     const { owner, path } = await stage('race.test');
     for (let round = 1; round <= 5; round += 1) {
       const tag = tagIn(await read(owner, path));
@@ -146,7 +146,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C3 X5 what is not there is 404 whatever the condition, byte for byte', async () => {
+  test('C3 X5 a missing record is 404 with any precondition, byte for byte the same', async () => {
     const { path, tag } = await stage('theirs.test');
     const stranger = await carillon.account('stranger.test');
     const bare = await read(stranger, path);
@@ -164,7 +164,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C4 X5 a condition that cannot be read is refused by name, and nothing is done', async () => {
+  test('C4 X5 a malformed precondition is rejected by name, and nothing is written', async () => {
     const { owner, path, tag } = await stage('form.test');
     const before = await everythingWritten(carillon);
     for (const [name, header] of ['If-Match', 'If-None-Match'].flatMap((one) =>
@@ -188,7 +188,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-test('X5 whatever can be changed on a condition has a record that the condition is about', () => {
+test('X5 every route with preconditions has a record that they apply to', () => {
   const conditional = publicRows.filter((row) => row.mode === 'write' && row.conditional);
   assert.ok(conditional.length > 20, `${conditional.length} rows`);
   const without = conditional.filter((row) => representationOf(row, publicRows) === undefined);

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../../test/kit/clock.ts';
 import { LargePages } from './large-page-slots.ts';
 
-/** Slots, and who was given one in which order. */
+/** Slots, and the order in which they were granted. */
 function slots() {
   const clock = testClock();
   const pages = new LargePages(clock);
@@ -29,7 +29,7 @@ function slots() {
   return { clock, began, failed, gone, enter, leave };
 }
 
-test('four large pages are loaded at once, two of one account', async () => {
+test('four large pages are loaded concurrently, at most two of one account', async () => {
   const { began, enter, leave } = slots();
   for (const name of ['a1', 'a2', 'a3']) void enter(name, 1);
   for (const name of ['b1', 'b2', 'b3']) void enter(name, 2);
@@ -43,7 +43,7 @@ test('four large pages are loaded at once, two of one account', async () => {
   assert.deepEqual(began.slice(5), ['b3', 'c1']);
 });
 
-test('accounts take turns, however many pages one of them asks for', async () => {
+test('accounts are served round-robin, regardless of how many pages each requests', async () => {
   const { began, enter, leave } = slots();
   for (let index = 1; index <= 6; index += 1) void enter(`a${index}`, 1);
   void enter('x1', 8);
@@ -59,7 +59,7 @@ test('accounts take turns, however many pages one of them asks for', async () =>
   assert.deepEqual(began.slice(5), ['a3', 'c1'], 'an account that had its turn is behind the others');
 });
 
-test('a page that waited for more than ten seconds is given up, and so is one whose caller went away', async () => {
+test('a page that has waited for more than ten seconds is rejected, and so is one whose client has disconnected', async () => {
   const { clock, began, failed, gone, enter, leave } = slots();
   for (const name of ['a1', 'a2', 'late', 'gone', 'next']) {
     void enter(name, 1);

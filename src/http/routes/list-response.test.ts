@@ -10,7 +10,7 @@ const rowsFrom = (first: number, count: number, text: string): readonly Row[] =>
 
 const sliceOf = (rows: readonly Row[]): Slice<Row> => ({ rows, cursorAfter: (index) => `behind ${rows[index]?.id}` });
 
-/** A page that is read slice by slice, and how many of its slices were read. */
+/** A page with lazy slices, and the number of slices that were read. */
 function read(slices: readonly (readonly Row[])[], next?: string) {
   const seen = { loaded: 0, isClosed: false };
   async function* load() {
@@ -43,7 +43,7 @@ async function written(page: Page<Row>, ports: Partial<WritePorts> = {}) {
   return { text, json: JSON.parse(text), next };
 }
 
-/** Counts the turns of the event loop until it is told to stop. */
+/** Counts the iterations of the event loop until it is stopped. */
 function countTurns() {
   const counted = { turns: 0, stop: () => clearImmediate(next) };
   const count = () => {
@@ -56,7 +56,7 @@ function countTurns() {
 
 const MIB = 2 ** 20;
 
-test('C7 a page with room for all its records is as it was asked for', async () => {
+test('C7 a page that fits has the requested limit', async () => {
   const rows = rowsFrom(1, 3, 'é"\u0001');
   const { json, next } = await written({ slices: [sliceOf(rows)], total: 40, next: 'behind 3' });
   assert.deepEqual(json, { paging: { offset: 10, limit: 100, total_records: 40 }, data: rows });
@@ -66,7 +66,7 @@ test('C7 a page with room for all its records is as it was asked for', async () 
   assert.deepEqual((await written({ slices: [], total: 0 })).json.data, []);
 });
 
-test('C7 a page ends before the record that has no room, and the next one begins right behind the last', async () => {
+test('C7 a page ends before the record that does not fit, and the next one begins with it', async () => {
   const rows = rowsFrom(1, 20, '€'.repeat(MIB / 3));
   const { page, seen } = read([rows.slice(0, 3), rows.slice(3, 6), rows.slice(6, 15), rows.slice(15)], 'behind 20');
   const { text, json, next } = await written(page);
@@ -85,7 +85,7 @@ test('C7 a page ends between two slices, too', async () => {
   assert.deepEqual(next, { offset: 18, limit: 100, after: 'behind 8' });
 });
 
-test('C7 a page has at least one record, however large that is', async () => {
+test('C7 a page has at least one record of any size', async () => {
   const huge = rowsFrom(1, 1, 'x'.repeat(MAX_PAGE_BYTES * 2));
   const { page } = read([huge, rowsFrom(2, 3, 'small')], 'behind 4');
   const { json, next } = await written(page);
@@ -95,7 +95,7 @@ test('C7 a page has at least one record, however large that is', async () => {
   assert.deepEqual([alone.json.paging.limit, alone.next], [100, undefined]);
 });
 
-test('the event loop takes a turn for every half megabyte that is written', async () => {
+test('the event loop runs an iteration for every half megabyte that is serialized', async () => {
   const { page } = read([rowsFrom(1, 60, 'x'.repeat(100_000))]);
   const counted = countTurns();
   await written(page);
@@ -103,7 +103,7 @@ test('the event loop takes a turn for every half megabyte that is written', asyn
   assert.ok(counted.turns >= 10, `${counted.turns} turns`);
 });
 
-test('a page waits for a slot before it loads more than is free, and gives the slot back', async () => {
+test('a page waits for a slot before it loads more than a megabyte, and releases it', async () => {
   const slot = Promise.withResolvers<void>();
   const asked: number[] = [];
   const gone: string[] = [];
@@ -137,7 +137,7 @@ test('a page waits for a slot before it loads more than is free, and gives the s
   );
 });
 
-test('the slot is given back when a slice cannot be loaded', async () => {
+test('the slot is released when a slice cannot be loaded', async () => {
   const gone: string[] = [];
   const largePages = { enter: async () => () => void gone.push('left') };
   async function* failing() {
@@ -148,13 +148,13 @@ test('the slot is given back when a slice cannot be loaded', async () => {
   assert.deepEqual(gone, ['left']);
 });
 
-test('a page that nobody waits for any more is not read on', async () => {
+test('a page whose client has disconnected is not loaded further', async () => {
   const { page, seen } = read([rowsFrom(1, 1, 'a'), rowsFrom(2, 1, 'b'), rowsFrom(3, 1, 'c')]);
   await written(page, { isGone: () => true });
   assert.deepEqual(seen, { loaded: 1, isClosed: true });
 });
 
-test('a large page is not read on for a caller who leaves too much unread, before its slot or after', async () => {
+test('a large page is not loaded for a caller with too many unread bytes, before or after it has a slot', async () => {
   const gone: string[] = [];
   const isGone: boolean[] = [];
   const largePages = {

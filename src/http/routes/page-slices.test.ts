@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextIteration, nextSlice } from './page-slices.ts';
 
-test('one slice is made in each iteration of the event loop, in the order in which they were asked for', async () => {
+test('an event-loop iteration runs one slice, in order of request', async () => {
   const made: string[] = [];
   const respond = async (name: string) => {
     for (const part of [1, 2, 3]) {
@@ -27,7 +27,7 @@ test('one slice is made in each iteration of the event loop, in the order in whi
   assert.equal(made.length, 6);
 });
 
-test('several iterations pass between two slices, since each accepts one connection alone', async () => {
+test('several iterations pass between two slices, because each accepts only one connection', async () => {
   let iterations = 0;
   let isOver = false;
   const count = async () => {

@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const lists = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
 
-  /** Rows 1 to `count` of an account, straight into the database. */
+  /** Inserts rows 1 to `count` of an account directly into the database. */
   async function seed<T extends 'events' | 'clients'>(
     table: T,
     { domain, userId }: Person,
@@ -33,14 +33,14 @@ for (const { test, testService } of stores) {
     });
   }
 
-  /** All of them start on the same few days. */
+  /** All start on a few days, so that many sort keys are equal. */
   const seedEvents = (who: Person, count: number) =>
     seed('events', who, count, (number) => {
       const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
       return { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
     });
 
-  /** Many have the same name, but for the case of its letters. */
+  /** Many names differ only in case. */
   const seedClients = (who: Person, count: number) => {
     const texts = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
     const others = Object.fromEntries([...texts, 'notes', 'background'].map((column) => [column, '']));
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     );
   };
 
-  /** The address that a `Link` calls the next page; undefined where there is none. */
+  /** The URL of the next page in the `Link` header; undefined if there is none. */
   function nextOf(headers: Headers): string | undefined {
     const link = headers.get('link');
     if (link === null) return undefined;
@@ -62,7 +62,7 @@ for (const { test, testService } of stores) {
     return match[1];
   }
 
-  /** Follows `Link` from an address to the end: every page's records. */
+  /** Follows `Link` from a URL to the end and returns the records of each page. */
   async function follow(who: Person, path: string): Promise<unknown[][]> {
     const pages: unknown[][] = [];
     let next: string | undefined = `${carillon.baseUrl}${path}`;
@@ -79,15 +79,15 @@ for (const { test, testService } of stores) {
 
   for (const resourceType of lists) {
     test(`C7 an empty list of ${resourceType} is 200, with integers in paging`, async () => {
-      const nobody = await carillon.account(`empty-${resourceType}.test`);
-      const { status, json, headers } = await carillon.call(nobody, 'GET', `/v2/${resourceType}?offset=10`);
+      const empty = await carillon.account(`empty-${resourceType}.test`);
+      const { status, json, headers } = await carillon.call(empty, 'GET', `/v2/${resourceType}?offset=10`);
       assert.equal(status, 200);
       const total_records = ['users', 'keys'].includes(resourceType) ? 1 : 0;
       assert.deepEqual(json, { paging: { offset: 10, limit: 1000, total_records }, data: [] });
       assert.equal(nextOf(headers), undefined);
     });
 
-    test(`C7 a limit or offset that is none is refused by name in ${resourceType}`, async () => {
+    test(`C7 an invalid limit or offset is rejected by name in ${resourceType}`, async () => {
       const wrongs = ['-1', 'abc', '1.5', '', '1e3', '0x10', '%201', '1%20', '+1', '%00', 'Infinity', 'NaN'];
       for (const [name, wrong] of [
         ...wrongs.flatMap((one) => [
@@ -105,7 +105,7 @@ for (const { test, testService } of stores) {
       }
     });
 
-    test(`C7 a limit above 1000 is taken as 1000 in ${resourceType}, and paging says so`, async () => {
+    test(`C7 a limit above 1000 is treated as 1000 in ${resourceType}, also in paging`, async () => {
       for (const limit of ['1000', '1001', '5000', '99999999999999999999999']) {
         const { status, json } = await carillon.call(owner, 'GET', `/v2/${resourceType}?limit=${limit}`);
         assert.deepEqual([status, json.paging.limit], [200, 1000], limit);
@@ -115,7 +115,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C7 no page holds more than 1000 records, with or without a limit; the rest is one Link away', async () => {
+  test('C7 no page has more than 1000 records, with or without a limit; Link leads to the rest', async () => {
     const many = await carillon.account('many.test');
     await seedEvents(many, 1_002);
     for (const query of ['', '?limit=1000', '?limit=1001', '?limit=100000']) {
@@ -128,7 +128,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C7 following Link to the end gives every record once, in the order of the list', async () => {
+  test('C7 following Link to the end returns every record once, in the order of the list', async () => {
     const many = await carillon.account('follow.test');
     await seedEvents(many, 25);
     const { json } = await carillon.call(many, 'GET', '/v2/events');
@@ -146,7 +146,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await follow(many, '/v2/events?limit=4&offset=7')).flat(), json.data.slice(7));
   });
 
-  test('C7 a page far from both ends is the same by its offset as it is on the way there, in any order and with a filter', async () => {
+  test('C7 a page in the middle is the same by offset and by Link, in any order and with a filter', async () => {
     const many = await carillon.account('far.test');
     const count = 2_103;
     await seedEvents(many, count);
@@ -173,7 +173,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C7 Link goes on right behind the last record of its page, whatever comes and goes before it', async () => {
+  test('C7 Link continues right after the last record of its page, even if records before it are added or removed', async () => {
     const many = await carillon.account('shifting.test');
     const { clients, projects, tasks } = many.carillon;
     const names = ['d', 'B', 'f', 'a"', 'C', 'é', 'A'];
@@ -196,7 +196,7 @@ for (const { test, testService } of stores) {
         assert.equal(whole.length, names.length);
         const { json, headers } = await carillon.call(many, 'GET', list);
         assert.deepEqual(json.data, whole.slice(0, 2), list);
-        // Ten records that are gone, or came, before the page: the offset of the Link would miss them, or give them again.
+        // Records before the page are removed or added: with the offset alone, records would be missed or repeated.
         for (const shift of [-2, 10]) {
           const next = new URL(nextOf(headers) ?? '');
           next.searchParams.set('offset', String(2 + shift));
@@ -214,7 +214,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C7 the place of a Link is refused by name where it is none, or one of another order', async () => {
+  test('C7 an invalid cursor, or one of another order, is rejected by name', async () => {
     const many = await carillon.account('places.test');
     for (const client_name of ['a', 'b']) await many.carillon.clients.create({ client_name });
     const { headers } = await carillon.call(many, 'GET', '/v2/clients?limit=1&order=latest');
@@ -246,7 +246,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(many, 'GET', `/v2/clients?order=latest&after=${place}`)).status, 200);
   });
 
-  test('C7 Link keeps the filters of the list, however they are written', async () => {
+  test('C7 Link keeps the filters of the list in any encoding', async () => {
     const many = await carillon.account('filters.test');
     for (const client_name of ['a?b&c=d #1', 'a?b&c=d #2', 'a?b&c=d #3', 'apple']) {
       await many.carillon.clients.create({ client_name });
@@ -258,7 +258,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C7 an offset beyond the end is an empty page that still says how many there are', async () => {
+  test('C7 an offset beyond the end is an empty page with the total', async () => {
     const many = await carillon.account('beyond.test');
     await seedEvents(many, 3);
     for (const offset of [3, 4, 1_000_000, Number.MAX_SAFE_INTEGER]) {

@@ -11,7 +11,7 @@ for (const { test, testService } of stores) {
   const get = (path: string) => carillon.call(owner, 'GET', path);
   const fieldsOf = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
-  test('C4 a known query parameter given twice is refused by name, also with the same value', async () => {
+  test('C4 a repeated known query parameter is rejected by name, even with the same value', async () => {
     for (const [path, name, first, second] of [
       ['/v2/events', 'from', '20270101', '20270101'],
       ['/v2/events', 'limit', '1', '2'],
@@ -30,7 +30,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C4 unknown query parameters are ignored, also twice, also where no parameter is known', async () => {
+  test('C4 unknown query parameters are ignored, even repeated, and on routes without parameters', async () => {
     const strange = 'x=1&x=2&from[]=1&__proto__=1&constructor=2&%00=3&=4&limit%00=5&%zz=6&LIMIT=0';
     for (const path of ['/v2/clients', '/v2/events', '/v2/user', '/v2/company', '/v2/clients/1']) {
       const { status, json } = await get(`${path}?${strange}`);
@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([created.status, created.json.data.client_name], [201, 'Z']);
   });
 
-  test('C4 C6 text in a query that cannot be kept is refused by name', async () => {
+  test('C4 C6 query text that cannot be stored is rejected by name', async () => {
     for (const text of ['%00', 'a%00b', '', '%20', 'x'.repeat(256)]) {
       const { status, json } = await get(`/v2/clients?client_name=${text}`);
       assert.deepEqual([status, fieldsOf(json)], [400, ['client_name']], text);
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C4 C6 what is not UTF-8 in a query is refused by name, and passed over where nobody asks for it', async () => {
+  test('C4 C6 invalid UTF-8 in a query is rejected by name in known parameters, and ignored in others', async () => {
     for (const text of ['%ff', '%', '%zz', 'a%c3%28', '%ed%a0%80', '%c0%af']) {
       const { status, json } = await get(`/v2/clients?client_name=${text}&%ff=1&x=${text}`);
       assert.equal(status, 400, text);

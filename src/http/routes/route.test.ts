@@ -8,7 +8,7 @@ for (const { test, testService } of stores) {
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
 
-  /** Every noun that can be created: where, the collection it is found in, the field of its id, a body, a change. */
+  /** Resources that can be created: path, collection, id field, a body and a change. */
   const resourceTypes: [at: string, collection: string, key: string, body: Record<string, unknown>, change: object][] =
     [
       [

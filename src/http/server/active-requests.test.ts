@@ -7,7 +7,7 @@ import { Quota } from '../../async/quota.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { ActiveRequests } from './active-requests.ts';
 
-test('C20 a service that was stopped waits for nothing any more: its process may end at once', async (t) => {
+test('C20 a stopped service has no pending timers, so its process can exit immediately', async (t) => {
   const waiting = new Set<string>();
   const clock: Clock = {
     ...systemClock,
@@ -31,7 +31,7 @@ test('C20 a service that was stopped waits for nothing any more: its process may
   assert.deepEqual([...waiting], []);
 });
 
-test('a request has a place until it leaves, and is given up after its time; what was sent meanwhile is not', async () => {
+test('a request holds a slot until it leaves, and times out unless its response was sent', async () => {
   const clock = testClock();
   const givenUp: FastifyReply[] = [];
   const underWay = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));

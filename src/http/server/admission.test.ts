@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { FairScheduler } from '../../async/fair-scheduler.ts';
 import { AdmissionControl, type Claim } from './admission.ts';
 
-/** An admission where each request takes longer than a turn may, so that one is begun in each. */
+/** An admission control where each request exceeds the budget of an iteration, so that each iteration starts one. */
 function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => true) {
   let now = 0;
   const begun: string[] = [];
@@ -27,7 +27,7 @@ function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => t
   return { begun, shed, enter };
 }
 
-test('callers who show different keys take turns, however many requests one of them has sent', async () => {
+test('callers with different keys are served round-robin, regardless of how many requests each has queued', async () => {
   const { begun, enter } = admission();
   for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name, { key: 'a' });
   enter('b1', { key: 'b' });
@@ -37,7 +37,7 @@ test('callers who show different keys take turns, however many requests one of t
   assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'v1', 'a3', 'v2', 'a4']);
 });
 
-test('visitors who wait take no room from callers, and probes always come in', () => {
+test('queued visitors take no room from callers, and probes are always admitted', () => {
   const { shed, enter } = admission((claim, waiting) => claim === 'probe' || waiting < 2);
   for (let visitor = 0; visitor < 5; visitor += 1) enter(`v${visitor}`, {});
   for (let caller = 0; caller < 4; caller += 1) enter(`c${caller}`, { key: `${caller}` });

@@ -5,7 +5,7 @@ import { startTarget } from '../../../test/kit/target.ts';
 import { loadConfig } from '../../config/load.ts';
 
 for (const { test, testService } of stores) {
-  /** Everything that a request could say about who it thinks it speaks to. */
+  /** All headers with which a request can name another host. */
   const claims = [
     'x-forwarded-host: evil.test',
     'x-forwarded-proto: https',
@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
   ];
 
   for (const options of [{}, { trustProxy: '127.0.0.1' }, { baseUrl: 'http://127.0.0.9:8080/calendar/' }]) {
-    test(`C10 no request changes an address that is answered, with ${JSON.stringify(options)}`, async (t) => {
+    test(`C10 no request header changes a URL in a response, with ${JSON.stringify(options)}`, async (t) => {
       const carillon = await testService(t, { options });
       const base = options.baseUrl === undefined ? carillon.service.url : 'http://127.0.0.9:8080/calendar';
       const owner = await carillon.account('acme.test');
@@ -38,7 +38,7 @@ for (const { test, testService } of stores) {
         assert.match(created.head, new RegExp(`^location: ${base}/v2/clients/${client_id}\\r$`, 'im'));
         const problem = await rawRequest(at, ['GET /v2/clients/999 HTTP/1.1', host, ...claims, ...who]);
         assert.equal(JSON.parse(problem.body).type, `${base}/problems/not_found`);
-        for (const answer of [created, problem]) assert.doesNotMatch(answer.head + answer.body, /evil/);
+        for (const response of [created, problem]) assert.doesNotMatch(response.head + response.body, /evil/);
       }
       for (const first of ['GET /v2/clients?limit=1 HTTP/1.1', 'GET http://evil.test/v2/clients?limit=1 HTTP/1.1']) {
         const list = await rawRequest(at, [first, 'host: evil.test', ...claims, ...who]);
@@ -46,14 +46,14 @@ for (const { test, testService } of stores) {
         assert.match(link?.[1] ?? '', new RegExp(`^${base}/v2/clients\\?limit=1&offset=1&after=[\\w-]+$`), first);
       }
       await target.arrived(3);
-      for (const told of target.received)
-        assert.ok(told.resourceUrl.startsWith(`${base}/v2/clients/`), told.resourceUrl);
+      for (const { resourceUrl } of target.received)
+        assert.ok(resourceUrl.startsWith(`${base}/v2/clients/`), resourceUrl);
       const document = await rawRequest(at, ['GET /openapi.json HTTP/1.1', 'host: evil.test', ...claims]);
       assert.deepEqual(JSON.parse(document.body).servers, [{ url: base }]);
     });
   }
 
-  /** The unspecified address, in every spelling that a system listens on. */
+  /** The unspecified address in every spelling that systems accept. */
   const wildcards = [
     '0.0.0.0',
     '0',
@@ -69,7 +69,7 @@ for (const { test, testService } of stores) {
   ];
   wildcards.push('::ffff:0.0.0.0', '::ffff:0:0', '::0.0.0.0');
 
-  test('C10 a wildcard address without a base URL is refused, with one it is not', () => {
+  test('C10 a wildcard address is rejected without a base URL and accepted with one', () => {
     for (const host of wildcards) {
       const loaded = loadConfig({ flags: { host }, environment: {} });
       assert.ok('faults' in loaded, `${host} is refused`);

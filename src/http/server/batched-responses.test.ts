@@ -8,9 +8,9 @@ import { BatchedResponses } from './batched-responses.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Connections to a server, and what has come over each of them. */
-async function open(t: TestContext, handle: Handler, count: number, turnAnswers = new BatchedResponses()) {
-  const server = createServer({ ServerResponse: turnAnswers.responseClass }, handle).listen(0, '127.0.0.1');
+/** Connections to a server, and the text received over each. */
+async function open(t: TestContext, handle: Handler, count: number, batched = new BatchedResponses()) {
+  const server = createServer({ ServerResponse: batched.responseClass }, handle).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
@@ -18,23 +18,23 @@ async function open(t: TestContext, handle: Handler, count: number, turnAnswers 
     Array.from({ length: count }, async () => {
       const socket = connect(port, '127.0.0.1').setEncoding('latin1');
       t.after(() => socket.destroy());
-      const heard = { socket, text: '', closed: false };
+      const received = { socket, text: '', closed: false };
       socket.on('data', (text: string) => {
-        heard.text += text;
+        received.text += text;
       });
       socket.on('close', () => {
-        heard.closed = true;
+        received.closed = true;
       });
       await once(socket, 'connect');
-      return heard;
+      return received;
     }),
   );
 }
 
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
-const answers = (text: string) => text.split('HTTP/1.1 200 OK').length - 1;
+const responseCount = (text: string) => text.split('HTTP/1.1 200 OK').length - 1;
 
-test('answers that are given in one turn leave together: none before the last of them is made', async (t) => {
+test('responses of one event-loop iteration are flushed together, after the last one is written', async (t) => {
   const waiting: ServerResponse[] = [];
   const written: number[] = [];
   const callers = await open(
@@ -55,33 +55,33 @@ test('answers that are given in one turn leave together: none before the last of
   assert.deepEqual(written, Array(9).fill(0));
 });
 
-test('what is asked in a row over one connection is answered in that row; a stream comes piece by piece; a last answer ends it', async (t) => {
-  let asked = 0;
+test('pipelined requests are answered in order, a stream is sent in chunks, and the last response closes the connection', async (t) => {
+  let requests = 0;
   const [caller] = await open(
     t,
     (request, response) => {
-      asked += 1;
+      requests += 1;
       if (request.url === '/last') response.shouldKeepAlive = false;
       response.writeHead(200, { 'content-type': 'text/plain' });
-      response.write(`first of ${asked};`);
-      setImmediate(() => response.end(`second of ${asked}.`));
+      response.write(`first of ${requests};`);
+      setImmediate(() => response.end(`second of ${requests}.`));
     },
     1,
   );
   assert.ok(caller);
   caller.socket.write(GET + GET);
   await eventually(
-    () => answers(caller.text),
+    () => responseCount(caller.text),
     (count) => count === 2,
   );
   caller.socket.write(GET.replace('/', '/last'));
   await eventually(() => caller.closed, Boolean);
-  assert.equal(answers(caller.text), 3);
+  assert.equal(responseCount(caller.text), 3);
   assert.equal(caller.text.split('first of').length - 1, 3);
   assert.equal(caller.text.split('second of').length - 1, 3);
 });
 
-test('of very many in one turn, the first leave before the last are made', async (t) => {
+test('a batch is flushed when it is full, before the iteration ends', async (t) => {
   const waiting: ServerResponse[] = [];
   let left = 0;
   const callers = await open(
@@ -99,8 +99,8 @@ test('of very many in one turn, the first leave before the last are made', async
   assert.equal(left, 32);
 });
 
-test('answers that were made before a stop have left when connections are closed that are idle, and those after it leave at once', async (t) => {
-  const turnAnswers = new BatchedResponses();
+test('a stop flushes pending responses before idle connections are closed, and later responses are sent immediately', async (t) => {
+  const batched = new BatchedResponses();
   const waiting: ServerResponse[] = [];
   const callers = await open(
     t,
@@ -109,13 +109,13 @@ test('answers that were made before a stop have left when connections are closed
       if (waiting.length < 4) return;
       const [last, ...first] = waiting.reverse();
       for (const one of first) one.writeHead(200, { 'content-length': 2 }).end('ok');
-      turnAnswers.stop();
+      batched.stop();
       last?.writeHead(200, { 'content-length': 2 }).end('ok');
       const { server } = request.socket as Socket & { server?: { closeIdleConnections(): void } };
       server?.closeIdleConnections();
     },
     4,
-    turnAnswers,
+    batched,
   );
   for (const { socket } of callers) socket.write(GET);
   for (const caller of callers) await eventually(() => caller.closed || caller.text.endsWith('ok'), Boolean);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { networkOf } from './client-network.ts';
 
-test('somebody is told from others by their address, of IPv6 by its /64, whatever port a proxy writes behind it', () => {
+test('a client is identified by its IPv4 address or IPv6 /64, without the port that a proxy appends', () => {
   for (const [source, network] of [
     ['203.0.113.9', '203.0.113.9'],
     ['203.0.113.9:50123', '203.0.113.9'],

@@ -8,7 +8,7 @@ import { patience } from './resource-limits.ts';
 
 const deadlines = { headersMs: 10, keepAliveMs: 60, dropMs: 5, stallMs: 30 };
 
-/** A connection whose socket says what a test wants it to. */
+/** A connection whose socket has counters that a test can set. */
 function connection() {
   const counts = { bytesRead: 0, writableLength: 0, _handle: { bytesWritten: 0, writeQueueSize: 0 } };
   const socket = Object.defineProperties(
@@ -21,14 +21,14 @@ function connection() {
   return { one, counts, at: (now: number) => one.overdue(now, deadlines) };
 }
 
-test('a head is waited for from the beginning of the connection, however many bytes of it come', () => {
+test('the head timeout starts with the connection and is not extended by arriving bytes', () => {
   const { counts, at } = connection();
   assert.equal(at(9), undefined);
   counts.bytesRead = 100;
   assert.equal(at(10), 'head_timeout');
 });
 
-test('an idle connection is closed after a while; the first byte of another request begins the wait for a head', () => {
+test('an idle connection is closed after its timeout; the first byte of another request starts the head timeout', () => {
   const idle = connection();
   idle.one.enter('idle', 0);
   assert.deepEqual([idle.at(0), idle.at(59), idle.at(60)], [undefined, undefined, 'idle']);
@@ -40,7 +40,7 @@ test('an idle connection is closed after a while; the first byte of another requ
   assert.equal(begun.at(60), 'head_timeout');
 });
 
-test('a body that nobody needs is dropped for a short time and up to 64 KiB; then the connection is idle', () => {
+test('an unneeded body is discarded for a limited time and up to 64 KiB; then the connection is idle', () => {
   const request = (complete: boolean) => ({ complete }) as IncomingMessage;
   const slow = connection();
   slow.one.enter('dropping', 0);
@@ -58,13 +58,13 @@ test('a body that nobody needs is dropped for a short time and up to 64 KiB; the
   assert.deepEqual([whole.at(10), whole.one.phase], [undefined, 'idle']);
 });
 
-test('a request is worked on without a deadline of its connection', () => {
+test('a connection has no timeout while its request is processed', () => {
   const { one, at } = connection();
   one.enter('working', 0);
   assert.equal(at(1_000_000), undefined);
 });
 
-test('a reader that takes nothing is closed, and so is one that takes next to nothing', () => {
+test('a client that reads nothing or very little is disconnected', () => {
   const { one, counts, at } = connection();
   one.enter('working', 0);
   counts.writableLength = 1_000_000;
@@ -77,7 +77,7 @@ test('a reader that takes nothing is closed, and so is one that takes next to no
   assert.equal(at(60), 'unread');
 });
 
-test('the last bytes of a response are few, and a reader that has taken them has read', () => {
+test('a client that reads the last few bytes of a response counts as reading', () => {
   const { one, counts, at } = connection();
   one.enter('working', 0);
   counts.writableLength = 100;
@@ -89,14 +89,14 @@ test('the last bytes of a response are few, and a reader that has taken them has
   assert.deepEqual([at(40), at(69), at(70)], [undefined, undefined, 'unread']);
 });
 
-test('a body of a caller comes at a minimum rate after its first seconds, any other within a time', () => {
+test('the body of an authenticated caller needs a minimum rate after its grace period, any other has a fixed timeout', () => {
   const late = (isKnown: boolean, ageMs: number, received: number) => isTooSlow({ isKnown, ageMs, received }, patience);
   assert.deepEqual([late(true, 9_999, 0), late(true, 10_000, 0)], [false, true]);
   assert.deepEqual([late(true, 12_000, 16_385), late(true, 12_000, 16_384)], [false, true]);
   assert.deepEqual([late(false, 4_999, 0), late(false, 5_000, 60_000)], [false, true]);
 });
 
-test('what is missing of a body is dropped where it is short and its length is known', () => {
+test('the rest of an unneeded body is discarded if it is short and its length is known', () => {
   const request = (complete: boolean, headers: IncomingMessage['headers']) =>
     isDroppable({ complete, headers } as IncomingMessage);
   assert.equal(request(false, {}), true);

@@ -12,21 +12,21 @@ const { test, testService } = sqlite;
 
 const MIB = 2 ** 20;
 
-/** A connection, and what has come over it. */
+/** A connection and the text received over it. */
 async function open(t: TestContext, { baseUrl }: TestService) {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname).setEncoding('latin1');
   t.after(() => socket.destroy());
-  const heard = { socket, text: '', closed: false };
+  const received = { socket, text: '', closed: false };
   socket.on('data', (text: string) => {
-    heard.text += text;
+    received.text += text;
   });
   socket.on('close', () => {
-    heard.closed = true;
+    received.closed = true;
   });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
-  return heard;
+  return received;
 }
 
 function get(path: string, { headers }: Pick<Person, 'headers'>, ...more: readonly string[]): string {
@@ -34,14 +34,14 @@ function get(path: string, { headers }: Pick<Person, 'headers'>, ...more: readon
   return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines, ...more]);
 }
 
-test('while an answer is still waited for, nonsense behind it is not read, and a flood of requests behind one that is refused is cut off', async (t) => {
+test('garbage behind a waiting request is not read, and a flood of requests behind a rejected one is disconnected', async (t) => {
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   const waiting = get('/v2/notifications?wait=30', owner);
   const nonsense = await open(t, carillon);
   nonsense.socket.write(`${waiting}nonsense\r\n\r\n`);
   for (let count = 0; count < 32; count += 1) nonsense.socket.write(Buffer.alloc(MIB));
-  // Until nothing more goes through.
+  // Until the buffers are full and nothing more is sent.
   let [left, looks] = [-1, 0];
   await eventually(
     () => {
@@ -62,7 +62,7 @@ test('while an answer is still waited for, nonsense behind it is not read, and a
   assert.equal(refused.text, '');
 });
 
-test('whoever sends more while the answer to a wrong key is held back is cut off, be it behind it or later', async (t) => {
+test('a client that sends more while the response to a wrong key is delayed is disconnected', async (t) => {
   const carillon = await testService(t, { options: { wrongKeys: '1/h' } });
   const owner = await carillon.account('acme.test');
   const wrong = { headers: { ...owner.headers, key: `carillon_${'x'.repeat(43)}` } };
@@ -86,7 +86,7 @@ test('whoever sends more while the answer to a wrong key is held back is cut off
     );
     assert.deepEqual([atOnce.text, later.text], ['', '']);
   }
-  // Whoever waits, and asks the next thing once it is answered, is not.
+  // A client that waits for its response is not disconnected.
   const patient = await open(t, carillon);
   patient.socket.write(get('/v2/user', wrong));
   await carillon.call(owner, 'GET', '/v2/user');
@@ -94,12 +94,12 @@ test('whoever sends more while the answer to a wrong key is held back is cut off
   assert.match(patient.text, /^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is);
 });
 
-test('whoever is shed while the service stops has the connection ended, and nothing is logged after the stop', async (t) => {
+test('a request that is shed during a shutdown closes its connection, and nothing is logged after the stop', async (t) => {
   const names = slowNames();
   const carillon = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
   const owner = await carillon.account('acme.test');
   const user = get('/v2/user', owner);
-  // Begun before, so that the stop waits for it.
+  // A request that has begun before the stop, so that the stop waits for it.
   const late = await open(t, carillon);
   late.socket.write(user.slice(0, -2));
   const inTheWay = names.subscribe(carillon, owner);
@@ -108,7 +108,7 @@ test('whoever is shed while the service stops has the connection ended, and noth
   const stopping = carillon.stop();
   await eventually(
     () => carillon.logged.some(({ event }) => event === 'stopping'),
-    (isSaid) => isSaid,
+    (isLogged) => isLogged,
   );
   late.socket.write('\r\n');
   await eventually(

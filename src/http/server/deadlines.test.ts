@@ -11,21 +11,21 @@ import { patience } from './resource-limits.ts';
 
 const { test, testService } = sqlite;
 
-/** A connection from an address of this machine, and what has come over it. */
+/** A connection from an address of this machine, and the text received over it. */
 async function open(t: TestContext, { baseUrl }: TestService, localAddress = '127.0.0.1') {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect({ host: hostname, port: Number(port), localAddress }).setEncoding('latin1');
   t.after(() => socket.destroy());
-  const heard = { socket, text: '', closed: false };
+  const received = { socket, text: '', closed: false };
   socket.on('data', (text: string) => {
-    heard.text += text;
+    received.text += text;
   });
   socket.on('close', () => {
-    heard.closed = true;
+    received.closed = true;
   });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
-  return heard;
+  return received;
 }
 
 const ALIVE = requestText(['GET /healthz HTTP/1.1', 'host: x']);
@@ -36,7 +36,7 @@ function block(forMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
 }
 
-test('a network has a quarter of --max-connections; more are refused with 503, and others come in', async (t) => {
+test('a network has a quarter of --max-connections; more are rejected with 503, and other networks connect', async (t) => {
   const carillon = await testService(t, { options: { maxConnections: '16' } });
   const four = await Promise.all(Array.from({ length: 4 }, () => open(t, carillon)));
   for (const { socket } of four) socket.write(ALIVE);
@@ -56,14 +56,14 @@ test('a network has a quarter of --max-connections; more are refused with 503, a
   }, isAlive);
 });
 
-test('a proxy that is trusted stands for many networks, and has no share', async (t) => {
+test('a trusted proxy is not limited like a single network', async (t) => {
   const carillon = await testService(t, { options: { maxConnections: '16', trustProxy: '127.0.0.0/8' } });
   const many = await Promise.all(Array.from({ length: 10 }, () => open(t, carillon)));
   for (const { socket } of many) socket.write(ALIVE);
   for (const one of many) await eventually(() => one.text, isAlive);
 });
 
-test('proxies are named by address or CIDR, of both families', () => {
+test('proxies are configured by address or CIDR, for IPv4 and IPv6', () => {
   const isProxy = proxiesOf(['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1']);
   for (const address of ['10.1.2.3', '192.0.2.7', '2001:db8:5::1', '::1', '::ffff:10.1.2.3'])
     assert.equal(isProxy(address), true, address);
@@ -72,7 +72,7 @@ test('proxies are named by address or CIDR, of both families', () => {
   assert.equal(proxiesOf([])('127.0.0.1'), false);
 });
 
-test('what has arrived while the process stood still is read before deadlines are judged', async (t) => {
+test('data that arrived while the process was paused is read before deadlines are checked', async (t) => {
   const hasty = { ...patience, drainMs: 0, headersMs: 600, bodyGraceMs: 600, keepAliveMs: 600, lookEveryMs: 20 };
   const carillon = await testService(t, { ports: { timeouts: hasty } });
   const owner = await carillon.account('acme.test');
@@ -84,7 +84,7 @@ test('what has arrived while the process stood still is read before deadlines ar
   await eventually(() => idle.text, isAlive);
   head.socket.write(ALIVE.slice(0, 20));
   sending.socket.write(post + body.slice(0, 5));
-  // They are in the hands of the service.
+  // Wait until the service has received the data.
   await carillon.call(undefined, 'GET', '/healthz');
   idle.text = '';
   head.socket.write(ALIVE.slice(20));

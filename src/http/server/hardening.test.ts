@@ -13,9 +13,9 @@ for (const { test, testService } of stores) {
   const once = (first: string, lines: readonly string[] = credentials, body = '') =>
     converse(carillon.baseUrl, requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body));
 
-  // What is no HTTP, or can be read in two ways, is a corpus of its own: `test/reliability/fuzz/corpus.ts`.
+  // Malformed and ambiguous requests are in `test/reliability/fuzz/corpus.ts`.
 
-  test('C6 what is hidden behind a request that can be read in two ways is not done, and what came before it is answered', async () => {
+  test('C6 a request behind an ambiguous one is not executed, and those before it are answered', async () => {
     const { client_id } = await owner.carillon.clients.create({ client_name: 'Kept' });
     const hidden = requestText([`DELETE /v2/clients/${client_id} HTTP/1.1`, 'host: x', ...credentials]);
     const user = requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]);
@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'GET', `/v2/clients/${client_id}`)).status, 200);
   });
 
-  test('C4 a method that is unknown, to us or to all the world: 404 with a key, 401 without', async () => {
+  test('C4 an unknown method is 404 with a key and 401 without', async () => {
     for (const method of ['PATCH', 'PROPFIND', 'PURGE', 'QUERY', 'TRACE', 'OPTIONS', 'RING', 'get', 'X-Y_Z']) {
       const [known, unknown] = [await once(`${method} /v2/clients`), await once(`${method} /v2/clients`, [])];
       assert.deepEqual(known.statuses, [404], method);
@@ -39,18 +39,18 @@ for (const { test, testService } of stores) {
       assert.deepEqual(unknown.statuses, [401], method);
       assert.match(unknown.text, /\r\nwww-authenticate: Key realm="carillon"\r\n/i);
       assert.match(unknown.text, /"code":"unauthorized"/);
-      // Outside of the doors nobody is asked for a key.
+      // Outside of the route groups no key is needed.
       assert.deepEqual((await once(`${method} /nowhere`, [])).statuses, [404], method);
     }
   });
 
-  test('C4 what is not there is 404 before its body is looked at', async () => {
+  test('C4 an unknown path is 404 before the body is read', async () => {
     const lines = [...credentials, 'content-type: text/plain', 'content-length: 3'];
     for (const first of ['POST /v2/nowhere', 'PUT /v2/clients', 'QUERY /v2/clients', 'PUT /v2/clients/1e3'])
       assert.deepEqual((await once(first, lines, 'abc')).statuses, [404], first);
   });
 
-  test('C4 HEAD answers what GET answers, without a body', async () => {
+  test('C4 HEAD returns the response of GET without a body', async () => {
     const { client_id } = await owner.carillon.clients.create({ client_name: 'ACME' });
     for (const path of ['/v2/user', `/v2/clients/${client_id}`, '/v2/clients', '/v2/nowhere', '/healthz']) {
       const [get, head] = [await once(`GET ${path}`), await once(`HEAD ${path}`)];
@@ -63,7 +63,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await once('HEAD /v2/user', [])).statuses, [401]);
   });
 
-  test('C10 a host header, a whole address or a forwarded one changes no address in an answer', async () => {
+  test('C10 the host header, an absolute request target and forwarded headers change no URL in a response', async () => {
     const { client_id } = await owner.carillon.clients.create({ client_name: 'Host' });
     const body = JSON.stringify({ client_name: 'Host' });
     const strange = ['x-forwarded-host: evil.example', 'x-forwarded-proto: https', 'forwarded: host=evil.example'];
@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
     assert.doesNotMatch(created.text, /evil/);
   });
 
-  test('C4 an expectation is met or passed over, and an upgrade is not taken', async () => {
+  test('C4 100-continue is honored, other expectations are ignored, and upgrades are not accepted', async () => {
     const lines = [...credentials, LENGTH];
     assert.deepEqual((await once('POST /v2/clients', [...lines, 'expect: 100-continue'], CLIENT)).statuses, [100, 201]);
     assert.deepEqual((await once('POST /v2/clients', [...lines, 'expect: miracles'], CLIENT)).statuses, [201]);

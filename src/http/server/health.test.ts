@@ -11,12 +11,12 @@ import { RateLimits } from '../auth/rate-limits.ts';
 import { patience } from './resource-limits.ts';
 
 for (const { test, database } of stores) {
-  test('X6 /readyz is 503 while the database takes no write, 200 when it does again, and asks it once a second', async (t) => {
+  test('X6 /readyz is 503 while the database cannot write and 200 when it can again, with one probe per second', async (t) => {
     const store = await openAt(t, await database(t));
     t.after(() => store.close());
     const clock = testClock();
     const metrics = createMetrics({ store, clock, inFlight: () => 0, queuesHeld: () => 0, mails: false });
-    let asked = 0;
+    let probes = 0;
     let result: Promise<void> = Promise.resolve();
     const { server } = await createApp({
       store,
@@ -31,7 +31,7 @@ for (const { test, database } of stores) {
         registry: metrics.registry,
         metricsToken: '',
         probe: () => {
-          asked += 1;
+          probes += 1;
           return result;
         },
         openapi: () => ({}),
@@ -52,25 +52,25 @@ for (const { test, database } of stores) {
       timeouts: patience,
     });
     t.after(() => server.close());
-    const ask = async (path = '/readyz') => {
-      const answer = await server.inject(path);
-      return [answer.statusCode, answer.json().code ?? answer.json().status, answer.headers['retry-after']];
+    const request = async (path = '/readyz') => {
+      const response = await server.inject(path);
+      return [response.statusCode, response.json().code ?? response.json().status, response.headers['retry-after']];
     };
     const storage = new Problem('storage_unavailable');
 
-    assert.deepEqual(await ask(), [200, 'ready', undefined]);
+    assert.deepEqual(await request(), [200, 'ready', undefined]);
     result = Promise.reject(storage);
     result.catch(() => undefined);
     await clock.advance(999);
-    assert.deepEqual(await ask(), [200, 'ready', undefined], 'asked less than a second ago');
-    assert.equal(asked, 1);
+    assert.deepEqual(await request(), [200, 'ready', undefined], 'probed less than a second ago');
+    assert.equal(probes, 1);
     await clock.advance(1);
-    for (let time = 0; time < 5; time += 1) assert.deepEqual(await ask(), [503, 'storage_unavailable', '1']);
-    assert.equal(asked, 2);
-    assert.deepEqual(await ask('/healthz'), [200, 'alive', undefined], 'the process lives all the while');
+    for (let time = 0; time < 5; time += 1) assert.deepEqual(await request(), [503, 'storage_unavailable', '1']);
+    assert.equal(probes, 2);
+    assert.deepEqual(await request('/healthz'), [200, 'alive', undefined], 'the process lives all the while');
 
     result = Promise.resolve();
     await clock.advance(1_000);
-    assert.deepEqual(await ask(), [200, 'ready', undefined]);
+    assert.deepEqual(await request(), [200, 'ready', undefined]);
   });
 }

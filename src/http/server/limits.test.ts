@@ -27,7 +27,7 @@ for (const { test, testService } of stores) {
     assert.match(text, /"code":"headers_too_large"/);
   });
 
-  test('an address of more than 8 KiB is 414', async () => {
+  test('a URL of more than 8 KiB is 414', async () => {
     const address = (length: number) => `/v2/user?x=${'x'.repeat(length - '/v2/user?x='.length)}`;
     assert.deepEqual(await statusesOf(head(`GET ${address(8 * KIB)}`)), [200]);
     const { statuses, text } = await converse(carillon.baseUrl, head(`GET ${address(8 * KIB + 1)}`));
@@ -47,12 +47,12 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await statusesOf(chunked(64 * KIB)), [201]);
     assert.deepEqual(await statusesOf(whole(64 * KIB + 1)), [413]);
     assert.deepEqual(await statusesOf(chunked(64 * KIB + 1)), [413]);
-    // Announced alone is enough: nobody waits for what is not wanted.
+    // The declared length is sufficient: the body is not awaited.
     assert.deepEqual(await statusesOf(head('POST /v2/clients', 'content-length: 999999999999')), [413]);
     assert.equal((await owner.carillon.clients.list()).paging.total_records, 2);
   });
 
-  test('whoever sends nothing more is cut: within its headers, and within a body that is needed', async (t) => {
+  test('a client that stops sending within its headers or a required body gets 408', async (t) => {
     const hasty = { ...patience, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
     const service = await testService(t, { ports: { timeouts: hasty } });
     const person = await service.account('acme.test');
@@ -79,7 +79,7 @@ for (const { test, testService } of stores) {
     assert.ok(closed.length > 0 && closed.length <= 3, 'one line a second');
   });
 
-  test('the times that a service grants are these', () => {
+  test('the timeouts have these defaults', () => {
     assert.deepEqual(patience, {
       headersMs: 10_000,
       bodyGraceMs: 10_000,
@@ -94,7 +94,7 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('beyond --max-requests callers are shed with 503 and Retry-After; probes and visitors are not, and it passes', async (t) => {
+  test('beyond --max-requests callers are shed with 503 and Retry-After until there is room; probes and visitors are not', async (t) => {
     const origin = 'https://app.example';
     const names = slowNames();
     const options = { maxRequests: '1', corsOrigins: origin };
@@ -118,7 +118,7 @@ for (const { test, testService } of stores) {
     assert.equal((await small.call(caller, 'GET', '/v2/user')).status, 200);
   });
 
-  test('a caller who goes away in the middle of a request holds no place', async (t) => {
+  test('a caller that disconnects in the middle of a request holds no slot', async (t) => {
     const names = slowNames();
     const small = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
     const caller = await small.account('acme.test');

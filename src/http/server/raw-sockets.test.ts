@@ -7,7 +7,7 @@ import { sqlite } from '../../../test/kit/stores.ts';
 
 const CONNECTIONS = 200;
 
-/** Begins of connections that the service answers without a request of its framework. */
+/** First bytes of connections that the service handles outside of its framework. */
 const beginnings: Readonly<Record<string, string>> = {
   'a tunnel': requestText(['CONNECT elsewhere.example:443 HTTP/1.1', 'host: elsewhere.example:443']),
   'an upgrade': requestText(['GET / HTTP/1.1', 'host: x', 'connection: upgrade', 'upgrade: websocket']),
@@ -15,8 +15,8 @@ const beginnings: Readonly<Record<string, string>> = {
   'half a request': 'POST /v2/events HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{',
 };
 
-/** Says it, and resets the connection, so that whatever is answered meets the reset. */
-async function sayAndReset(baseUrl: string, bytes: string): Promise<void> {
+/** Sends the bytes and resets the connection, so that the response meets the reset. */
+async function sendAndReset(baseUrl: string, bytes: string): Promise<void> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => undefined);
@@ -27,11 +27,11 @@ async function sayAndReset(baseUrl: string, bytes: string): Promise<void> {
   await closed;
 }
 
-test('C6 C22 whoever says something and resets the connection ends nothing but that', async (t) => {
+test('C6 C22 a client that sends something and resets the connection does not affect the service', async (t) => {
   const service = await sqlite.serviceProcess(t);
   for (const [what, bytes] of Object.entries(beginnings)) {
     for (let round = 0; round < CONNECTIONS / 20; round += 1)
-      await Promise.all(Array.from({ length: 20 }, () => sayAndReset(service.baseUrl, bytes)));
+      await Promise.all(Array.from({ length: 20 }, () => sendAndReset(service.baseUrl, bytes)));
     const alive = await fetch(`${service.baseUrl}/healthz`).catch(() => undefined);
     assert.deepEqual([what, alive?.status, service.process.exitCode], [what, 200, null]);
   }

@@ -14,7 +14,7 @@ test('a route that sent a user a large response is expected to send as much agai
   assert.equal(sizes.expected(1, '/tasks'), 0);
 });
 
-test('what was noted longest ago is forgotten beyond ten thousand', () => {
+test('beyond ten thousand entries the oldest is evicted', () => {
   const sizes = new ResponseSizes();
   for (let user = 0; user <= 10_000; user += 1) sizes.note(user, '/tasks', 1_000_000);
   assert.deepEqual([sizes.expected(0, '/tasks'), sizes.expected(1, '/tasks')], [0, 1_000_000]);

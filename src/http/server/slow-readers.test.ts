@@ -20,18 +20,18 @@ async function unread(t: TestContext, { baseUrl }: TestService, bytes: string) {
   const socket = connect(Number(port), hostname).setEncoding('latin1');
   t.after(() => socket.destroy());
   socket.on('error', () => undefined);
-  const heard = { socket, text: '', closed: false };
+  const received = { socket, text: '', closed: false };
   socket.on('close', () => {
-    heard.closed = true;
+    received.closed = true;
   });
   await once(socket, 'connect');
   socket.pause();
   socket.on('data', (text: string) => {
-    heard.text += text;
+    received.text += text;
   });
   socket.pause();
   socket.write(bytes);
-  return heard;
+  return received;
 }
 
 function get(path: string, who?: Pick<Person, 'headers'>): string {
@@ -46,9 +46,9 @@ async function fill({ carillon }: Person): Promise<void> {
 }
 
 const LIST = '/v2/comments';
-const answers = (text: string) => text.split('HTTP/1.1 200 OK').length - 1;
+const responseCount = (text: string) => text.split('HTTP/1.1 200 OK').length - 1;
 
-/** How many responses the service has finished, by its log. */
+/** Number of finished responses in the service's log. */
 const finished = ({ logged }: TestService, route: string) =>
   logged.filter((line) => line.event === 'request' && line.route === route).length;
 
@@ -58,7 +58,7 @@ const metric = async (service: TestService, name: string) => {
   return Number(line?.split(' ').at(-1) ?? 0);
 };
 
-test('requests that are sent together are processed one after the other, each when the response before has left', async (t) => {
+test('pipelined requests are processed one at a time, each after the previous response has left', async (t) => {
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   await fill(owner);
@@ -68,19 +68,19 @@ test('requests that are sent together are processed one after the other, each wh
     () => finished(carillon, LIST),
     (count) => count > 0,
   );
-  // Others are served, and nothing more of this connection is done.
+  // Other connections are served, and this one makes no progress.
   for (let calls = 0; calls < 20; calls += 1) await carillon.call(owner, 'GET', '/v2/user');
   const done = finished(carillon, LIST);
   assert.ok(before <= done && done < COUNT / 2, `${done} of ${COUNT}`);
   reader.socket.resume();
   await eventually(
-    () => answers(reader.text),
+    () => responseCount(reader.text),
     (count) => count === COUNT,
     20_000,
   );
 });
 
-test('a connection that reads nothing of its responses is closed, and one that reads slowly is not', async (t) => {
+test('a client that reads nothing is disconnected, and one that reads slowly is not', async (t) => {
   const carillon = await testService(t, { ports: { timeouts: impatient } });
   const owner = await carillon.account('acme.test');
   await fill(owner);
@@ -98,15 +98,15 @@ test('a connection that reads nothing of its responses is closed, and one that r
   assert.equal(slow.closed, false);
   stalled.socket.resume();
   await eventually(() => stalled.closed, Boolean);
-  assert.ok(answers(stalled.text) < 30);
+  assert.ok(responseCount(stalled.text) < 30);
   await eventually(
-    () => answers(slow.text),
+    () => responseCount(slow.text),
     (count) => count === 30,
     30_000,
   );
 });
 
-test('a page of the console that is not read is closed, too', async (t) => {
+test('a connection whose static response is not read is closed, too', async (t) => {
   const carillon = await testService(t, { ports: { timeouts: impatient } });
   const stalled = await unread(t, carillon, get('/openapi.json').repeat(90));
   await eventually(
@@ -117,7 +117,7 @@ test('a page of the console that is not read is closed, too', async (t) => {
   await eventually(() => stalled.closed, Boolean);
 });
 
-test('who leaves much unread is refused before anything is done, and so is nobody else', async (t) => {
+test('a user with too many unread bytes is rejected before any work is done, and other users are not', async (t) => {
   const carillon = await testService(t, { options: MAX_UNREAD });
   const owner = await carillon.account('acme.test');
   const colleague = await carillon.user(owner, 'member');
@@ -130,7 +130,7 @@ test('who leaves much unread is refused before anything is done, and so is nobod
     ({ status }) => status === 503,
   );
   assert.deepEqual([refused.json.code, refused.headers.get('retry-after')], ['overloaded', '1']);
-  assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 200, 'there is room for what is small');
+  assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 200, 'there is room for small responses');
   assert.deepEqual([(await list(colleague)).status, (await list(neighbour)).status], [200, 200]);
   assert.ok((await metric(carillon, 'carillon_requests_shed_total{reason="response_bytes"}')) > 0);
   for (const { socket } of readers) socket.resume();
@@ -140,7 +140,7 @@ test('who leaves much unread is refused before anything is done, and so is nobod
   );
 });
 
-test('more than a hundred requests at once end the connection', async (t) => {
+test('more than a hundred pipelined requests close the connection', async (t) => {
   const carillon = await testService(t);
   const owner = await carillon.account('acme.test');
   const many = await unread(t, carillon, get('/v2/user', owner).repeat(150));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { Tally } from './tally.ts';
 
-test('counts are reported once a second while there are any, and once more when asked', async () => {
+test('counts are reported at most once a second, and on flush', async () => {
   const clock = testClock();
   const reports: unknown[] = [];
   const tally = new Tally<'a' | 'b'>(clock, (counts) => reports.push(counts));

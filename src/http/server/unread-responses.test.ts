@@ -30,7 +30,7 @@ function buffers() {
   return { all, cut, connection };
 }
 
-test('what waits counts for a user and its account, until it has left or its connection is gone', () => {
+test('unread bytes count for a user and its account until they are read or the connection closes', () => {
   const { all, connection } = buffers();
   const first = connection(A1);
   first.wait(8);
@@ -38,7 +38,7 @@ test('what waits counts for a user and its account, until it has left or its con
   const second = connection(A2);
   second.wait(10);
   assert.deepEqual([all.hasRoom(A3, 2), all.hasRoom(A3, 3), all.hasRoom(B1, 10)], [true, false, true]);
-  // A part of it has left.
+  // A part of the response has left.
   first.waiting.bytes = 1;
   all.refresh();
   assert.deepEqual([all.hasRoom(A1, 9), all.hasRoom(A3, 9)], [true, true]);
@@ -47,7 +47,7 @@ test('what waits counts for a user and its account, until it has left or its con
   assert.equal(all.hasRoom(A1, 10), true);
 });
 
-test('a response that goes on is cut beyond the limit, and one that is complete is kept', () => {
+test('a streamed response is cut beyond the limit, and a complete one is kept', () => {
   const { all, cut, connection } = buffers();
   connection(A1).wait(11);
   assert.deepEqual([cut, all.hasRoom(A1)], [[], false]);
@@ -58,7 +58,7 @@ test('a response that goes on is cut beyond the limit, and one that is complete 
   assert.deepEqual(cut, [stream.one], 'the account has its share');
 });
 
-test('what waits stays charged to whom it was sent, whoever asks next over the connection', () => {
+test('unread bytes stay charged to their owner when another user sends the next request over the connection', () => {
   const { all, connection } = buffers();
   const proxied = connection(A1);
   proxied.wait(10);

@@ -13,7 +13,7 @@ const html = { accept: 'text/html,application/xhtml+xml' };
 const ask = (path: string, headers: Record<string, string> = {}) =>
   carillon.call(undefined, 'GET', path, undefined, headers);
 
-test('a person who opens the address of the service sees the console, a program is told what is here', async () => {
+test('a browser that opens the service gets the console, a program gets JSON', async () => {
   const page = await ask('/', html);
   assert.deepEqual([page.status, page.headers.get('content-type')], [200, 'text/html; charset=utf-8']);
   assert.match(page.text, /<div id="app">/);
@@ -23,7 +23,7 @@ test('a person who opens the address of the service sees the console, a program 
   }
 });
 
-test('the page may load files of this service and call it, and nothing else; nobody may frame it', async () => {
+test('the page may only load files from this service and call it, and cannot be framed', async () => {
   const { headers, text } = await ask('/', html);
   const policy = String(headers.get('content-security-policy'));
   const said = Object.fromEntries(
@@ -44,7 +44,7 @@ test('the page may load files of this service and call it, and nothing else; nob
   assert.equal(headers.get('x-content-type-options'), 'nosniff');
   assert.equal(headers.get('referrer-policy'), 'no-referrer');
   assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin');
-  // Addresses are relative, so that the service may stand below a path of its host; nothing is written into the page.
+  // URLs are relative, so that the service can run below a path of its host, and the page is not templated.
   const addresses = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => String(match[1]));
   assert.ok(addresses.length >= 3);
   assert.deepEqual(
@@ -54,7 +54,7 @@ test('the page may load files of this service and call it, and nothing else; nob
   assert.doesNotMatch(text, /<script(?![^>]* src=)|<style| on\w+=/);
 });
 
-test('what has a hash in its name is kept for ever, and the page is asked for anew each time', async () => {
+test('files with a hash in their name are cached forever, and the page is revalidated each time', async () => {
   const page = await ask('/', html);
   assert.equal(page.headers.get('cache-control'), 'no-cache');
   const same = await ask('/', { ...html, 'if-none-match': String(page.headers.get('etag')) });
@@ -67,7 +67,7 @@ test('what has a hash in its name is kept for ever, and the page is asked for an
   );
 });
 
-test('only what was built is there: no other name, and no way out of the folder', async (t) => {
+test('only built files are served: no other name, and no path traversal', async (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'dist/assets'), { recursive: true });
   writeFileSync(join(folder, 'secret.html'), 'secret');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rounds } from './coalesced-runner.ts';
 
-test('whoever asks gets a round that begins after they asked; those who ask meanwhile share the next one', async () => {
+test('a caller gets a run that begins after the call; calls during a run share the next one', async () => {
   const begun: PromiseWithResolvers<void>[] = [];
   const round = rounds(() => {
     const one = Promise.withResolvers<void>();

@@ -29,7 +29,7 @@ export type Context = {
   readonly cursor: string;
   readonly resourceUrl: string;
   readonly occurredAt: DateText;
-  /** Who caused it. */
+  /** The user who caused it. */
   readonly userId: string;
   /** The receiver's own client, for further calls. */
   readonly carillon: Carillon;

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { watch } from './poll-loop.ts';
 import { after } from './time.ts';
 
-test('a look every so often; after one that failed soon, and then later and later, up to a minute', async (t) => {
+test('polls are periodic; after a failure they are retried with a backoff of up to a minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let looks = 0;
   let isWell = true;
@@ -12,7 +12,7 @@ test('a look every so often; after one that failed soon, and then later and late
     looks += 1;
     if (!isWell) throw new Error('not now');
   }, 300_000);
-  /** Whether the next look comes after so long, and not before. */
+  /** Whether the next poll happens after exactly this time. */
   async function comesAfter(waitMs: number): Promise<boolean> {
     const before = looks;
     t.mock.timers.tick(waitMs - 1);
@@ -41,7 +41,7 @@ test('a look every so often; after one that failed soon, and then later and late
   assert.equal(looks, 11);
 });
 
-test('one look at a time, however much goes wrong meanwhile; what went wrong during one has another follow soon', async (t) => {
+test('polls never overlap; a failure during a poll causes another one soon', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const looks: PromiseWithResolvers<void>[] = [];
   const watching = watch(() => {
@@ -66,7 +66,7 @@ test('one look at a time, however much goes wrong meanwhile; what went wrong dur
   assert.equal(looks.length, 2);
 });
 
-test('a wait that no timer is able to wait for is as long as one can be, and not none', (t) => {
+test('an interval beyond the timer limit is clamped, and does not fire immediately', (t) => {
   const waits: unknown[] = [];
   t.mock.method(globalThis, 'setTimeout', (_: () => void, waitMs: number) => waits.push(waitMs));
   after(2 ** 40, () => undefined);

@@ -11,7 +11,7 @@ import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { targetOf, tendHooks } from './manage-hooks.ts';
 
-/** What a service answers to a request, by its path and query. */
+/** The responses of a service by path and query. */
 type Script = (path: string, response: ServerResponse, request: IncomingMessage) => void;
 
 function json(response: ServerResponse, status: number, body: unknown): void {
@@ -34,7 +34,7 @@ async function listening(t: TestContext, listener: RequestListener): Promise<str
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A service with a feed of events, none at first, and no hooks; a script may answer before it does. */
+/** A service with an empty feed of events and no hooks; a script may override its responses. */
 async function service(t: TestContext) {
   const asked: string[] = [];
   const happened: string[] = [];
@@ -61,7 +61,7 @@ async function service(t: TestContext) {
   return { baseUrl, asked, happened, scripts };
 }
 
-/** A receiver of that service, listening, whose cursor is where the service stands at first. */
+/** A listening receiver of that service, whose cursor is the initial position of the service. */
 async function receiverOf(t: TestContext, baseUrl: string, options: Partial<ReceiverOptions> = {}) {
   const called: string[] = [];
   const errors: string[] = [];
@@ -83,7 +83,7 @@ async function receiverOf(t: TestContext, baseUrl: string, options: Partial<Rece
   return { receiver, state, called, errors, url, post, ring: (id?: string) => post(`${baseUrl}/v2/events/1`, id) };
 }
 
-test('C15 what is no address of a record of the service has nobody asked: not the service, and nobody else', async (t) => {
+test('C15 a resource_url that is not a record of the service causes no request to anyone', async (t) => {
   const { baseUrl, asked } = await service(t);
   const strangers: string[] = [];
   const stranger = await listening(t, ({ url = '' }, response) => {
@@ -127,7 +127,7 @@ test('C15 what is no address of a record of the service has nobody asked: not th
   assert.deepEqual(asked, [], 'a test of a hook is answered by itself');
 });
 
-test('C15 a service that redirects is not followed with the key: 503, and nobody else is asked', async (t) => {
+test('C15 a redirect of the service is not followed: 503, and the key is not sent elsewhere', async (t) => {
   const { baseUrl, happened, scripts } = await service(t);
   const strangers: string[] = [];
   const stranger = await listening(t, ({ headers }, response) => {
@@ -145,7 +145,7 @@ test('C15 a service that redirects is not followed with the key: 503, and nobody
   assert.deepEqual(called, ['1']);
 });
 
-/** Sends bytes and answers all that comes back until the connection is closed. */
+/** Sends bytes and returns everything received until the connection is closed. */
 async function raw(url: string, text: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   let answer = '';
@@ -158,7 +158,7 @@ async function raw(url: string, text: string): Promise<string> {
   return answer;
 }
 
-test('C21 a body that never ends and one that never comes are cut, in time', async (t) => {
+test('C21 an endless or missing body is cut off in time', async (t) => {
   const { baseUrl, asked } = await service(t);
   const { url, errors } = await receiverOf(t, baseUrl, { timeoutMs: 150 });
   const head = 'POST / HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n';
@@ -169,7 +169,7 @@ test('C21 a body that never ends and one that never comes are cut, in time', asy
   assert.deepEqual([asked, errors], [[], []]);
 });
 
-test('C17 never 401: a key that the service refuses, a service that is away, a handler that throws are all 503', async (t) => {
+test('C17 never 401: a rejected key, an unavailable service and a throwing handler are all 503', async (t) => {
   const { baseUrl, happened, scripts } = await service(t);
   const { receiver, ring, errors } = await receiverOf(t, baseUrl, {
     on: {
@@ -190,7 +190,7 @@ test('C17 never 401: a key that the service refuses, a service that is away, a h
   assert.deepEqual(errors, ['401', 'unauthorized', 'unauthorized', 'not_permitted', 'internal']);
 });
 
-test('C20 two notifications with one id at once: the handler is called once, and both are answered when it is done', async (t) => {
+test('C20 two concurrent notifications with one id call the handler once, and both get a response when it is done', async (t) => {
   const { baseUrl, happened, asked } = await service(t);
   const work = Promise.withResolvers<void>();
   const called: string[] = [];
@@ -213,7 +213,7 @@ test('C20 two notifications with one id at once: the handler is called once, and
   work.resolve();
   await Promise.all(both);
   assert.deepEqual([answered, called], [[200, 200], ['1']]);
-  // Again under the same id: known, and what has happened since is not left lying.
+  // The same id again: already handled, and new occurrences are handled as well.
   happened.push('2');
   asked.length = 0;
   assert.equal(await ring('d-7'), 200);
@@ -224,7 +224,7 @@ test('C20 two notifications with one id at once: the handler is called once, and
   assert.deepEqual(called, ['1', '2']);
 });
 
-test('C22 a hundred notifications at once are three looks into the feed at most, and each occurrence once', async (t) => {
+test('C22 a hundred concurrent notifications cause at most three feed syncs, and each occurrence is handled once', async (t) => {
   const { baseUrl, happened, asked } = await service(t);
   const { post, called } = await receiverOf(t, baseUrl);
   happened.push(...Array.from({ length: 100 }, (_, index) => String(index + 1)));
@@ -235,7 +235,7 @@ test('C22 a hundred notifications at once are three looks into the feed at most,
   assert.ok(looks <= 3, `${looks} looks`);
 });
 
-test('C16 what happens while a round is under way is no part of it: its notification is answered when it is handled', async (t) => {
+test('C16 an occurrence during a feed sync is handled by the next one, before its notification gets a response', async (t) => {
   const { baseUrl, happened } = await service(t);
   const work: Readonly<Record<string, PromiseWithResolvers<void>>> = {
     1: Promise.withResolvers(),
@@ -270,7 +270,7 @@ test('C16 what happens while a round is under way is no part of it: its notifica
   assert.deepEqual([answered, called], [[200], ['1', '2']]);
 });
 
-test('X2 a receiver whose notifications never come looks by itself, until it is stopped', async (t) => {
+test('X2 a receiver without notifications polls until it is stopped', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timers();
   const { baseUrl, happened, asked } = await service(t);
@@ -287,7 +287,7 @@ test('X2 a receiver whose notifications never come looks by itself, until it is 
   assert.deepEqual([called, asked], [['1', '2'], []]);
 });
 
-test('X2 in order: what failed is called again before anything behind it, also without a notification', async (t) => {
+test('X2 a failed occurrence is retried before later ones, even without a notification', async (t) => {
   const { baseUrl, happened } = await service(t);
   const called: string[] = [];
   const failing = ['2', '2'];
@@ -316,7 +316,7 @@ test('X2 in order: what failed is called again before anything behind it, also w
   assert.equal(await state.load(), '3');
 });
 
-test('C21 work that takes longer than an answer may is put off, goes on, and is done once', async (t) => {
+test('C21 work that exceeds the response timeout is postponed with 503, continues, and is done once', async (t) => {
   const { baseUrl, happened } = await service(t);
   const work = Promise.withResolvers<void>();
   const called: string[] = [];
@@ -335,7 +335,7 @@ test('C21 work that takes longer than an answer may is put off, goes on, and is 
   const stopped = receiver.stop();
   work.resolve();
   await stopped;
-  // What is at work is finished and kept; nothing more is begun.
+  // The current handler finishes and its cursor is saved; no other one starts.
   assert.deepEqual([called, await state.load()], [['1', 'done, stopped'], '1']);
   assert.equal(await ring('c'), 503);
   assert.equal(called.length, 2);
@@ -346,7 +346,7 @@ test('C21 work that takes longer than an answer may is put off, goes on, and is 
   await assert.rejects(receiver.start(), /was stopped/);
 });
 
-test('X2 a record that was deleted since is done with; a cursor that leads nowhere is told and gone on from', async (t) => {
+test('X2 a deleted record is skipped; a gone cursor is reported, and reading continues', async (t) => {
   const { baseUrl, happened, scripts } = await service(t);
   const gaps: string[] = [];
   const { state, ring, called, errors } = await receiverOf(t, baseUrl, {
@@ -375,7 +375,7 @@ test('X2 a record that was deleted since is done with; a cursor that leads nowhe
   assert.deepEqual(errors, []);
 });
 
-test('what can be no receiver is refused by name when it is made', async (t) => {
+test('invalid options of a receiver are rejected by name', async (t) => {
   const wrong: readonly (readonly [named: RegExp, options: Record<string, unknown>])[] = [
     [/on\.changed_event/, { on: { changed_event: () => undefined } }],
     [/on\.new_event/, { on: { new_event: 'handler' } }],
@@ -396,7 +396,7 @@ test('what can be no receiver is refused by name when it is made', async (t) => 
   }
 });
 
-test('a cursor in a file is there or is not, and never half; what is no cursor is not begun with', async (t) => {
+test('a cursor file is written atomically, and an invalid one is rejected', async (t) => {
   const path = join(temporaryFolder(t), 'receiver.cursor');
   const state = fileState(files, path);
   assert.equal(await state.load(), undefined);
@@ -423,7 +423,7 @@ test('a cursor in a file is there or is not, and never half; what is no cursor i
   await assert.rejects(fileState(files, temporaryFolder(t)).load(), { code: 'EISDIR' });
 });
 
-test('processes that share a cursor go one after the other under its lock', async (t) => {
+test('processes that share a cursor run one after the other under its lock', async (t) => {
   const { baseUrl, happened } = await service(t);
   const shared = memoryState();
   await shared.save('0');
@@ -444,7 +444,7 @@ test('processes that share a cursor go one after the other under its lock', asyn
   assert.deepEqual(called, ['1', '2', '3']);
 });
 
-test('C17 an onError that fails itself changes no answer and ends no process', async (t) => {
+test('C17 a throwing onError changes no response and ends no process', async (t) => {
   const { baseUrl, happened, scripts } = await service(t);
   const failing: ReceiverOptions['onError'][] = [
     () => {
@@ -472,7 +472,7 @@ test('C17 an onError that fails itself changes no answer and ends no process', a
   );
 });
 
-test('X2 what fails behind a notification that is known already is tried again soon all the same', async (t) => {
+test('X2 a failure after a duplicate notification is retried soon, too', async (t) => {
   const { baseUrl, happened } = await service(t);
   const called: string[] = [];
   const { receiver, ring } = await receiverOf(t, baseUrl, {
@@ -494,7 +494,7 @@ test('X2 what fails behind a notification that is known already is tried again s
   assert.deepEqual(called, ['1', '2', '2']);
 });
 
-test('the target of a kind is the address as it stands, with the kind behind what its query holds', () => {
+test('the target of a kind is the unchanged URL with the kind appended to its query', () => {
   const targets = [
     ['https://acme.test/bell', 'https://acme.test/bell?kind=new_task'],
     ['https://acme.test/bell?', 'https://acme.test/bell?kind=new_task'],
@@ -503,14 +503,14 @@ test('the target of a kind is the address as it stands, with the kind behind wha
   for (const [at, target] of targets) assert.equal(targetOf(at, 'new_task'), target);
 });
 
-test('X1 the hook that ended last says whether it was meant: one that somebody deleted is not restored', async (t) => {
+test('X1 only the reason of the hook that ended last counts: a deleted hook is not restored', async (t) => {
   const { baseUrl, scripts } = await service(t);
   const at = 'https://acme.test/bell';
   const hook = (id: string, ended_reason: string, date_ended: string) => {
     return { id, event: 'new_event', state: 'ended', ended_reason, date_ended, target_url: targetOf(at, 'new_event') };
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
-  /** What is asked for, besides the list. */
+  /** The requests, except those of the list. */
   async function tended(...data: readonly ReturnType<typeof hook>[]): Promise<string[]> {
     const posts: string[] = [];
     scripts.answer = (path, response, { method }) => {
@@ -528,7 +528,7 @@ test('X1 the hook that ended last says whether it was meant: one that somebody d
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 
-test('X1 a hook that cannot be had keeps none of the others from being restored', async (t) => {
+test('X1 a hook that cannot be created does not prevent others from being restored', async (t) => {
   const { baseUrl, scripts } = await service(t);
   const at = 'https://acme.test/bell';
   const kinds = ['new_client', 'new_event'] as const;
@@ -548,7 +548,7 @@ test('X1 a hook that cannot be had keeps none of the others from being restored'
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 
-/** A service that makes the hook of a receiver, and that can go back to before it was made. */
+/** A service that creates the hook of a receiver, and that can be restored to a state without it. */
 async function goingBack(t: TestContext) {
   const { baseUrl, scripts } = await service(t);
   const at = 'https://acme.test/bell';
@@ -587,14 +587,14 @@ async function goingBack(t: TestContext) {
   };
 }
 
-test('X1 X2 a service that has gone back to before the hook was made has it made again, without a start', async (t) => {
+test('X1 X2 a hook that a restored service has lost is created again without a restart', async (t) => {
   const { gaps, goBack, remade } = await goingBack(t);
   goBack();
   await remade();
   assert.deepEqual(gaps, ['cursor_gone']);
 });
 
-test('X1 X2 that it has gone back is not forgotten where it is found while the hooks are looked at', async (t) => {
+test('X1 X2 a restore that is detected while the hooks are checked is not forgotten', async (t) => {
   const { state, gaps, goBack, remade, ring } = await goingBack(t);
   const goOn = Promise.withResolvers<void>();
   const looking = new Promise<void>((resolve) => {
