@@ -36,7 +36,7 @@ const lastUsed = async ({ read }: Store) => {
 };
 
 for (const { test, database } of stores) {
-  test('what is used within a second is one write, and within a minute it is written once', async (t) => {
+  test('uses within a second are one write, and a key is written at most once a minute', async (t) => {
     const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 1);
     const commits: number[] = [];
     store.onGroup((writes) => void commits.push(writes));
@@ -66,7 +66,7 @@ for (const { test, database } of stores) {
 }
 
 for (const { test, database } of shared) {
-  test('nodes that write down the same uses, in whatever order they came, are not in each other’s way', async (t) => {
+  test('nodes that write the same uses in any order do not block each other', async (t) => {
     const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 2);
     for (const [index, node] of nodes.entries()) {
       const inOrder = index === 0 ? keys : keys.toReversed();
@@ -79,7 +79,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(rows, [{ deadlocks: 0 }]);
   });
 
-  test('what another transaction is just writing is not waited for, and does not keep the others back', async (t) => {
+  test('a row locked by another transaction is skipped without delaying the others', async (t) => {
     const address = await database(t);
     const { clock, keys, store, nodes } = await keysAndDoors(t, address, 1);
     const other = await openAt(t, address);
@@ -98,7 +98,7 @@ for (const { test, database } of shared) {
     await writing;
   });
 
-  test('a write that takes its time is the only one, and what was used meanwhile comes after it', async (t) => {
+  test('only one write runs at a time, and later uses are written after it', async (t) => {
     const clock = testClock();
     const writes: { ids: readonly number[]; at: number; end: () => void }[] = [];
     const write = (_: unknown, ids: readonly number[], at: number) =>

@@ -39,7 +39,7 @@ for (const { name, test, testService } of stores) {
 
   const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270102' });
 
-  test('C7 total_records of a whole list is exact, whatever is created and deleted, and whatever goes with it', async () => {
+  test('C7 total_records of an unfiltered list is exact after creations, deletions and cascades', async () => {
     const acme = await account('acme.test');
     const { clients, events, projects, tasks, subtasks } = acme.carillon;
     await compare(acme, 'nothing yet');
@@ -67,7 +67,7 @@ for (const { name, test, testService } of stores) {
     await compare(acme, 'and its own are as before');
   });
 
-  test('C7 total_records is exact where more has occurred than is looked at, and where what occurred is forgotten', async () => {
+  test('C7 total_records is exact after more occurrences than are scanned, and after occurrences were deleted', async () => {
     const busy = await account('busy.test');
     const { events } = busy.carillon;
     await compare(busy, 'nothing yet');
@@ -86,7 +86,7 @@ for (const { name, test, testService } of stores) {
   });
 
   if (shared.some((store) => store.name === name)) {
-    test('C7 total_records is exact on each of two nodes, whichever of them writes', async (t) => {
+    test('C7 total_records is exact on both of two nodes, whichever writes', async (t) => {
       const acme = await account('nodes.test');
       const { baseUrl } = await testService(t, { database: carillon.database });
       const there = new Carillon({ baseUrl, auth: apiKey({ domain: acme.domain, key: acme.key }) });

@@ -56,7 +56,7 @@ for (const { test, database } of stores) {
     return { between, pageAt, create, remove };
   }
 
-  test('C7 a page far behind is the one at its offset, whatever comes and goes behind it while it is looked for', async (t) => {
+  test('C7 a page at a deep offset is right, whatever is added and deleted after it meanwhile', async (t) => {
     const { between, pageAt, create, remove } = await openWithTeams(t);
     const wanted = { names: ['team 2001', 'team 2002', 'team 2003'], total: COUNT };
     assert.deepEqual(await pageAt(2_000), wanted);
@@ -77,7 +77,7 @@ for (const { test, database } of stores) {
     }
   });
 
-  test('C7 a page of long records is of one moment, whatever comes, goes and moves while it is loaded', async (t) => {
+  test('C7 a page of long records is a snapshot, whatever is added, deleted and moved while it is loaded', async (t) => {
     const { view, change, act } = await openAccount(t);
     const long = 'x'.repeat(200_000);
     const ids = new Map<string, number>();

@@ -19,7 +19,7 @@ for (const { test, testService } of stores) {
     [created, changed, unchanged, deleted].map(Number);
   const kinds = async ({ carillon: own }: Person) => (await own.notifications.list()).data.map(({ kind }) => kind);
 
-  test('X9 a second import makes nothing twice: what the file says anew is changed, what was deleted here stays deleted', async () => {
+  test('X9 a second import creates no duplicates: changed entries are updated, deleted events stay deleted', async () => {
     const owner = await carillon.account('again.test');
     const first = calendar(event('a', '20270101', 'A'), event('b', '20270102', 'B'), event('c', '20270103', 'C'));
     assert.deepEqual(counts(await bring(owner, first)), [3, 0, 0, 0]);
@@ -43,7 +43,7 @@ for (const { test, testService } of stores) {
     assert.equal((await shown(owner)).length, 4);
   });
 
-  test('X9 what is brought in rings the hooks of whoever brings it in; with silent it never does, not even when a hook is restored', async (t) => {
+  test('X9 an import notifies the hooks of its user; a silent import never does, not even after a hook is restored', async (t) => {
     const owner = await carillon.account('rings.test');
     const target = await startTarget(t);
     const hook = await owner.carillon.hooks.create({ target_url: target.at('/loud'), event: 'new_event' });
@@ -65,7 +65,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('X9 a large file comes in by steps: others are answered meanwhile, and a step that could not be made is made the next time', async () => {
+  test('X9 a large file is imported in several transactions: others run meanwhile, and a failed one is made up for by the next import', async () => {
     const owner = await carillon.account('large.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
     const ics = calendar(...Array.from({ length: 650 }, (_, index) => event(`n${index}`, '20270101', `N ${index}`)));
@@ -91,7 +91,7 @@ for (const { test, testService } of stores) {
     assert.equal((await twice.carillon.events.list({ limit: 1 })).paging.total_records, 650);
   });
 
-  test('X9 only the line that cannot be read is left out, with its line, its property and the reason; times are told in the zone of the account', async () => {
+  test('X9 only the unreadable line is left out and reported with number, property and reason; times are in the zone of the account', async () => {
     const owner = await carillon.account('lines.test');
     const ics = calendar(
       ...['BEGIN:VEVENT', 'UID:a', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270131T180000'],
@@ -126,7 +126,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await started(), ['2027-01-31 23:00:00']);
   });
 
-  test('X9 X4 a call with the same word answers as the first time, and changes nothing', async () => {
+  test('X9 X4 a repeated Idempotency-Key returns the first response and changes nothing', async () => {
     const owner = await carillon.account('word.test');
     const ics = calendar(event('a', '20270101', 'A'));
     const first = await owner.carillon.events.import({ ics }, { idempotencyKey: 'one' });
@@ -137,7 +137,7 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('X9 what is no calendar is 400 with its line, what is too large 413, and nothing of it is here', async () => {
+  test('X9 a file that is not a calendar is 400 with its line, one that is too large is 413, and nothing is imported', async () => {
     const owner = await carillon.account('wrong.test');
     const broken = await carillon.call(owner, 'POST', '/v2/events/import', { ics: `BEGIN:VCALENDAR\nBEGIN:VEVENT\n` });
     assert.deepEqual(broken.json.errors, [

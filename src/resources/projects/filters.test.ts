@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C7 C30 every order is total: page by page it gives each project once', async () => {
+  test('C7 C30 every order is total: paging returns each project once', async () => {
     for (const order of ['projectname', 'duedate', 'progress', 'billablehours', 'latest']) {
       const paged: string[] = [];
       for (let offset = 0; offset < 5; offset += 1) {
@@ -81,7 +81,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C30 a filter or order that is none is refused by name', async () => {
+  test('C30 an invalid filter or order is rejected, naming it', async () => {
     for (const [name, value] of [
       ['order', 'name'],
       ['order', ''],

@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(pieces, data, 'wherever a page ends');
   });
 
-  test('hours are one’s own, or for admins another user’s', async (t) => {
+  test('hours are of the caller’s hooks, or for admins of another user’s', async (t) => {
     const { carillon, owner, hoursOf, subscribe } = await stage(t);
     const member = await carillon.user(owner, 'member');
     const theirs = await subscribe(member, 1);

@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C7 C31 every order is total: page by page it gives each task once', async () => {
+  test('C7 C31 every order is total: paging returns each task once', async () => {
     for (const order of ['taskname', 'duedate', 'progress', 'latest']) {
       let paged = '';
       for (let offset = 0; offset < tasks.length; offset += 1) {
@@ -88,7 +88,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C31 a filter or order that is none is refused by name', async () => {
+  test('C31 an invalid filter or order is rejected, naming it', async () => {
     for (const [name, value] of [
       ['project_id', 'x'],
       ['status', 'closed'],
