@@ -82,7 +82,7 @@ const APPLE = calendar(
   ...['BEGIN:VTODO', 'UID:T1', 'SUMMARY:Buy bronze', 'END:VTODO'],
 );
 
-test('X9 files as Google, Outlook and Apple write them, in the zone that the file names where the account has none', () => {
+test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file if the account has none', () => {
   const google = read(GOOGLE);
   assert.equal(google.zone, 'Europe/Zurich');
   assert.deepEqual(spans(google), [
@@ -124,7 +124,7 @@ test('X9 files as Google, Outlook and Apple write them, in the zone that the fil
   assert.deepEqual(apple.dropped[0]?.examples, ['line 26: Buy bronze']);
 });
 
-test('X9 UTC is told in the zone that is asked for before the one of the file, and in UTC where nobody names one', () => {
+test('X9 UTC times are converted to the requested zone, else to that of the file, else stay UTC', () => {
   const utc = event('UID:1', 'DTSTART:20270701T220000Z', 'DTEND:20270701T230000Z', 'SUMMARY:x');
   assert.deepEqual(starts(read(calendar(...utc))), ['2027-07-01 22:00:00']);
   assert.deepEqual(starts(read(calendar('X-WR-TIMEZONE:America/New_York', ...utc))), ['2027-07-01 18:00:00']);
@@ -146,7 +146,7 @@ test('X9 UTC is told in the zone that is asked for before the one of the file, a
   assert.deepEqual(spans(read(calendar(...flight))), [['2027-01-31 10:00:00', '2027-01-31 19:00:00']]);
 });
 
-test('X9 what repeats is there at every time of the horizon, with its exceptions, each known by its own day', () => {
+test('X9 a series has every time within the horizon, with overrides applied, each identified by its day', () => {
   const weekly = event(
     'UID:w',
     'DTSTART;TZID=Europe/Zurich:20270104T090000',
@@ -211,7 +211,7 @@ test('X9 what repeats is there at every time of the horizon, with its exceptions
   ]);
 });
 
-test('X9 an exception stands for its time however that is written; whatever a file says, no event of it is there twice', () => {
+test('X9 an override matches its time in any notation, and no file yields an event twice', () => {
   const zurich = 'TZID=Europe/Zurich';
   const weekly = event('UID:w', `DTSTART;${zurich}:20270104T090000`, 'SUMMARY:W', 'RRULE:FREQ=WEEKLY;COUNT=3');
   const moved = (id: string, name = 'Moved', ...more: readonly string[]) =>
@@ -248,7 +248,7 @@ test('X9 an exception stands for its time however that is written; whatever a fi
   ]);
 });
 
-test('X9 repetitions end at the horizon, and after eleven hundred; each is said with what is left out', () => {
+test('X9 a series ends at the horizon or after eleven hundred times, and the report says so', () => {
   const rule = (uid: string, start: string, text: string) =>
     event(`UID:${uid}`, `DTSTART:${start}`, `RRULE:${text}`, `SUMMARY:${uid}`);
   const yearly = read(calendar(...rule('birthday', '20200229T090000', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1')));
@@ -269,7 +269,7 @@ test('X9 repetitions end at the horizon, and after eleven hundred; each is said 
   });
 });
 
-test('X9 what cannot be an event is left out by itself, with the reason and its line', () => {
+test('X9 only what cannot be an event is left out, and reported with reason and line', () => {
   const long = `${'n'.repeat(300)}`;
   const found = read(
     calendar(
@@ -306,7 +306,7 @@ test('X9 what cannot be an event is left out by itself, with the reason and its 
   );
 });
 
-test('X9 what is no calendar is refused with the line at which that shows; lines may end as they like', () => {
+test('X9 a file that is not a calendar is rejected with the line; any line endings are accepted', () => {
   const faults: [string, number, RegExp][] = [
     ['', 1, /^must be BEGIN:VCALENDAR$/],
     ['hello', 1, /^must be BEGIN:VCALENDAR$/],
@@ -345,14 +345,14 @@ async function fileOf(t: TestContext, lines: readonly string[]): Promise<number>
   return handle.fd;
 }
 
-test('X9 a file that takes too long is given up, and the next one is read as ever', async (t) => {
+test('X9 a file that takes too long is aborted, and the next one is parsed normally', async (t) => {
   const long = await fileOf(t, LONG);
   await assert.rejects(parseInChildProcess(1, long, OPTIONS, 1), { name: 'CalendarFault', message: /too long/ });
   const fine = await fileOf(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
   assert.equal((await parseInChildProcess(1, fine, OPTIONS)).events.length, 1);
 });
 
-test('X9 ten files of one account leave a reader and most of the queue to the others', async () => {
+test('X9 ten files of one account leave a parser and most of the queue to other accounts', async () => {
   const readers = new FairSemaphore<number>(READER_LIMITS);
   const { promise: bombsEnd, resolve: endBombs } = Promise.withResolvers<void>();
   const refused: string[] = [];
@@ -367,7 +367,7 @@ test('X9 ten files of one account leave a reader and most of the queue to the ot
   await Promise.all(bombs);
 });
 
-test('X9 the process that reads a file ends by itself, should nobody be left who would end it', async (t) => {
+test('X9 the parser process exits after its parent has died', async (t) => {
   const reader = fork(fileURLToPath(new URL('parser-process.ts', import.meta.url)), [], {
     stdio: [await fileOf(t, LONG), 'ignore', 'ignore', 'ipc'],
     env: {},

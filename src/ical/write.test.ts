@@ -46,7 +46,7 @@ const HOSTILE = [
   ' leading, and a trailing backslash\\',
 ];
 
-test('X9 no text can end a line or add one: what was written is what is read, in lines of at most 75 octets', () => {
+test('X9 texts cannot break lines: they are read back as written, in lines of at most 75 octets', () => {
   for (const text of HOSTILE) {
     const ics = written(undefined, { name: text, about: [text, text], category: text, url: `http://x/${text}` });
     for (const line of ics.split('\r\n')) {
@@ -72,7 +72,7 @@ test('X9 no text can end a line or add one: what was written is what is read, in
   }
 });
 
-test('X9 days have an end that is not part of them; times have no zone, one with its rules, or are UTC', () => {
+test('X9 all-day events have an exclusive end; times are floating, in a zone with its rules, or UTC', () => {
   const forms: [Partial<Entry>, string[]][] = [
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
@@ -106,7 +106,7 @@ test('X9 days have an end that is not part of them; times have no zone, one with
   assert.deepEqual(linesOf(written(undefined, {}), 'X-WR-TIMEZONE'), []);
 });
 
-test('X9 what has changed has a later stamp and a higher sequence; what has not is the same bytes', () => {
+test('X9 a changed entry has a later stamp and a higher sequence; an unchanged one has the same bytes', () => {
   const createdAt = Date.UTC(2026, 10, 20, 8);
   const before = written(undefined, { createdAt });
   const after = written(undefined, { createdAt, modifiedAt: createdAt + 61_500 });
@@ -117,7 +117,7 @@ test('X9 what has changed has a later stamp and a higher sequence; what has not 
   assert.deepEqual(linesOf(after, 'DTSTAMP'), ['DTSTAMP:20261120T080101Z']);
 });
 
-test('X9 a zone is written so that another program comes to the same moment, at and around every change of its clocks', () => {
+test('X9 another program computes the same times from a written zone, at and around every offset change', () => {
   // With summer time, without, at the other end of the world, by half an hour, and with a month that is different.
   const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];
   let changes = 0;

@@ -497,7 +497,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
     caughtBy: {
       file: 'src/ical/parse.test.ts',
-      name: 'X9 ten files of one account leave a reader and most of the queue to the others',
+      name: 'X9 ten files of one account leave a parser and most of the queue to other accounts',
     },
   },
   {

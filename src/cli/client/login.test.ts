@@ -8,7 +8,7 @@ import { startTarget } from '../../../test/kit/target.ts';
 
 const { test } = sqlite;
 
-test('login saves a key that the service takes, for its owner alone; flags beat the environment, and that beats the file', async (t) => {
+test('login saves a key that the service accepts, readable only by its owner; flags override the environment, which overrides the file', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const member = await service.user(owner, 'member');

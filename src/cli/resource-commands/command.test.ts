@@ -33,7 +33,7 @@ function commands(service: TestService) {
   };
 }
 
-test('a noun is listed, shown, created, changed, completed and deleted at the command line, for people and for programs', async (t) => {
+test('records are listed, shown, created, changed, completed and deleted, with lines and JSON as output', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const run = commands(service);
@@ -118,7 +118,7 @@ test('a noun is listed, shown, created, changed, completed and deleted at the co
   }
 });
 
-test('trigger makes a real one of each kind, with what it needs, and says who is told', async (t) => {
+test('trigger creates a real record for each kind, with its parents, and prints the notified hooks', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const run = commands(service);
