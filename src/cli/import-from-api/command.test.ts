@@ -106,7 +106,11 @@ test('flags are parsed, and errors are one line that never contains the key', (t
     [BASE, { domain: 'old.test', keyFile: '/nowhere/x' }, /^--key-file cannot be read: ENOENT/],
     [BASE, { ...FLAGS, rate: '0' }, /^--rate must be a whole number from 1 to 1000; 0 is not one\.$/],
     [BASE, { ...FLAGS, readings: '1.5' }, /^--readings must be a whole number from 1 to 100; 1\.5 is not one\.$/],
-    [BASE, { ...FLAGS, work: 'a', idMap: './a.jsonl' }, /^--work, --report and --id-map must name three files\.$/],
+    [
+      BASE,
+      { ...FLAGS, work: 'a', idMap: './a.jsonl' },
+      /^--work, --report and --id-map must be three different files\.$/,
+    ],
     [BASE, { ...FLAGS, asDomain: 'a b' }, /^--as-domain must be a host name/],
     [BASE, { ...FLAGS, ownerEmail: 'nobody' }, /^--owner-email must be an e-mail address; nobody is not one\.$/],
   ];

@@ -141,7 +141,7 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('wrong.test');
     const broken = await carillon.call(owner, 'POST', '/v2/events/import', { ics: `BEGIN:VCALENDAR\nBEGIN:VEVENT\n` });
     assert.deepEqual(broken.json.errors, [
-      { field: 'ics', message: 'is no calendar: line 2 begins VEVENT, which does not end' },
+      { field: 'ics', message: 'is not a calendar: line 2 begins VEVENT, which does not end' },
     ]);
     const large = await carillon.call(owner, 'POST', '/v2/events/import', { ics: 'x'.repeat(9 * 1_024 * 1_024) });
     assert.deepEqual([large.status, large.json.code], [413, 'body_too_large']);
