@@ -43,7 +43,7 @@ export type Task = {
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: Flag;
   /** The project it belongs to. */
   readonly project_id: string;
@@ -55,37 +55,37 @@ export type Task = {
   readonly estimated_cost: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
-  /** Its place among the tasks of the project. */
+  /** Its position among the tasks of the project. */
   readonly task_order: string;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: Active;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: Flag;
-  /** It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task. */
+  /** Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task. */
   readonly completed: Flag;
   /** Progress in percent. */
   readonly progress: string;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
-  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: Period;
-  /** It is archived. */
+  /** Whether it is archived. */
   readonly archived: Flag;
-  /** Seconds that were worked on it, by its time entries. */
+  /** Seconds worked on it: the sum of its time entries. */
   readonly tracked_seconds: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly Assigned[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
 
@@ -106,7 +106,7 @@ export type TaskInput = {
   readonly start_date: DateInputOrNone;
   /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly due_date: DateInputOrNone;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: FlagInput;
   /** Estimated hours. */
   readonly estimated_hours: NumberInput;
@@ -114,31 +114,31 @@ export type TaskInput = {
   readonly estimated_cost: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
-  /** Its place among the tasks of the project. */
+  /** Its position among the tasks of the project. */
   readonly task_order: NumberInput;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: ActiveInput;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: FlagInput;
-  /** It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task. */
+  /** Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task. */
   readonly completed: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
-  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: PeriodInput;
-  /** It is archived. */
+  /** Whether it is archived. */
   readonly archived: FlagInput;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly AssignedInput[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
@@ -173,7 +173,7 @@ export type TaskFilters = Window &
     readonly tag: string;
     /** open leaves out completed and archived. */
     readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
-    /** taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id. */
+    /** taskname and duedate ascending (tasks without a due date last), progress and latest descending; else by id. */
     readonly order: 'taskname' | 'duedate' | 'progress' | 'latest';
   }>;
 
