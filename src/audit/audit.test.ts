@@ -6,7 +6,7 @@ import { startTarget } from '../../test/kit/target.ts';
 
 const FROM = '127.0.0.1';
 
-/** What the audit log holds since `after`, as [action, subject, detail, user, source]. */
+/** Entries of the audit log after `after`, as [action, subject, detail, user, source]. */
 async function entries(carillon: TestService, after = 0): Promise<Json[]> {
   const rows = await carillon.store.read
     .selectFrom('audit')

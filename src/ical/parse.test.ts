@@ -25,7 +25,7 @@ const spans = ({ events }: ReadCalendar) => events.map(({ start_date, due_date }
 const starts = ({ events }: ReadCalendar) => events.map(({ start_date }) => start_date);
 const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Skipped) => [reason, what, count]);
 
-/** As Google, Outlook and Apple write theirs, by their habits. */
+/** Files in the styles of Google, Outlook and Apple. */
 const GOOGLE = calendar(
   'PRODID:-//Google Inc//Google Calendar 70.9054//EN',
   'METHOD:PUBLISH',
@@ -104,7 +104,7 @@ test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file 
 
   assert.deepEqual(spans(read(OUTLOOK)), [
     ['2027-03-18 09:00:00', '2027-03-18 09:30:00'],
-    // Summer time has begun, and its last time, which UNTIL names in UTC, is still at nine.
+    // In summer time the last occurrence, given by UNTIL in UTC, is still at nine.
     ['2027-04-01 09:00:00', '2027-04-01 09:30:00'],
     ['2027-04-08 09:00:00', '2027-04-08 09:30:00'],
     ['2027-04-01 00:00:00', '2027-04-01 00:00:00'],
@@ -130,11 +130,11 @@ test('X9 UTC times are converted to the requested zone, else to that of the file
   assert.deepEqual(starts(read(calendar('X-WR-TIMEZONE:America/New_York', ...utc))), ['2027-07-01 18:00:00']);
   const asked = read(calendar('X-WR-TIMEZONE:America/New_York', ...utc), { zone: 'Europe/Zurich' });
   assert.deepEqual(spans(asked), [['2027-07-02 00:00:00', '2027-07-02 01:00:00']]);
-  // An hour that there is twice, and one that there is not: as they are written.
+  // An ambiguous hour and a skipped one stay as written.
   const twice = event('UID:2', 'DTSTART;TZID=Europe/Zurich:20271031T023000', 'SUMMARY:x');
   const never = event('UID:3', 'DTSTART;TZID=Europe/Zurich:20270328T023000', 'SUMMARY:x');
   assert.deepEqual(starts(read(calendar(...twice, ...never))), ['2027-10-31 02:30:00', '2027-03-28 02:30:00']);
-  // It leaves in one zone and arrives in another: its end is told where it began.
+  // It starts in one zone and ends in another: the end is converted to the zone of the start.
   const flight = event(
     ...[
       'UID:4',
@@ -183,7 +183,7 @@ test('X9 a series has every time within the horizon, with overrides applied, eac
   assert.deepEqual(why(found), [['cancelled', 'VEVENT', 1]]);
   assert.equal(new Set(found.events.map(({ entryHash }) => entryHash)).size, 4);
 
-  // The same day is the same entry, whatever has become of its hour.
+  // The same day is the same entry, even if its time has changed.
   const later = read(
     calendar(...weekly.map((line) => line.replace('T090000', 'T100000').replace('T080000Z', 'T090000Z'))),
   );
@@ -226,20 +226,20 @@ test('X9 an override matches its time in any notation, and no file yields an eve
     assert.deepEqual(names(...weekly, ...moved(id)), ['W', 'Moved', 'W'], id);
     assert.deepEqual(names(...weekly.slice(0, -1), `EXDATE${id}`, 'END:VEVENT'), ['W', 'W'], id);
   }
-  // One of a time that the series does not have is there beside it; of two versions of one, the newest.
+  // An override of a time that the series does not have is an additional event; of two versions the newest counts.
   assert.deepEqual(names(...weekly, ...moved(`;${zurich}:20270111T100000`)), ['W', 'W', 'W', 'Moved']);
   assert.deepEqual(
     names(...weekly, ...moved(ids[0] ?? '', 'New', 'SEQUENCE:2'), ...moved(ids[1] ?? '', 'Old', 'SEQUENCE:1')),
     ['W', 'New', 'W'],
   );
-  // Without its series, and of what does not repeat at all.
+  // Overrides without a series, and of an event that does not recur.
   assert.deepEqual(names(...moved(':20270111T100000Z', 'Second'), ...moved(':20270111T080000Z', 'First')), [
     'First',
     'Second',
   ]);
   const once = event('UID:w', 'DTSTART:20270104T090000', 'SUMMARY:Once');
   assert.deepEqual(names(...once, ...moved(':20270111T080000Z')), ['Once', 'Moved']);
-  // With dates alone, the beginning is the first; what two of them say is one.
+  // With RDATE only, the first date is the start; duplicates are merged.
   const dates = ['DTSTART;VALUE=DATE:20270104', 'RDATE;VALUE=DATE:20270110', 'RDATE:20270110,20270112', 'SUMMARY:D'];
   assert.deepEqual(starts(read(calendar(...event('UID:d', ...dates)))), [
     '2027-01-04 00:00:00',
@@ -330,7 +330,7 @@ test('X9 a file that is not a calendar is rejected with the line; any line endin
   }
 });
 
-/** So much that reading it takes longer than a test gives it. */
+/** A file that takes longer to parse than the timeout of the test. */
 const LONG = [
   'BEGIN:VCALENDAR',
   ...Array.from({ length: 40_000 }, (_, uid) => event(`UID:${uid}`, 'DTSTART:20270101')).flat(),
@@ -361,7 +361,7 @@ test('X9 ten files of one account leave a parser and most of the queue to other 
   );
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(refused, Array(7).fill('overloaded'), 'one is read and two wait');
-  // No bomb has ended, and others are read.
+  // None of the slow files has finished, and other files are parsed.
   for (const accountId of [2, 3, 2, 3]) assert.equal(await readers.run(accountId, async () => 'read'), 'read');
   endBombs();
   await Promise.all(bombs);

@@ -31,7 +31,7 @@ function written(named: string | undefined, ...entries: readonly Partial<Entry>[
 const parsed = (text: string) => new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
 const linesOf = (text: string, name: string) => text.split('\r\n').filter((line) => line.startsWith(name));
 
-/** Whatever somebody may write into a name so that it ends too soon, or means something else. */
+/** Names that try to end a line or value early, or to change its meaning. */
 const HOSTILE = [
   'x\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nUID:injected',
   'x\nATTENDEE:mailto:a@b.test',
@@ -53,7 +53,7 @@ test('X9 texts cannot break lines: they are read back as written, in lines of at
       assert.ok(Buffer.byteLength(line) <= 75, line);
       assert.ok(!/[\n\r\u0085\u2028\u2029]/.test(line), JSON.stringify(line));
     }
-    // Every line is whole UTF-8 by itself: no character was cut in two.
+    // Every line is valid UTF-8: no character was split.
     const bytes = Buffer.from(ics);
     assert.equal(new TextDecoder('utf-8', { fatal: true }).decode(bytes), ics);
     const meant = text
@@ -76,14 +76,14 @@ test('X9 all-day events have an exclusive end; times are floating, in a zone wit
   const forms: [Partial<Entry>, string[]][] = [
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
-    // No program fails at the first year or the last, with all else that there is.
+    // Dates are clamped, since some programs reject a calendar with the first or last year.
     [{ start_date: '0001-01-01 00:00:00', due_date: '9999-12-31 00:00:00' }, ['19000101', '22000101']],
     [{ start_date: '0001-01-01 09:00:00', due_date: '9999-12-31 23:59:59' }, ['19000101T090000', '22000101T000000']],
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 11:30:00' }, ['20270131T100000', '20270131T113000']],
     // To the end of the day, as the console writes it.
     [{ start_date: '2027-01-31 22:00:00', due_date: '2027-01-31 23:59:59' }, ['20270131T220000', '20270201T000000']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:30:00' }, ['20270131T000000', '20270131T003000']],
-    // It begins at a time, and nothing is said of its end.
+    // A start time without an end time.
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131T100000']],
   ];
   for (const [given, wanted] of forms) {
@@ -94,7 +94,7 @@ test('X9 all-day events have an exclusive end; times are floating, in a zone wit
   }
   const still = written(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
   assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
-  // A beginning that clocks in the zone leave out is read an hour later: an end of a clock could lie before it.
+  // A skipped start time is read as an hour later, so DTEND could be before it.
   const skipped = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 03:15:00' };
   assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
   assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DTEND'), []);
@@ -118,7 +118,7 @@ test('X9 a changed entry has a later stamp and a higher sequence; an unchanged o
 });
 
 test('X9 another program computes the same times from a written zone, at and around every offset change', () => {
-  // With summer time, without, at the other end of the world, by half an hour, and with a month that is different.
+  // Zones with and without summer time, in the southern hemisphere, with half-hour changes, and with an exceptional month.
   const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];
   let changes = 0;
   for (const zone of zones) {

@@ -52,7 +52,7 @@ test('X2 occurrences while n8n was down arrive at its next start: the cursor is 
     first.items.map(({ record }) => record),
     [seen],
   );
-  // Of one that is gone again only the deletion is told; of events nothing.
+  // A client that was deleted again yields only its deletion; events are not selected.
   assert.deepEqual(
     second.items.map(({ kind, record }) => [kind, record]),
     [

@@ -13,7 +13,7 @@ import {
   webhookUrl,
 } from './platform.ts';
 
-// The waits between two tries are short, and hooks soon ended.
+// Short retry waits, so that hooks end soon.
 const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
 const host = await startHost({ after });
 const credentials: Credentials = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKey: service.key };
@@ -24,7 +24,7 @@ function workflow(kind: string, given: Partial<Credentials> = {}) {
   return made;
 }
 
-/** The hooks at the address of a workflow, newest last. */
+/** The hooks with the URL of a workflow, newest last. */
 async function hooksOf(made: ReturnType<typeof workflow>) {
   const { data } = await service.carillon.hooks.list();
   return data.filter(({ target_url }) => target_url === webhookUrl(made));
@@ -140,7 +140,7 @@ test('X1 a hook that ended while n8n was down is restored at the next start, and
   await activate(made);
   const [hook] = await hooksOf(made);
   const { project_id } = await service.carillon.projects.create({ project_name: 'Release' });
-  // Everything that n8n answers now is a failure: what it would fetch with is not taken any more.
+  // From now on n8n fails every notification, because its key is rejected.
   made.additionalData.credentialsHelper = hosted(
     'carillonTrigger',
     {},
@@ -222,7 +222,7 @@ test('a workflow deactivated while the service is unreachable drops its hook; th
   assert.deepEqual(made.workflow.getStaticData('node', made.node), {});
   assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*was not deleted; it ends/s);
   assert.equal(logged.join().includes(service.key), false);
-  // Turned on again, it finds the hook that is still there.
+  // When activated again, it reuses the existing hook.
   made.additionalData.credentialsHelper = credentialsHelper;
   const [before] = await hooksOf(made);
   await activate(made);

@@ -21,7 +21,7 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
   return loaded.config;
 }
 
-/** What is found about one thing, as `state: says`; everything else is as it should be. */
+/** Findings of one check, as `state: message`; everything else is in order. */
 async function found(check: string, subject: Partial<Subject>): Promise<string[]> {
   const all = await checkAll({
     config: configOf({}),
@@ -34,13 +34,13 @@ async function found(check: string, subject: Partial<Subject>): Promise<string[]
   return all.filter((one) => one.check === check).map(({ state, says }) => `${state}: ${says}`);
 }
 
-/** How many migrations there are. */
+/** Number of migrations. */
 const newest = readdirSync(new URL('../../store/migrations', import.meta.url)).filter((file) =>
   /^\d{4}_\w+\.sql$/.test(file),
 ).length;
 
 const nothing = { executeTakeFirst: async () => ({ latest: null }) };
-/** Of a database that is not asked. */
+/** Queries of an inspection whose database is never read. */
 const sound: Inspection = {
   engine: 'SQLite 3.53.0',
   version: 0,

@@ -9,10 +9,10 @@ import { startMailBox } from '../../../test/kit/mail.ts';
 import { temporaryFolder } from '../../../test/kit/service.ts';
 import { startTarget } from '../../../test/kit/target.ts';
 
-/** Under such a name the service is no loopback service, so that loopback is forbidden like any private address. */
+/** With this base URL the service is not a loopback service, so loopback targets are forbidden like private addresses. */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };
 
-/** Where a service listens, whatever it is called outside: its log says so. */
+/** The address on which a service listens, from its log. */
 async function whereItListens({ logged }: Awaited<ReturnType<typeof serve>>): Promise<string> {
   const said = () =>
     logged()
@@ -46,7 +46,7 @@ test('C11 doctor target prints the address and the setting that allows it; with 
   const [told] = await target.arrived(1);
   assert.equal(told?.resourceUrl, `https://calendar.example/v2/clients/${client_id}`);
 
-  // The setting opens that port of that address, and nothing beside it.
+  // The setting allows only this port of this address.
   const beside = 'http://127.0.0.1:1/hook';
   await assert.rejects(owner.hooks.create({ target_url: beside, event: 'new_client' }), { code: 'invalid_input' });
 });
@@ -60,7 +60,7 @@ test('C11 without the setting the service rejects the same target, with one word
     code: 'invalid_input',
     errors: [{ field: 'target_url', message: 'forbidden' }],
   });
-  // The operator's log says what the caller is not told.
+  // The explanation is in the operator's log and not in the response.
   const said = () =>
     started
       .logged()

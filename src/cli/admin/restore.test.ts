@@ -27,7 +27,7 @@ import { newestVersion } from '../../store/migrate.ts';
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 const beside = (folder: string, word: string) => readdirSync(folder).filter((file) => file.includes(word));
 
-/** A service with one event in a backup, and one more made since. */
+/** A service with one event in a backup, and one created since. */
 async function backedUp(context: Cleanup) {
   const folder = temporaryFolder(context);
   const path = join(folder, 'carillon.db');
@@ -61,7 +61,7 @@ test('C5 restore puts the backup in place, keeps the old file, and issues no id 
   await service.stop('SIGTERM');
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.deepEqual(Object.keys(said), ['database', 'from', 'kept', 'accounts', 'epoch']);
-  // A million a second since 2025.
+  // One million ids per second since 2025.
   assert.ok(said.epoch > 1_000 * (Date.now() - 60_000 - Date.UTC(2025, 0, 1)));
   assert.deepEqual(namesIn(path), ['Before']);
   assert.deepEqual(namesIn(said.kept), ['Before', 'Since']);
@@ -164,7 +164,7 @@ test('a damaged database is set aside unchanged, with its write-ahead log', asyn
   const { folder, path, backup, service, environment } = await backedUp(t);
   await service.stop('SIGKILL');
   assert.ok(existsSync(`${path}-wal`));
-  // Both: out of its log alone SQLite would bring the file back.
+  // Both files: from the write-ahead log alone SQLite would recreate the database.
   for (const file of [path, `${path}-wal`]) writeFileSync(file, 'x'.repeat(8_192));
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.equal(readFileSync(said.kept, 'utf8').slice(0, 3), 'xxx');

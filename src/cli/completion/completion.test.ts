@@ -34,7 +34,7 @@ test('bash completes with it and evaluates nothing that was typed', async (t) =>
   chmodSync(command, 0o755);
   writeFileSync(join(folder, 'script'), scripts.bash);
   const made = join(folder, 'made');
-  // What readline does at Tab: the words, as its word breaks cut them, and the number of the one under the cursor.
+  // As readline does at Tab: the words, split at its word breaks, and the index of the one at the cursor.
   const asked = [
     ['carillon', 'hooks', 're'],
     ['carillon', 'tasks', 'list', '--status', '=', 'op'],

@@ -62,7 +62,7 @@ for (const { test: testOn, database, testService } of stores) {
         [['new_event', true]],
       );
 
-      // The hook of the account that was moved with --hooks rings here, with the key that was printed.
+      // The hook imported with --hooks delivers, after a write with the printed key.
       const here = await serve(t, ['--database', into]);
       const headers = { key: second.key, domain: 'new.test', 'content-type': 'application/json' };
       const body = JSON.stringify({ event_name: 'x', start_date: '20270301', due_date: '20270301' });

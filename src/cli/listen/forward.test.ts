@@ -28,7 +28,7 @@ const entry: Notification = {
 };
 const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 9 });
 
-/** A forwarder whose attempts come to these outcomes, one after the other, and then to the last one. */
+/** A forwarder whose attempts have these outcomes in order, and then repeat the last one. */
 function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; secret?: string } = {}) {
   const clock = testClock();
   const orders: Order[] = [];
@@ -69,7 +69,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   assert.equal(orders[0]?.body, '{"resource_url":"http://127.0.0.1:8080/v2/tasks/7"}');
   assert.deepEqual(orders[0]?.signature, []);
 
-  // After a 200 the waits begin anew.
+  // A 200 resets the backoff.
   const again = forwarder([refused, answered(200)]);
   const first = again.made.tell(entry);
   await turn();
@@ -107,7 +107,7 @@ test('a Webhook-Id identifies one occurrence of one service, for every listener'
   const id = webhookIdOf(listener, entry);
   assert.match(id, /^listen_42_[0-9a-f]{12}$/);
   assert.equal(webhookIdOf({ ...listener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
-  // The database was made anew, and counts from the start.
+  // A new database counts its cursors from the start.
   assert.notEqual(webhookIdOf(listener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
 });
 

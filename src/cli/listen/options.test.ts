@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { addListen } from '../client/listen.ts';
 import { readAsked } from './options.ts';
 
-/** The lines in which it refuses, before it speaks to anybody. */
+/** The error lines, before any connection is made. */
 async function refusedBy(...args: string[]): Promise<string> {
   const program = new Command('carillon').exitOverride().configureOutput({ outputError: () => undefined });
   addListen(program);

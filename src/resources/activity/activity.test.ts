@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const day = { start_date: '20270101', due_date: '20270102' };
 
-  /** A service whose clock stands still, with an account and a target that answers 200. */
+  /** A service with a fixed clock, an account, and a target that responds with 200. */
   async function stage(t: TestContext) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
@@ -22,13 +22,13 @@ for (const { test, testService } of stores) {
     const consoleOf = async (who: Person) => (await carillon.signIn(who)).console;
     const watch = await consoleOf(owner);
     const list = async (filters?: ActivityFilters) => (await watch.activity.list(filters)).data;
-    /** The one delivery of the newest entry, once it is as wanted. */
+    /** Waits until the single delivery of the newest entry matches, and returns it. */
     const told = (wanted: (one: ToldHook) => boolean) =>
       eventually(
         async () => (await list())[0]?.deliveries[0],
         (one) => one !== undefined && wanted(one),
       );
-    /** Until what was fetched is written down. */
+    /** Waits until the fetches are stored. */
     const written = async () => {
       await clock.advance(1_000);
     };
@@ -100,7 +100,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await told(isDelivered);
-    // Somebody who was told, too, though not of this.
+    // Another user who was notified, but not of this.
     await admin.carillon.hooks.create({ target_url: target.at('/b'), event: 'new_event' });
     await admin.carillon.events.create({ event_name: 'Other', ...day });
     await target.arrived(2);
@@ -109,7 +109,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.events.list();
     assert.equal((await carillon.call(owner, 'HEAD', `/v2/events/${event_id}`)).status, 200);
     await written();
-    // The admin's fetch is written down, and is the only one.
+    // Only the admin's fetch is stored.
     const fetches = await eventually(
       () => carillon.store.read.selectFrom('read_receipts').selectAll().execute(),
       (rows) => rows.length > 0,
@@ -281,7 +281,7 @@ for (const { test, testService } of stores) {
     assert.ok(Buffer.byteLength(JSON.stringify(data)) < MAX_PAGE_BYTES);
   });
 
-  /** As if an occurrence had been told to so many hooks. */
+  /** Inserts deliveries of an occurrence to this many hooks. */
   async function toldBy({ store }: TestService, { userId }: Person, wanted: { position: number; hooks: number }) {
     await store.write(async ({ queries }) => {
       const { account_id, record_id, kind } = await queries

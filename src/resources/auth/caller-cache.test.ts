@@ -7,7 +7,7 @@ const { test, database } = sqlite;
 
 const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
 
-/** Asked as often as nobody is known, answered by hand. */
+/** A cache whose lookups are counted and resolved by the test. */
 function asked() {
   const answers: PromiseWithResolvers<CachedCaller | undefined>[] = [];
   const ask = () => {
@@ -56,7 +56,7 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
   const [old, fresh] = [visitor(1), visitor(2)];
   answers[0]?.resolve(old);
   assert.equal(await before, old);
-  // What is to come is not taken for what was before the change.
+  // A lookup after the change does not use the earlier one.
   assert.equal(known.of(old.caller), undefined);
   answers[1]?.resolve(fresh);
   assert.equal(await after, fresh);

@@ -15,11 +15,11 @@ import { LastUsedTracker } from './last-used.ts';
 
 const KEYS = 40;
 
-/** Keys on a database, and who lets in whoever shows them: so many on one database. */
-async function keysAndDoors(t: TestContext, address: string, doors: number) {
+/** Keys on one database, and an authenticator for each of several nodes. */
+async function keysAndNodes(t: TestContext, address: string, nodeCount: number) {
   const clock = testClock();
   const opened: Store[] = [];
-  while (opened.length < doors) opened.push(await openAt(t, address));
+  while (opened.length < nodeCount) opened.push(await openAt(t, address));
   const [store] = opened as [Store, ...Store[]];
   const keys: { key: string; domain: string }[] = [];
   for (let number = 1; number <= KEYS; number += 1) {
@@ -37,7 +37,7 @@ const lastUsed = async ({ read }: Store) => {
 
 for (const { test, database } of stores) {
   test('uses within a second are one write, and a key is written at most once a minute', async (t) => {
-    const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 1);
+    const { clock, keys, store, nodes } = await keysAndNodes(t, await database(t), 1);
     const commits: number[] = [];
     store.onGroup((writes) => void commits.push(writes));
     const began = clock.now();
@@ -67,7 +67,7 @@ for (const { test, database } of stores) {
 
 for (const { test, database } of shared) {
   test('nodes that write the same uses in any order do not block each other', async (t) => {
-    const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 2);
+    const { clock, keys, store, nodes } = await keysAndNodes(t, await database(t), 2);
     for (const [index, node] of nodes.entries()) {
       const inOrder = index === 0 ? keys : keys.toReversed();
       for (const { key, domain } of inOrder) assert.ok(await node.authenticate(key, domain));
@@ -81,7 +81,7 @@ for (const { test, database } of shared) {
 
   test('a row locked by another transaction is skipped without delaying the others', async (t) => {
     const address = await database(t);
-    const { clock, keys, store, nodes } = await keysAndDoors(t, address, 1);
+    const { clock, keys, store, nodes } = await keysAndNodes(t, address, 1);
     const other = await openAt(t, address);
     for (const { key, domain } of keys) assert.ok(await nodes[0].authenticate(key, domain));
     const { promise: through, resolve: end } = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ for (const { test, database } of shared) {
     uses.note(visitor(), 3);
     while (writes.length < 1) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(5_000);
-    // Another write would have begun by now.
+    // Without the limit another write would have begun by now.
     for (let times = 0; times < 3; times += 1) await store.probe();
     const told = () => writes.map(({ ids, at }) => ({ ids, after: at - began }));
     assert.deepEqual(told(), [{ ids: [1, 2], after: 0 }]);

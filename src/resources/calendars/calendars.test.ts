@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
-  /** What stands in a calendar: the names, by identifier. */
+  /** The entries of a calendar: names by UID. */
   function namesIn({ text }: Read): Record<string, string> {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
     const found = events.map((event) => ['uid', 'summary'].map((name) => String(event.getFirstPropertyValue(name))));
@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
 
   const names = async (url: string) => Object.values(namesIn(await get(url))).sort();
 
-  /** An account with what concerns one person, what concerns another, and what concerns nobody. */
+  /** An account with entries of one user, of another, and of neither. */
   async function furnished(domain: string) {
     const admin = await carillon.account(domain);
     const member = await carillon.user(admin, 'member');
@@ -89,7 +89,7 @@ for (const { test, testService } of stores) {
     );
     assert.match(unfolded, /X-WR-CALNAME:\S.*\r\n/);
 
-    // What was assigned to somebody who is gone is looked after by whoever created it.
+    // Tasks assigned only to a deleted user are in the calendar of their creator.
     await admin.carillon.users.delete(member.userId);
     assert.deepEqual(await names(admins.url), ['Board', 'Cast', 'Casting', 'Melt', 'Theirs']);
   });
@@ -158,7 +158,7 @@ for (const { test, testService } of stores) {
     const none = await carillon.key(member, { permissions: permissions.filter((one) => one !== 'events:read') });
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
 
-    // What a role has lost since, its calendars have lost.
+    // Permissions that a role has lost are lost in its calendars as well.
     assert.deepEqual([...reachOf('events:read,users:write', 'member')], ['events:read']);
     assert.deepEqual([...reachOf('events:read,users:write,nothing', 'admin')], ['events:read', 'users:write']);
 
@@ -242,7 +242,7 @@ for (const { test, testService } of stores) {
     for (const [event_name, from, to] of spans) await admin.carillon.events.create({ event_name, ...at(from, to) });
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
     assert.deepEqual(await names(url), ['a year ago', 'in three years', 'since long ago']);
-    // More than a calendar holds, all of them on two days.
+    // More entries than a calendar can have, all on two days.
     const { account_id } = await carillon.store.read
       .selectFrom('accounts')
       .select('account_id')
@@ -341,7 +341,7 @@ for (const { test, testService } of stores) {
     const twenty = users.slice(0, 20).map(({ last_name }) => `Number ${last_name}`);
     const few = await assignedIn();
     assert.deepEqual(few, { Some: twenty.join('\\, '), All: `${twenty.join('\\, ')} and others` });
-    // More assignments than are looked up together.
+    // More assignments than are loaded in one batch.
     for (let number = 1; number <= 100; number += 1) await create(`More${number}`, 21);
     const many = await assignedIn();
     assert.equal(Object.keys(many).length, 102);

@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every field that can be written, with something else than it begins with. */
+  /** Every writable field, with a value other than its default. */
   const everything = {
     client_name: 'ACME',
     email: 'bells@acme.test',
@@ -84,7 +84,7 @@ for (const { test, testService } of stores) {
     };
     assert.deepEqual(await named('ÄRGER'), ['Ärger & Söhne', 'ärgerlich']);
     assert.deepEqual(await named('acme'), ['Acme 100%', 'ACME_B']);
-    // What means something to a database means nothing here.
+    // Wildcards of SQL have no special meaning.
     assert.deepEqual(await named('%'), ['Acme 100%']);
     assert.deepEqual(await named('_'), ['ACME_B']);
     assert.deepEqual(await named("'"), []);

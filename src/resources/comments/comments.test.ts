@@ -64,7 +64,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(seen, ['First', 'Second', 'Third']);
   });
 
-  /** Puts replies to a comment straight into the database: `1`, `2`, and so on. */
+  /** Inserts replies to a comment into the database: `1`, `2`, and so on. */
   async function reply(projectId: string, commentId: string, count: number) {
     const { account_id } = await carillon.store.read
       .selectFrom('users')

@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const stranger = await carillon.account('other.test');
   const { clients, contacts } = owner.carillon;
 
-  /** Every field that can be written, with something else than it begins with. */
+  /** Every writable field, with a value other than its default. */
   const everything = {
     contact_name: 'Ada',
     email: 'ada@acme.test',

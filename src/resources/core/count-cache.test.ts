@@ -10,7 +10,7 @@ for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
   const resourceTypes = Object.keys(tables) as ResourceName[];
 
-  /** How many of each the lists say that there are, and how many there are. */
+  /** The total_records of each list, and the actual numbers. */
   async function compare(account: Account, what: string) {
     const said: Record<string, number> = {};
     const found: Record<string, number> = {};
@@ -76,7 +76,7 @@ for (const { name, test, testService } of stores) {
     const { data } = await events.list({ limit: 30 });
     await Promise.all(data.map(({ event_id }) => events.delete(event_id)));
     await events.create(event('Last'));
-    // As retention does, in the end.
+    // As retention does.
     await carillon.store.write(({ queries }) =>
       queries.deleteFrom('occurrences').where('account_id', '=', busy.accountId).execute(),
     );

@@ -26,7 +26,7 @@ for (const { test, testService } of stores) {
       return answer.json.data as Json;
     });
 
-  /** The records of a kind that were noted, as they are read. */
+  /** The records of the occurrences of a kind. */
   async function made(resourceType: 'tasks' | 'subtasks', noted: readonly { kind: string; record_id: string }[]) {
     const ids = noted
       .filter(({ kind }) => kind === `new_${resourceType.slice(0, -1)}`)

@@ -13,7 +13,7 @@ plainTest('the index of stretches and the question that it answers are word for 
   assert.ok(migration.includes(`(account_id, (${STRETCH.replace('finalized_deliveries.', '')}), hook_id)`));
 });
 
-/** Ids at the ends of stretches and within them, and whole stretches between them in which there is nothing. */
+/** Ids at the ends of buckets and within them, with empty buckets in between. */
 const ids = [8_190, 8_191, 8_192, 8_193, 16_383, 16_384, 50_000, 81_919, 81_920, 1_000_000];
 
 for (const { name, test, testService } of stores) {
@@ -23,7 +23,7 @@ for (const { name, test, testService } of stores) {
   const member = await carillon.user(owner, 'member');
   const stranger = await carillon.account('elsewhere.test');
 
-  /** As if these had been told to a hook, or given up. */
+  /** Inserts finalized deliveries of a hook. */
   async function settledAt({ userId }: Person, hookId: number, deliveryIds: readonly number[]) {
     await store.write(async ({ queries }) => {
       const user = await queries

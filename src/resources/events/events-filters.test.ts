@@ -7,7 +7,7 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
 
-  /** Every event of the account: name, start, due, project. Times of day at both ends of the days filtered by. */
+  /** All events of the account: name, start, due, project, with times at both ends of the filtered days. */
   const events: [name: string, start: string, due: string, inProject?: true][] = [
     ['before', '2027-03-09 23:59:59', '2027-03-09 23:59:59'],
     ['first', '20270310', '20270310', true],
@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await named(''), all);
   });
 
-  /** What each filter alone leaves, in the order of the list. */
+  /** Result of each filter alone, in list order. */
   const alone: [query: string, left: string[]][] = [
     ['from=20270310', ['first', 'long', 'late', 'last', 'after']],
     ['from=20270311', ['last', 'after']],
@@ -93,7 +93,7 @@ for (const { test, testService } of stores) {
       'long',
     ]);
     assert.deepEqual(await named('start_from=20270312&start_to=20270310'), []);
-    // `from` is no other spelling of start_from: both hold, whatever their values.
+    // `from` is not an alias of start_from: both apply, with any values.
     assert.deepEqual(await named('from=20270310&start_from=20270312'), ['last', 'after']);
   });
 

@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
   const put = (id: string, body: unknown) => carillon.call(owner, 'PUT', `/v2/events/${id}`, body);
   const get = async (id: string): Promise<Json> => (await carillon.call(owner, 'GET', `/v2/events/${id}`)).json.data;
 
-  /** The fields that an answer refuses. */
+  /** The fields that a response reports as invalid. */
   const refused = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
   test('C24 an event has exactly the fields of the specification, every value a string', async () => {
@@ -83,7 +83,7 @@ for (const { test, testService } of stores) {
       ['2027-01-01 10:00:00', '2027-01-01 10:00:00', 201],
       ['2027-01-01 10:00:00', '2027-01-01 10:00:01', 201],
       ['20270101', '20270101', 201],
-      // 00:00:00 is "all day" and no time that was given: due on the day on which it starts.
+      // 00:00:00 means the whole day, not a time: an event may be due on the day on which it starts.
       ['2027-01-01 10:00:00', '20270101', 201],
       ['2027-01-01 10:00:00', '2027-01-01 00:00:00', 201],
       ['2027-01-02 10:00:00', '20270101', 400],

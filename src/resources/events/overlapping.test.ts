@@ -42,7 +42,7 @@ for (const { test, testService } of stores) {
   const all = (await owner.carillon.events.list()).data;
   const given = (day: string) => day.replaceAll('-', '');
 
-  /** What the filters say, on the events themselves. */
+  /** The filter, computed from the events. */
   const wanted = (startTo: string, dueFrom: string) =>
     all.filter((event) => event.start_date.slice(0, 10) <= startTo && event.due_date.slice(0, 10) >= dueFrom);
 

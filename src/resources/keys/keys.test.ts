@@ -15,12 +15,12 @@ for (const { test, testService } of stores) {
 
   const issue = (who: Person, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
 
-  /** Who calls with a key that was just issued. */
+  /** A client with a new key. */
   function bearer(who: Person, key: string): Person {
     return { ...who, key, headers: { domain: who.domain, key } };
   }
 
-  /** Nothing was issued: refused as not permitted, and nothing written. */
+  /** Asserts that a call is not permitted and writes nothing. */
   async function mustBeRefused(who: Person, body: unknown): Promise<void> {
     const before = await everythingWritten(carillon);
     const { status, json } = await issue(who, body);

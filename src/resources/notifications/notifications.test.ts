@@ -175,7 +175,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  /** Takes away what a retention would: everything up to a position. */
+  /** Deletes all occurrences up to a position, as retention does. */
   async function forget({ store }: TestService, domain: string, until: number): Promise<void> {
     const accountId = await accountOf(domain);
     await store.write(({ queries }) =>
@@ -200,7 +200,7 @@ for (const { test, testService } of stores) {
     waiting.finally(() => {
       isTold = true;
     });
-    // Whenever it begins to wait, something happens after that.
+    // An occurrence follows whenever the call begins to wait.
     const happen = () => owner.carillon.clients.create({ client_name: 'Then' });
     await stepByStep(happen, () => isTold, Boolean);
     const { data, next } = await waiting;
@@ -288,7 +288,7 @@ for (const { test, testService } of stores) {
       for (let count = 1; count <= 6; count += 1) {
         const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: `T${writer}` });
         await owner.carillon.subtasks.create(task_id, { subtask_name: 'S' });
-        // Two occurrences at once, and one that comes to nothing.
+        // Two occurrences in one transaction, and a failing call without any.
         await owner.carillon.tasks.delete(task_id);
         await assert.rejects(owner.carillon.tasks.delete(task_id));
       }

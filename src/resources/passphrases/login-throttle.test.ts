@@ -12,7 +12,7 @@ const right = async () => true;
 function setUp() {
   const clock = testClock();
   const tries = new LoginThrottle(clock);
-  /** How many seconds whoever tries now is told to wait; 0 for not at all. */
+  /** The retry delay of an attempt in seconds; 0 if it is allowed. */
   const waitAt = (who: string, source: string, judge = wrong): number => {
     try {
       void tries.begin(who, source).check(judge);

@@ -11,7 +11,7 @@ for (const { test, testService } of stores) {
 
   const NEVER = '0000-00-00 00:00:00';
 
-  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  /** Every writable field: the value written, and the value returned if different. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     project_name: ['Bells'],
     uri: ['https://acme.test/bells'],

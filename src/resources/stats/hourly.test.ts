@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
     const hoursOf = async (who: Person) => (await carillon.signIn(who)).console.hours;
     const subscribe = async (who: Person, port: number) =>
       (await who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${port}`, event: 'new_client' })).id;
-    /** As if attempts had been made, so many hours ago. */
+    /** Inserts attempts made a number of hours ago. */
     const attempted = (hook: string, hoursAgo: number, ...tries: readonly [outcome: string, milliseconds: number][]) =>
       carillon.store.write(async ({ queries }) => {
         const hook_id = Number(hook);

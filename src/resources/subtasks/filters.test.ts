@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   const old = await owner.carillon.tasks.create(project.project_id, { task_name: 'Old', archived: 1 });
   const { team_id } = await owner.carillon.teams.create({ team_name: 'Casting' });
 
-  /** Every subtask of the account: its task, and when it was completed if it was. */
+  /** All subtasks of the account: task, and time of completion if completed. */
   const subtasks: [task: string, subtask: Record<string, unknown>, completed?: string][] = [
     [cast.task_id, { subtask_name: 'a', due_date: '2027-03-10 00:00:00', users: [member.userId] }],
     [cast.task_id, { subtask_name: 'b', due_date: '2027-03-10 23:59:59', active: 2 }],

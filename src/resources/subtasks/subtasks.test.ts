@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  /** Every writable field: the value written, and the value returned if different. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     subtask_name: ['Melt'],
     description: ['Described'],
@@ -110,7 +110,7 @@ for (const { test, testService } of stores) {
       const { completed, date_completed } = result.json.data;
       return { completed, at: date_completed, noted };
     };
-    // C14: of the user who completes.
+    // C14: the occurrence is by the user who completes.
     const first = await noted({ completed: 1 }, member);
     assert.deepEqual(first.noted, [{ kind: 'completed_subtask', record_id: subtask_id, user_id: member.userId }]);
     assert.equal(first.completed, '1');

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  /** Every writable field: the value written, and the value returned if different. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     task_name: ['Cast'],
     description: ['Described'],
@@ -123,7 +123,7 @@ for (const { test, testService } of stores) {
     const elsewhere = await tasks.create(project.project_id, { task_name: 'Elsewhere' });
     const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
 
-    // C14: a completion is of the user who completes, not of the one who created.
+    // C14: a completion is by the user who completes, not by the creator.
     const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed: 1 }, member));
     assert.equal(result.json.data.completed, '1');
     assert.match(result.json.data.date_completed, TIME);
