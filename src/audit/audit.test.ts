@@ -6,7 +6,7 @@ import { startTarget } from '../../test/kit/target.ts';
 
 const FROM = '127.0.0.1';
 
-/** What the audit log holds since `after`, as [action, subject, detail, user, source]. */
+/** Entries of the audit log after `after`, as [action, subject, detail, user, source]. */
 async function entries(carillon: TestService, after = 0): Promise<Json[]> {
   const rows = await carillon.store.read
     .selectFrom('audit')
@@ -25,7 +25,7 @@ const newest = async (carillon: TestService, { carillon: own }: Person) => ({
 });
 
 for (const { test, testService } of stores) {
-  test('what is done to keys, users and hooks is in the audit log, with who did it and from where', async (t) => {
+  test('changes of keys, users and hooks are in the audit log, with actor and source', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
     for (const secret of [key, owner.key, member.key, 'its-secret']) assert.ok(!everything.includes(secret));
   });
 
-  test('C23 a deleted user’s keys and hooks each have their entry; what changes nothing has none', async (t) => {
+  test('C23 each key and hook of a deleted user has an entry; calls that change nothing have none', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
@@ -106,7 +106,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('a hook that the engine ends is in the audit log with its reason, once; creating and telling leaves nothing there', async (t) => {
+  test('a hook ended by the dispatcher has one entry with its reason; records and deliveries have none', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '10ms,10ms' } });
     const owner = await carillon.account('acme.test');
     const [refusing, failing, healthy] = [await startTarget(t, 401), await startTarget(t, 500), await startTarget(t)];

@@ -27,7 +27,7 @@ const written = ({ store }: TestService, count: number) =>
   );
 
 for (const { test, testService, database } of stores) {
-  test('C1 C2 refusals are in the audit log: which key, whose, why, from where; and never the key', async (t) => {
+  test('C1 C2 denied requests are in the audit log with key id, user, reason and source, never with the key', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');
     const other = await carillon.account('other.test');
@@ -82,7 +82,7 @@ for (const { test, testService, database } of stores) {
     for (const secret of ['guessed', revoked.key, expired.key, other.key]) assert.ok(!text.includes(secret));
   });
 
-  test('refusals that a stop finds gathered are written down', async (t) => {
+  test('pending groups are written at shutdown', async (t) => {
     const place = await database(t);
     const carillon = await testService(t, { database: place });
     await carillon.call(undefined, 'GET', '/v2/events');
@@ -94,7 +94,7 @@ for (const { test, testService, database } of stores) {
     );
   });
 
-  test('however many are refused, few rows are written, less and less often; all of them are counted', async (t) => {
+  test('many denied requests cause few rows at growing intervals, and all are counted', async (t) => {
     const store = await openAt(t, await database(t));
     const clock = testClock();
     let writes = 0;
@@ -113,7 +113,7 @@ for (const { test, testService, database } of stores) {
         gathering.add({ route: 'GET /v2/events', source: `192.0.2.${number % 250}`, caller: undefined, shown });
       }
     };
-    // An hour of it, a hundred a second.
+    // A hundred denied requests a second for an hour.
     let sum = 0;
     for (let second = 0; second < 3_600; second += 1) {
       attack(second);
@@ -131,7 +131,7 @@ for (const { test, testService, database } of stores) {
     const others = rows.filter(({ action }) => action === 'denied.others');
     assert.ok(others.length > 0);
 
-    // Quiet again: the next one is written down within a second.
+    // After a quiet time the next one is written within a second.
     await clock.advance(120_000);
     const before = writes;
     await clock.advance(600_000);
@@ -141,7 +141,7 @@ for (const { test, testService, database } of stores) {
     assert.equal(writes, before + 1);
   });
 
-  test('a database that cannot be written costs the entries and nothing else', async (t) => {
+  test('a failed write loses the entries and nothing else', async (t) => {
     const store = await openAt(t, await database(t));
     const clock = testClock();
     const lines: Json[] = [];

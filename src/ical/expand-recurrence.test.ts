@@ -10,7 +10,7 @@ const TO_MS = Date.UTC(2029, 0) - 1;
 
 type Work = { readonly times: readonly string[]; readonly steps: number };
 
-/** The first times of a rule within three years, and what it took to find them. */
+/** The first times of a rule within three years, and the number of steps used. */
 function followed(text: string, start: string, { most = 60, maxSteps = Number.POSITIVE_INFINITY } = {}): Work {
   const rule = ruleIn(text);
   assert.ok(rule !== undefined, text);
@@ -28,7 +28,7 @@ function followed(text: string, start: string, { most = 60, maxSteps = Number.PO
   return { times, steps };
 }
 
-test('X9 rules are followed as RFC 5545 has it, by weeks of the year, places from the end, and the set of a period', () => {
+test('X9 rules are expanded by RFC 5545, with week numbers, negative positions and BYSETPOS', () => {
   const rules: [string, string, string[]][] = [
     [
       'FREQ=MONTHLY;BYDAY=-1FR;COUNT=3',
@@ -75,7 +75,7 @@ test('X9 rules are followed as RFC 5545 has it, by weeks of the year, places fro
   }
 });
 
-test('X9 a rule that can be followed without looking for long comes to the same times as another reader finds', () => {
+test('X9 rules of moderate cost have the same times as in another parser', () => {
   const weekdays = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'] as const;
   const start = fc
     .date({ min: new Date('2026-01-01T00:00:00Z'), max: new Date('2027-12-31T00:00:00Z'), noInvalidDate: true })
@@ -107,7 +107,7 @@ test('X9 a rule that can be followed without looking for long comes to the same 
   );
 });
 
-test('X9 what a rule of one line takes is bounded, whatever it says: most in proportion to the days that are looked at', () => {
+test('X9 the work for any rule is bounded, mostly in proportion to the number of days', () => {
   const all = (most: number) => Array.from({ length: most }, (_, index) => index).join();
   const bombs: [string, string, number][] = [
     ['FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30', '2027-01-01T09:00', 200],
@@ -123,7 +123,7 @@ test('X9 what a rule of one line takes is bounded, whatever it says: most in pro
     const { steps } = followed(text, start);
     assert.ok(steps <= most, `${text}: ${steps}`);
   }
-  // Those that look for what never comes are given up when their steps are spent.
+  // A rule without any times is aborted when its budget is used up.
   for (const text of [
     'FREQ=SECONDLY;INTERVAL=2;BYSECOND=1,3,5,7,9,11,13,15,17,19',
     'FREQ=SECONDLY;COUNT=1000000000',

@@ -25,7 +25,7 @@ const spans = ({ events }: ReadCalendar) => events.map(({ start_date, due_date }
 const starts = ({ events }: ReadCalendar) => events.map(({ start_date }) => start_date);
 const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Skipped) => [reason, what, count]);
 
-/** As Google, Outlook and Apple write theirs, by their habits. */
+/** Files in the styles of Google, Outlook and Apple. */
 const GOOGLE = calendar(
   'PRODID:-//Google Inc//Google Calendar 70.9054//EN',
   'METHOD:PUBLISH',
@@ -82,7 +82,7 @@ const APPLE = calendar(
   ...['BEGIN:VTODO', 'UID:T1', 'SUMMARY:Buy bronze', 'END:VTODO'],
 );
 
-test('X9 files as Google, Outlook and Apple write them, in the zone that the file names where the account has none', () => {
+test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file if the account has none', () => {
   const google = read(GOOGLE);
   assert.equal(google.zone, 'Europe/Zurich');
   assert.deepEqual(spans(google), [
@@ -104,7 +104,7 @@ test('X9 files as Google, Outlook and Apple write them, in the zone that the fil
 
   assert.deepEqual(spans(read(OUTLOOK)), [
     ['2027-03-18 09:00:00', '2027-03-18 09:30:00'],
-    // Summer time has begun, and its last time, which UNTIL names in UTC, is still at nine.
+    // In summer time the last occurrence, given by UNTIL in UTC, is still at nine.
     ['2027-04-01 09:00:00', '2027-04-01 09:30:00'],
     ['2027-04-08 09:00:00', '2027-04-08 09:30:00'],
     ['2027-04-01 00:00:00', '2027-04-01 00:00:00'],
@@ -124,17 +124,17 @@ test('X9 files as Google, Outlook and Apple write them, in the zone that the fil
   assert.deepEqual(apple.dropped[0]?.examples, ['line 26: Buy bronze']);
 });
 
-test('X9 UTC is told in the zone that is asked for before the one of the file, and in UTC where nobody names one', () => {
+test('X9 UTC times are converted to the requested zone, else to that of the file, else stay UTC', () => {
   const utc = event('UID:1', 'DTSTART:20270701T220000Z', 'DTEND:20270701T230000Z', 'SUMMARY:x');
   assert.deepEqual(starts(read(calendar(...utc))), ['2027-07-01 22:00:00']);
   assert.deepEqual(starts(read(calendar('X-WR-TIMEZONE:America/New_York', ...utc))), ['2027-07-01 18:00:00']);
   const asked = read(calendar('X-WR-TIMEZONE:America/New_York', ...utc), { zone: 'Europe/Zurich' });
   assert.deepEqual(spans(asked), [['2027-07-02 00:00:00', '2027-07-02 01:00:00']]);
-  // An hour that there is twice, and one that there is not: as they are written.
+  // An ambiguous hour and a skipped one stay as written.
   const twice = event('UID:2', 'DTSTART;TZID=Europe/Zurich:20271031T023000', 'SUMMARY:x');
   const never = event('UID:3', 'DTSTART;TZID=Europe/Zurich:20270328T023000', 'SUMMARY:x');
   assert.deepEqual(starts(read(calendar(...twice, ...never))), ['2027-10-31 02:30:00', '2027-03-28 02:30:00']);
-  // It leaves in one zone and arrives in another: its end is told where it began.
+  // It starts in one zone and ends in another: the end is converted to the zone of the start.
   const flight = event(
     ...[
       'UID:4',
@@ -146,7 +146,7 @@ test('X9 UTC is told in the zone that is asked for before the one of the file, a
   assert.deepEqual(spans(read(calendar(...flight))), [['2027-01-31 10:00:00', '2027-01-31 19:00:00']]);
 });
 
-test('X9 what repeats is there at every time of the horizon, with its exceptions, each known by its own day', () => {
+test('X9 a series has every time within the horizon, with overrides applied, each identified by its day', () => {
   const weekly = event(
     'UID:w',
     'DTSTART;TZID=Europe/Zurich:20270104T090000',
@@ -183,7 +183,7 @@ test('X9 what repeats is there at every time of the horizon, with its exceptions
   assert.deepEqual(why(found), [['cancelled', 'VEVENT', 1]]);
   assert.equal(new Set(found.events.map(({ entryHash }) => entryHash)).size, 4);
 
-  // The same day is the same entry, whatever has become of its hour.
+  // The same day is the same entry, even if its time has changed.
   const later = read(
     calendar(...weekly.map((line) => line.replace('T090000', 'T100000').replace('T080000Z', 'T090000Z'))),
   );
@@ -211,7 +211,7 @@ test('X9 what repeats is there at every time of the horizon, with its exceptions
   ]);
 });
 
-test('X9 an exception stands for its time however that is written; whatever a file says, no event of it is there twice', () => {
+test('X9 an override matches its time in any notation, and no file yields an event twice', () => {
   const zurich = 'TZID=Europe/Zurich';
   const weekly = event('UID:w', `DTSTART;${zurich}:20270104T090000`, 'SUMMARY:W', 'RRULE:FREQ=WEEKLY;COUNT=3');
   const moved = (id: string, name = 'Moved', ...more: readonly string[]) =>
@@ -226,20 +226,20 @@ test('X9 an exception stands for its time however that is written; whatever a fi
     assert.deepEqual(names(...weekly, ...moved(id)), ['W', 'Moved', 'W'], id);
     assert.deepEqual(names(...weekly.slice(0, -1), `EXDATE${id}`, 'END:VEVENT'), ['W', 'W'], id);
   }
-  // One of a time that the series does not have is there beside it; of two versions of one, the newest.
+  // An override of a time that the series does not have is an additional event; of two versions the newest counts.
   assert.deepEqual(names(...weekly, ...moved(`;${zurich}:20270111T100000`)), ['W', 'W', 'W', 'Moved']);
   assert.deepEqual(
     names(...weekly, ...moved(ids[0] ?? '', 'New', 'SEQUENCE:2'), ...moved(ids[1] ?? '', 'Old', 'SEQUENCE:1')),
     ['W', 'New', 'W'],
   );
-  // Without its series, and of what does not repeat at all.
+  // Overrides without a series, and of an event that does not recur.
   assert.deepEqual(names(...moved(':20270111T100000Z', 'Second'), ...moved(':20270111T080000Z', 'First')), [
     'First',
     'Second',
   ]);
   const once = event('UID:w', 'DTSTART:20270104T090000', 'SUMMARY:Once');
   assert.deepEqual(names(...once, ...moved(':20270111T080000Z')), ['Once', 'Moved']);
-  // With dates alone, the beginning is the first; what two of them say is one.
+  // With RDATE only, the first date is the start; duplicates are merged.
   const dates = ['DTSTART;VALUE=DATE:20270104', 'RDATE;VALUE=DATE:20270110', 'RDATE:20270110,20270112', 'SUMMARY:D'];
   assert.deepEqual(starts(read(calendar(...event('UID:d', ...dates)))), [
     '2027-01-04 00:00:00',
@@ -248,7 +248,7 @@ test('X9 an exception stands for its time however that is written; whatever a fi
   ]);
 });
 
-test('X9 repetitions end at the horizon, and after eleven hundred; each is said with what is left out', () => {
+test('X9 a series ends at the horizon or after eleven hundred times, and the report says so', () => {
   const rule = (uid: string, start: string, text: string) =>
     event(`UID:${uid}`, `DTSTART:${start}`, `RRULE:${text}`, `SUMMARY:${uid}`);
   const yearly = read(calendar(...rule('birthday', '20200229T090000', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1')));
@@ -269,7 +269,7 @@ test('X9 repetitions end at the horizon, and after eleven hundred; each is said 
   });
 });
 
-test('X9 what cannot be an event is left out by itself, with the reason and its line', () => {
+test('X9 only what cannot be an event is left out, and reported with reason and line', () => {
   const long = `${'n'.repeat(300)}`;
   const found = read(
     calendar(
@@ -306,7 +306,7 @@ test('X9 what cannot be an event is left out by itself, with the reason and its 
   );
 });
 
-test('X9 what is no calendar is refused with the line at which that shows; lines may end as they like', () => {
+test('X9 a file that is not a calendar is rejected with the line; any line endings are accepted', () => {
   const faults: [string, number, RegExp][] = [
     ['', 1, /^must be BEGIN:VCALENDAR$/],
     ['hello', 1, /^must be BEGIN:VCALENDAR$/],
@@ -330,7 +330,7 @@ test('X9 what is no calendar is refused with the line at which that shows; lines
   }
 });
 
-/** So much that reading it takes longer than a test gives it. */
+/** A file that takes longer to parse than the timeout of the test. */
 const LONG = [
   'BEGIN:VCALENDAR',
   ...Array.from({ length: 40_000 }, (_, uid) => event(`UID:${uid}`, 'DTSTART:20270101')).flat(),
@@ -345,14 +345,14 @@ async function fileOf(t: TestContext, lines: readonly string[]): Promise<number>
   return handle.fd;
 }
 
-test('X9 a file that takes too long is given up, and the next one is read as ever', async (t) => {
+test('X9 a file that takes too long is aborted, and the next one is parsed normally', async (t) => {
   const long = await fileOf(t, LONG);
   await assert.rejects(parseInChildProcess(1, long, OPTIONS, 1), { name: 'CalendarFault', message: /too long/ });
   const fine = await fileOf(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
   assert.equal((await parseInChildProcess(1, fine, OPTIONS)).events.length, 1);
 });
 
-test('X9 ten files of one account leave a reader and most of the queue to the others', async () => {
+test('X9 ten files of one account leave a parser and most of the queue to other accounts', async () => {
   const readers = new FairSemaphore<number>(READER_LIMITS);
   const { promise: bombsEnd, resolve: endBombs } = Promise.withResolvers<void>();
   const refused: string[] = [];
@@ -361,13 +361,13 @@ test('X9 ten files of one account leave a reader and most of the queue to the ot
   );
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(refused, Array(7).fill('overloaded'), 'one is read and two wait');
-  // No bomb has ended, and others are read.
+  // None of the slow files has finished, and other files are parsed.
   for (const accountId of [2, 3, 2, 3]) assert.equal(await readers.run(accountId, async () => 'read'), 'read');
   endBombs();
   await Promise.all(bombs);
 });
 
-test('X9 the process that reads a file ends by itself, should nobody be left who would end it', async (t) => {
+test('X9 the parser process exits after its parent has died', async (t) => {
   const reader = fork(fileURLToPath(new URL('parser-process.ts', import.meta.url)), [], {
     stdio: [await fileOf(t, LONG), 'ignore', 'ignore', 'ipc'],
     env: {},

@@ -54,7 +54,7 @@ class RuleParser {
   }
 
   rule(): Rule {
-    this.#require((this.#parts.get('RSCALE') ?? 'GREGORIAN') === 'GREGORIAN');
+    this.#check((this.#parts.get('RSCALE') ?? 'GREGORIAN') === 'GREGORIAN');
     return {
       frequency: this.#frequency(),
       interval: this.#count('INTERVAL') ?? 1,
@@ -74,13 +74,13 @@ class RuleParser {
     };
   }
 
-  #require(condition: boolean): void {
+  #check(condition: boolean): void {
     this.isValid &&= condition;
   }
 
   #frequency(): Frequency {
     const frequency = FREQUENCIES.find((one) => one === this.#parts.get('FREQ'));
-    this.#require(frequency !== undefined);
+    this.#check(frequency !== undefined);
     return frequency ?? 'DAILY';
   }
 
@@ -88,7 +88,7 @@ class RuleParser {
     const text = this.#parts.get(name);
     if (text === undefined) return undefined;
     const count = Number(text);
-    this.#require(/^\d+$/.test(text) && count >= 1);
+    this.#check(/^\d+$/.test(text) && count >= 1);
     return Math.min(count, MAX_INTERVAL);
   }
 
@@ -96,13 +96,13 @@ class RuleParser {
     const text = this.#parts.get('UNTIL');
     if (text === undefined) return undefined;
     const until = timeIn(text, { line: 0 });
-    this.#require(until !== undefined);
+    this.#check(until !== undefined);
     return until;
   }
 
   #weekStart(): number {
     const weekday = WEEKDAYS.indexOf(this.#parts.get('WKST') ?? 'MO');
-    this.#require(weekday !== -1);
+    this.#check(weekday !== -1);
     return weekday;
   }
 
@@ -113,7 +113,7 @@ class RuleParser {
     const numbers = new Set<number>();
     for (const one of text.split(',')) {
       const number = /^\s*[+-]?\d{1,3}\s*$/.test(one) ? Number(one) : Number.NaN;
-      this.#require(number >= min && number <= max && !(min < 0 && number === 0));
+      this.#check(number >= min && number <= max && !(min < 0 && number === 0));
       numbers.add(Math.min(number, cap));
     }
     return numbers;
@@ -126,7 +126,7 @@ class RuleParser {
     for (const one of text.split(',')) {
       const [, nth = '0', name = ''] = /^\s*([+-]?\d{1,2})?([A-Z]{2})\s*$/.exec(one) ?? [];
       const day = { weekday: WEEKDAYS.indexOf(name), nth: Number(nth) };
-      this.#require(day.weekday !== -1 && Math.abs(day.nth) <= 53);
+      this.#check(day.weekday !== -1 && Math.abs(day.nth) <= 53);
       days.set(`${day.nth} ${day.weekday}`, day);
     }
     return [...days.values()];

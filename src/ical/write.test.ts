@@ -31,7 +31,7 @@ function written(named: string | undefined, ...entries: readonly Partial<Entry>[
 const parsed = (text: string) => new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
 const linesOf = (text: string, name: string) => text.split('\r\n').filter((line) => line.startsWith(name));
 
-/** Whatever somebody may write into a name so that it ends too soon, or means something else. */
+/** Names that try to end a line or value early, or to change its meaning. */
 const HOSTILE = [
   'x\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nUID:injected',
   'x\nATTENDEE:mailto:a@b.test',
@@ -46,14 +46,14 @@ const HOSTILE = [
   ' leading, and a trailing backslash\\',
 ];
 
-test('X9 no text can end a line or add one: what was written is what is read, in lines of at most 75 octets', () => {
+test('X9 texts cannot break lines: they are read back as written, in lines of at most 75 octets', () => {
   for (const text of HOSTILE) {
     const ics = written(undefined, { name: text, about: [text, text], category: text, url: `http://x/${text}` });
     for (const line of ics.split('\r\n')) {
       assert.ok(Buffer.byteLength(line) <= 75, line);
       assert.ok(!/[\n\r\u0085\u2028\u2029]/.test(line), JSON.stringify(line));
     }
-    // Every line is whole UTF-8 by itself: no character was cut in two.
+    // Every line is valid UTF-8: no character was split.
     const bytes = Buffer.from(ics);
     assert.equal(new TextDecoder('utf-8', { fatal: true }).decode(bytes), ics);
     const meant = text
@@ -72,18 +72,18 @@ test('X9 no text can end a line or add one: what was written is what is read, in
   }
 });
 
-test('X9 days have an end that is not part of them; times have no zone, one with its rules, or are UTC', () => {
+test('X9 all-day events have an exclusive end; times are floating, in a zone with its rules, or UTC', () => {
   const forms: [Partial<Entry>, string[]][] = [
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
-    // No program fails at the first year or the last, with all else that there is.
+    // Dates are clamped, since some programs reject a calendar with the first or last year.
     [{ start_date: '0001-01-01 00:00:00', due_date: '9999-12-31 00:00:00' }, ['19000101', '22000101']],
     [{ start_date: '0001-01-01 09:00:00', due_date: '9999-12-31 23:59:59' }, ['19000101T090000', '22000101T000000']],
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 11:30:00' }, ['20270131T100000', '20270131T113000']],
     // To the end of the day, as the console writes it.
     [{ start_date: '2027-01-31 22:00:00', due_date: '2027-01-31 23:59:59' }, ['20270131T220000', '20270201T000000']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:30:00' }, ['20270131T000000', '20270131T003000']],
-    // It begins at a time, and nothing is said of its end.
+    // A start time without an end time.
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131T100000']],
   ];
   for (const [given, wanted] of forms) {
@@ -94,7 +94,7 @@ test('X9 days have an end that is not part of them; times have no zone, one with
   }
   const still = written(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
   assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
-  // A beginning that clocks in the zone leave out is read an hour later: an end of a clock could lie before it.
+  // A skipped start time is read as an hour later, so DTEND could be before it.
   const skipped = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 03:15:00' };
   assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
   assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DTEND'), []);
@@ -106,7 +106,7 @@ test('X9 days have an end that is not part of them; times have no zone, one with
   assert.deepEqual(linesOf(written(undefined, {}), 'X-WR-TIMEZONE'), []);
 });
 
-test('X9 what has changed has a later stamp and a higher sequence; what has not is the same bytes', () => {
+test('X9 a changed entry has a later stamp and a higher sequence; an unchanged one has the same bytes', () => {
   const createdAt = Date.UTC(2026, 10, 20, 8);
   const before = written(undefined, { createdAt });
   const after = written(undefined, { createdAt, modifiedAt: createdAt + 61_500 });
@@ -117,8 +117,8 @@ test('X9 what has changed has a later stamp and a higher sequence; what has not 
   assert.deepEqual(linesOf(after, 'DTSTAMP'), ['DTSTAMP:20261120T080101Z']);
 });
 
-test('X9 a zone is written so that another program comes to the same moment, at and around every change of its clocks', () => {
-  // With summer time, without, at the other end of the world, by half an hour, and with a month that is different.
+test('X9 another program computes the same times from a written zone, at and around every offset change', () => {
+  // Zones with and without summer time, in the southern hemisphere, with half-hour changes, and with an exceptional month.
   const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];
   let changes = 0;
   for (const zone of zones) {

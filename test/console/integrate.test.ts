@@ -263,7 +263,7 @@ test('a target is checked while typing, a path is suggested, and a validation er
   }
   await field.fill('http://10.0.0.1/bell');
   await page.getByRole('button', { name: 'Create hook' }).click();
-  await page.getByRole('alert').getByText('It leads to an address that nothing may be sent to.').waitFor();
+  await page.getByRole('alert').getByText('It leads to a forbidden address.').waitFor();
   assert.equal(await field.getAttribute('aria-invalid'), 'true');
 
   await field.fill('https://new.example');

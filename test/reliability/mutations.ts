@@ -386,7 +386,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['first?.position !== reached + 1', 'reached < 0']],
     caughtBy: {
       file: 'src/resources/notifications/notifications.test.ts',
-      name: 'X2 a cursor behind which something is not kept any more is 410, and so is one that was never given out',
+      name: 'X2 a cursor is 410 if later entries were deleted, or if it was never issued',
     },
   },
   {
@@ -418,7 +418,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'src/resources/core/recurrence.test.ts',
-      name: 'C41 completing a recurring task creates the next one: the same, open, one period later, with the letter',
+      name: 'C41 completing a recurring task creates an open copy one period later, which recurs in turn',
     },
   },
   {
@@ -501,7 +501,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
     caughtBy: {
       file: 'src/ical/parse.test.ts',
-      name: 'X9 ten files of one account leave a reader and most of the queue to the others',
+      name: 'X9 ten files of one account leave a parser and most of the queue to other accounts',
     },
   },
   {
@@ -510,7 +510,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['return wallOf(this.#target, momentOf(zone, time.wallMs));', 'return time.wallMs;']],
     caughtBy: {
       file: 'src/resources/imports/imports.test.ts',
-      name: 'X9 only the line that cannot be read is left out, with its line, its property and the reason; times are told in the zone of the account',
+      name: 'X9 only the unreadable line is left out and reported with number, property and reason; times are in the zone of the account',
     },
   },
   {

@@ -11,7 +11,7 @@ async function run(resource: string, operation: string, parameters: object = {})
   return output.map(({ json }) => json);
 }
 
-test('an event is created, read, changed, listed and deleted; dates of the editor are not moved by a zone', async () => {
+test('an event is created, read, changed, listed and deleted; dates are not converted between zones', async () => {
   const [event] = await run('event', 'create', {
     event_name: 'Launch',
     start_date: '2027-01-01T09:30:00',
@@ -49,7 +49,7 @@ test('a task below its project, a subtask below its task; completing and resumin
   assert.equal((await open()).length, 1);
 });
 
-test('lists go on over the pages of the service, and a limit holds', async () => {
+test('lists span the pages of the service, up to the limit', async () => {
   for (let n = 0; n < 3; n += 1) await service.carillon.clients.create({ client_name: `Paged ${n}` });
   const filters = { client_name: 'paged' };
   const names = async (given: object) =>
@@ -58,7 +58,7 @@ test('lists go on over the pages of the service, and a limit holds', async () =>
   assert.deepEqual(await names({ returnAll: true }), ['Paged 0', 'Paged 1', 'Paged 2']);
 });
 
-test('C7 a list goes on behind a page that ends early because its records are long', async () => {
+test('C7 a list continues after a page that ends early because its records are long', async () => {
   const notes = '€'.repeat(20_000);
   for (let n = 0; n < 150; n += 1) await service.carillon.clients.create({ client_name: `Long ${n}`, notes });
   const filters = { client_name: 'long' };
@@ -68,7 +68,7 @@ test('C7 a list goes on behind a page that ends early because its records are lo
   assert.equal((await run('client', 'getAll', { filters, returnAll: false, limit: 149 })).length, 149);
 });
 
-test('X1 an ended hook is restored; one that lives cannot be', async () => {
+test('X1 an ended hook is restored; a live one cannot be', async () => {
   const { id } = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/bell', event: 'new_event' });
   await service.carillon.hooks.delete(id);
   assert.equal((await run('hook', 'getAll', { returnAll: true, filters: { state: 'ended' } })).length, 1);
@@ -77,7 +77,7 @@ test('X1 an ended hook is restored; one that lives cannot be', async () => {
   await assert.rejects(run('hook', 'restore', { id }), /There is nothing here/);
 });
 
-test('what the service refuses is said in its words, for one item or instead of it', async () => {
+test('errors show the message of the service, for the run or for a single item', async () => {
   const wrong = {
     resource: 'event',
     operation: 'create',

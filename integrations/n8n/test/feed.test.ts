@@ -11,7 +11,7 @@ const feed = (parameters: object = {}, given: Partial<Credentials> = {}) =>
 const { events, clients } = service.carillon;
 const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270101' };
 
-test('X2 what anybody does starts the workflow, from its activation on: changes with the record, deletions without', async (t) => {
+test('X2 occurrences by any user start the workflow from its activation on: changes with the record, deletions without', async (t) => {
   await events.create({ ...launch, event_name: 'Before' });
   const trigger = await startTrigger(t, feed());
   const event = await events.create(launch);
@@ -33,7 +33,7 @@ test('X2 what anybody does starts the workflow, from its activation on: changes 
   assert.deepEqual(trigger.errors, []);
 });
 
-test('X2 what happened while n8n was away comes at its next start: the cursor is kept with the workflow', async (t) => {
+test('X2 occurrences while n8n was down arrive at its next start: the cursor is saved with the workflow', async (t) => {
   const made = feed({ kinds: ['new_client', 'deleted_client'] });
   const first = await startTrigger(t, made);
   const seen = await clients.create({ client_name: 'Seen' });
@@ -52,7 +52,7 @@ test('X2 what happened while n8n was away comes at its next start: the cursor is
     first.items.map(({ record }) => record),
     [seen],
   );
-  // Of one that is gone again only the deletion is told; of events nothing.
+  // A client that was deleted again yields only its deletion; events are not selected.
   assert.deepEqual(
     second.items.map(({ kind, record }) => [kind, record]),
     [
@@ -62,7 +62,7 @@ test('X2 what happened while n8n was away comes at its next start: the cursor is
   );
 });
 
-test('X2 with the scope own, what others do starts nothing', async (t) => {
+test('X2 with scope own, occurrences by others start nothing', async (t) => {
   const member = await memberKey(service);
   const trigger = await startTrigger(t, feed({ scope: 'own' }, { apiKey: member }));
   await events.create(launch);
@@ -81,7 +81,7 @@ test('X2 with the scope own, what others do starts nothing', async (t) => {
   await assert.rejects(startTrigger(t, feed({}, { apiKey: member })), /Only admins may follow the whole account/);
 });
 
-test('a cursor that is gone is said once, and the workflow goes on with what happens now', async (t) => {
+test('a cursor that is gone is reported once, and the workflow continues with new occurrences', async (t) => {
   const made = feed();
   made.workflow.getStaticData('node', made.node).cursor = '999999999';
   const trigger = await startTrigger(t, made);
@@ -99,7 +99,7 @@ test('a cursor that is gone is said once, and the workflow goes on with what hap
   );
 });
 
-test('a key that is revoked is said once; with another one nothing was missed', async (t) => {
+test('a revoked key is reported once; with a new key nothing was missed', async (t) => {
   const { id, key } = await service.carillon.keys.create({ permissions: ['hooks:read', 'events:read'] });
   const made = feed({}, { apiKey: key });
   const trigger = await startTrigger(t, made);
@@ -116,7 +116,7 @@ test('a key that is revoked is said once; with another one nothing was missed', 
   assert.equal(trigger.errors.length, 1);
 });
 
-test('a service that is away for a moment is asked again, and nothing is passed over', async (t) => {
+test('an unreachable service is retried, and nothing is missed', async (t) => {
   const replies = [
     { status: 503, body: {} },
     { status: 200, body: { data: [{ cursor: '5', kind: 'new_event', resource_url: 'URL/v2/events/1' }], next: '5' } },

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { kinds } from '../../../packages/sdk/src/index.ts';
 import { loadPackage, nodeType } from './platform.ts';
 
-test('n8n loads three nodes and one kind of credentials, with their pictures', async () => {
+test('n8n loads three nodes and one credential type, with their icons', async () => {
   const { types, known } = await loadPackage();
   assert.deepEqual(types.nodes.map(({ name }) => name).sort(), ['carillon', 'carillonFeedTrigger', 'carillonTrigger']);
   assert.deepEqual(Object.keys(known.credentials), ['carillonApi']);
@@ -12,13 +12,13 @@ test('n8n loads three nodes and one kind of credentials, with their pictures', a
   for (const { iconUrl } of types.nodes) assert.ok(iconUrl !== undefined);
 });
 
-test('a hook can be of the seven kinds that the service knows', () => {
+test('the trigger offers the seven kinds of the service', () => {
   const [property] = nodeType('carillonTrigger').description.properties.filter(({ name }) => name === 'kind');
   const offered = (property?.options ?? []).map((option) => 'value' in option && option.value);
   assert.deepEqual([...offered].sort(), [...kinds].sort());
 });
 
-test('every operation of every resource can be chosen, and every field is asked for once', () => {
+test('every operation of every resource can be chosen, and every field is shown once', () => {
   const { properties } = nodeType('carillon').description;
   for (const resource of ['event', 'client', 'project', 'task', 'subtask', 'hook']) {
     const own = properties.filter(({ displayOptions }) => displayOptions?.show?.resource?.includes(resource));

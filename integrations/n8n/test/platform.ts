@@ -20,14 +20,14 @@ import type {
 import type { Cleanup } from '../../../test/kit/cleanup.ts';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 
-// Both are CommonJS of n8n itself: the contexts, the requests and the static data of the tests are those of a real n8n.
+// Both are CommonJS modules of n8n, so contexts, requests and static data are those of a real n8n.
 const load = createRequire(import.meta.url);
 const core: typeof import('n8n-core') = load('n8n-core');
 const { Workflow }: typeof import('n8n-workflow') = load('n8n-workflow');
 
 export type Credentials = { baseUrl: string; domain: string; apiKey: string };
 
-/** The package as n8n finds it in its folder of community nodes. */
+/** The package, loaded as n8n loads community nodes. */
 export async function loadPackage() {
   const loader = new core.PackageDirectoryLoader(join(import.meta.dirname, '..'));
   await loader.loadAll();
@@ -37,14 +37,14 @@ export async function loadPackage() {
 const { nodeTypes } = await loadPackage();
 const credentialType = new (load('../dist/credentials/CarillonApi.credentials.js').CarillonApi)();
 
-/** The node type of this package with that name, as the loader has it. */
+/** The node type of this package with this name, from the loader. */
 export function nodeType(name: string): INodeType {
   const found = nodeTypes[name]?.type;
   if (found === undefined || !('description' in found)) throw new Error(`no node ${name}`);
   return found as INodeType;
 }
 
-/** A workflow of one node of this package, with what n8n keeps for it. */
+/** A workflow with one node of this package, and its static data. */
 export type Hosted = {
   readonly node: INode;
   readonly workflow: InstanceType<typeof Workflow>;
@@ -52,7 +52,7 @@ export type Hosted = {
   readonly additionalData: IWorkflowExecuteAdditionalData;
 };
 
-/** @param host where n8n is reached for webhooks */
+/** @param host base URL of n8n's webhooks */
 export function hosted(
   name: string,
   parameters: IDataObject,
@@ -85,7 +85,7 @@ export function hosted(
   return { node, workflow, type, additionalData };
 }
 
-/** n8n keeps credentials encrypted in its database; here they are handed out, and laid on a request as the type says. */
+/** Provides plain credentials (n8n stores them encrypted) and applies them to requests as the credential type defines. */
 function credentialsHelper(credentials: Credentials): ICredentialsHelper {
   const given = (text: string) =>
     text.replace(/^=\{\{\$credentials\.(\w+)\}\}$/, (_, name: keyof Credentials) => credentials[name]);
@@ -102,7 +102,7 @@ function credentialsHelper(credentials: Credentials): ICredentialsHelper {
   } as unknown as ICredentialsHelper;
 }
 
-/** What the nodes have logged, as whoever prints all of it sees it. */
+/** Everything the nodes have logged. */
 export const logged: string[] = [];
 
 function logging<T extends object>(context: T): T {
@@ -110,7 +110,7 @@ function logging<T extends object>(context: T): T {
   return Object.defineProperty(context, 'logger', { value: { warn } });
 }
 
-/** What n8n calls when a workflow is activated and deactivated: as it does, creates only what is not there. */
+/** Activates and deactivates webhooks like n8n: creates a webhook only if it does not exist. */
 export async function activate(hosted: Hosted, isTest = false): Promise<boolean> {
   const { type } = hosted;
   const context = hookContext(hosted, 'activate', isTest);
@@ -125,21 +125,21 @@ export async function deactivate(hosted: Hosted, isTest = false): Promise<void> 
   await hosted.type.webhookMethods?.default?.delete.call(hookContext(hosted, 'update', isTest));
 }
 
-/** The address that n8n gives the webhook of a workflow. */
+/** The webhook URL of a workflow. */
 export function webhookUrl(hosted: Hosted, isTest = false): string {
   return hookContext(hosted, 'activate', isTest).getNodeWebhookUrl('default') ?? '';
 }
 
-/** @param isTest whether somebody tries the workflow in the editor: at another address, with nothing that n8n has kept */
+/** @param isTest whether it is a test run in the editor, which has another URL and no static data */
 function hookContext({ workflow, node, additionalData }: Hosted, why: 'activate' | 'update', isTest: boolean) {
   const mode = isTest ? 'manual' : 'trigger';
   return logging(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
 }
 
-/** What one POST to n8n came to. */
+/** The result of one POST to n8n. */
 export type Rung = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
 
-/** The web server of n8n, as far as webhooks need it. */
+/** The part of n8n's web server that handles webhooks. */
 export async function startHost(context: Cleanup) {
   const workflows: Hosted[] = [];
   const rung: Rung[] = [];
@@ -158,7 +158,7 @@ export async function startHost(context: Cleanup) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     add: (workflow: Hosted) => workflows.push(workflow),
     rung,
-    /** Resolves when so many notifications were answered in all. */
+    /** Resolves when this many notifications were answered in all. */
     async answered(count: number): Promise<readonly Rung[]> {
       while (rung.length < count) await told.promise;
       return rung;
@@ -166,7 +166,7 @@ export async function startHost(context: Cleanup) {
   };
 }
 
-/** What n8n does with a POST: the node says whether the workflow starts, or answers itself. */
+/** Handles a POST like n8n: the node starts the workflow or responds itself. */
 async function ring({ workflow, node, type, additionalData }: Hosted, request: IncomingMessage) {
   const own = { status: 200 };
   const answer = {
@@ -198,7 +198,7 @@ function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[
   return (data ?? []).flat().map(({ json }) => json);
 }
 
-/** What a trigger that runs by itself has emitted, and how it is ended. */
+/** Items emitted by a running trigger, and a function to stop it. */
 export async function startTrigger(cleanup: Cleanup, { workflow, node, type, additionalData }: Hosted) {
   const items: IDataObject[] = [];
   const errors: Error[] = [];
@@ -238,7 +238,7 @@ export async function startTrigger(cleanup: Cleanup, { workflow, node, type, add
   };
 }
 
-/** Runs an ordinary node once, for these items. */
+/** Runs a regular node once for these items. */
 export async function execute({ workflow, node, type, additionalData }: Hosted, items: readonly IDataObject[] = [{}]) {
   const input = items.map((json) => ({ json }));
   const data = { main: [input] };
@@ -258,7 +258,7 @@ export async function execute({ workflow, node, type, additionalData }: Hosted, 
   return (Array.isArray(output) ? output : []).flat();
 }
 
-/** A server that answers nothing by itself, for what a foreign address would get to see. */
+/** A foreign server, to record what would be sent to it. */
 export async function startForeign(context: Cleanup, answer: (response: ServerResponse) => void) {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {

@@ -13,7 +13,7 @@ import {
   webhookUrl,
 } from './platform.ts';
 
-// The waits between two tries are short, and hooks soon ended.
+// Short retry waits, so that hooks end soon.
 const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
 const host = await startHost({ after });
 const credentials: Credentials = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKey: service.key };
@@ -24,7 +24,7 @@ function workflow(kind: string, given: Partial<Credentials> = {}) {
   return made;
 }
 
-/** The hooks at the address of a workflow, newest last. */
+/** The hooks with the URL of a workflow, newest last. */
 async function hooksOf(made: ReturnType<typeof workflow>) {
   const { data } = await service.carillon.hooks.list();
   return data.filter(({ target_url }) => target_url === webhookUrl(made));
@@ -59,7 +59,7 @@ test('an active workflow has a hook of its kind, gets the record, and leaves no 
   await deactivate(made);
 });
 
-test('a test of the hook, and a record that was deleted since, are answered 200 and start nothing', async () => {
+test('a hook test and a deleted record get 200 and start nothing', async () => {
   const made = workflow('new_client');
   await activate(made);
   const [hook] = await hooksOf(made);
@@ -76,7 +76,7 @@ test('a test of the hook, and a record that was deleted since, are answered 200 
   await deactivate(made);
 });
 
-test('an address that is not of the service is refused, and the key is not sent there', async (t) => {
+test('an address of another service is rejected, and the key is not sent there', async (t) => {
   const foreign = await startForeign(t, (response) => response.end('{"data":{}}'));
   const made = workflow('new_event');
   for (const resource_url of [
@@ -103,14 +103,14 @@ test('no redirect is followed: the key stays with the base URL', async (t) => {
   assert.deepEqual([moved.seen.length, foreign.seen.length], [1, 0]);
 });
 
-test('a key that is not taken fails the activation, and never ends a hook', async () => {
+test('a rejected key fails the activation, and never ends a hook', async () => {
   await assert.rejects(activate(workflow('new_event', { apiKey: 'wrong' })), /do not name a valid key/);
   const made = workflow('new_event', { apiKey: 'wrong' });
   const answer = await post(webhookUrl(made), { resource_url: `${service.baseUrl}/v2/events/1` });
   assert.equal(answer.status, 502, 'told again later; 401 would end the hook');
 });
 
-test('C12 an address that is taken: by a hook of ours, it is taken over; by another user, it is said', async () => {
+test('C12 a target taken by a hook of the same user is reused; one of another user is an error', async () => {
   const made = workflow('new_project');
   const { id } = await service.carillon.hooks.create({ target_url: webhookUrl(made), event: 'new_project' });
   await activate(made);
@@ -135,12 +135,12 @@ test('C12 an address that is taken: by a hook of ours, it is taken over; by anot
   for (const one of [made, other]) await deactivate(one);
 });
 
-test('X1 a hook that has ended while n8n was away is restored at the next start, and told what it missed', async () => {
+test('X1 a hook that ended while n8n was down is restored at the next start, and gets what it missed', async () => {
   const made = workflow('new_task');
   await activate(made);
   const [hook] = await hooksOf(made);
   const { project_id } = await service.carillon.projects.create({ project_name: 'Release' });
-  // Everything that n8n answers now is a failure: what it would fetch with is not taken any more.
+  // From now on n8n fails every notification, because its key is rejected.
   made.additionalData.credentialsHelper = hosted(
     'carillonTrigger',
     {},
@@ -168,7 +168,7 @@ test('X1 a hook that has ended while n8n was away is restored at the next start,
   await deactivate(made);
 });
 
-test('a workflow that is set to another kind has one hook, of the new kind', async () => {
+test('a workflow changed to another kind has one hook, of the new kind', async () => {
   const made = workflow('new_task');
   await activate(made);
   made.node.parameters.kind = 'completed_task';
@@ -181,7 +181,7 @@ test('a workflow that is set to another kind has one hook, of the new kind', asy
   await deactivate(made);
 });
 
-test('a test in the editor has a hook of its own, at its own address, and leaves that of the active workflow alone', async () => {
+test('a test in the editor has a hook and URL of its own and does not affect the active workflow', async () => {
   const made = workflow('new_project');
   await activate(made);
   const tried = { ...workflow('new_project'), node: made.node };
@@ -197,7 +197,7 @@ test('a test in the editor has a hook of its own, at its own address, and leaves
   await deactivate(made);
 });
 
-test('a workflow that was copied to another n8n, with what is kept of it, does not take the hook of the first one', async () => {
+test('a workflow copied to another n8n with its static data does not take the hook of the original', async () => {
   const made = workflow('new_project');
   await activate(made);
   const copy = hosted('carillonTrigger', made.node.parameters, credentials, 'http://127.0.0.1:9');
@@ -210,7 +210,7 @@ test('a workflow that was copied to another n8n, with what is kept of it, does n
   for (const one of [made, copy]) await deactivate(one);
 });
 
-test('turned off while the service is away, a workflow forgets its hook; what is logged of it has no key', async () => {
+test('a workflow deactivated while the service is unreachable drops its hook; the log contains no key', async () => {
   const made = workflow('new_task');
   await activate(made);
   const { credentialsHelper } = made.additionalData;
@@ -222,7 +222,7 @@ test('turned off while the service is away, a workflow forgets its hook; what is
   assert.deepEqual(made.workflow.getStaticData('node', made.node), {});
   assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*was not deleted; it ends/s);
   assert.equal(logged.join().includes(service.key), false);
-  // Turned on again, it finds the hook that is still there.
+  // When activated again, it reuses the existing hook.
   made.additionalData.credentialsHelper = credentialsHelper;
   const [before] = await hooksOf(made);
   await activate(made);

@@ -16,7 +16,7 @@ const authData = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKe
 type Rows = Record<string, unknown>[];
 type Perform<T> = (z: ZObject, bundle: Bundle) => T;
 
-// As on Zapier's side: its own handler runs a method with its own client of HTTP and every middleware.
+// Runs a method in Zapier's own handler, with its HTTP client and all middleware.
 const tester = zapier.createAppTester(app);
 const run = <T = Rows>(perform: unknown, bundle: object = {}): Promise<Awaited<T>> =>
   tester(perform as Perform<T>, { authData, ...bundle }) as Promise<Awaited<T>>;
@@ -35,7 +35,7 @@ test("the app is valid by Zapier's own rules", async () => {
   assert.deepEqual((await handler({ command: 'validate' })).results, []);
 });
 
-test('the key is tried, and a wrong one asks the user to connect again', async () => {
+test('the key is tested, and a wrong one makes Zapier ask the user to reconnect', async () => {
   const user = await run<{ email: string }>(app.authentication?.test);
   assert.match(user.email, /@/);
   const wrong = { authData: { ...authData, apiKey: 'wrong' } };
@@ -44,7 +44,7 @@ test('the key is tried, and a wrong one asks the user to connect again', async (
   await assert.rejects(run(app.authentication?.test, nowhere), /The base URL is an http or https address/);
 });
 
-test('each of the seven kinds is subscribed to, and its hook is gone when the Zap is turned off', async () => {
+test('each of the seven kinds can be subscribed to, and its hook is deleted when the Zap is turned off', async () => {
   for (const kind of kinds) {
     const { id } = await hookOf(kind, target.at(`/${kind}`));
     const hook = await service.carillon.hooks.get(id);
@@ -54,7 +54,7 @@ test('each of the seven kinds is subscribed to, and its hook is gone when the Za
   }
 });
 
-test('what is created arrives as the fetched record; a test of the hook and what was deleted since as nothing', async () => {
+test('a created record arrives as fetched; a hook test and a deleted record trigger nothing', async () => {
   const { performUnsubscribe, perform } = operation('triggers', 'new_event');
   const { id } = await hookOf('new_event', target.at('/zap'));
   const count = target.received.length;
@@ -71,7 +71,7 @@ test('what is created arrives as the fetched record; a test of the hook and what
   await run(performUnsubscribe, { subscribeData: { id } });
 });
 
-test('an address that is not of the service is refused, no redirect is followed, and the key stays here', async (t) => {
+test('an address of another service is rejected, redirects are not followed, and the key is not sent elsewhere', async (t) => {
   const seen: string[] = [];
   const foreign = createServer((request, response) => {
     seen.push(request.url ?? '');
@@ -88,7 +88,10 @@ test('an address that is not of the service is refused, no redirect is followed,
     `${service.baseUrl}/v2/clients/1`,
     undefined,
   ]) {
-    await assert.rejects(run(perform, { cleanedRequest: { resource_url } }), /not the address of a record of type event/);
+    await assert.rejects(
+      run(perform, { cleanedRequest: { resource_url } }),
+      /not the address of a record of type event/,
+    );
   }
   await assert.rejects(
     run((z: ZObject) => z.request(`${url}/v2/events/1`)),
@@ -100,7 +103,7 @@ test('an address that is not of the service is refused, no redirect is followed,
   assert.deepEqual(seen, ['/v2/events/1']);
 });
 
-test('C12 subscribed to twice, a Zap keeps its hook; the address of another user is refused', async () => {
+test('C12 a repeated subscription keeps its hook; a target of another user is rejected', async () => {
   const { id } = await hookOf('new_task', target.at('/twice'));
   assert.equal((await hookOf('new_task', target.at('/twice'))).id, id);
   await assert.rejects(hookOf('new_client', target.at('/twice')), /Another hook has this target_url/);
@@ -110,7 +113,7 @@ test('C12 subscribed to twice, a Zap keeps its hook; the address of another user
   await service.carillon.hooks.delete(id);
 });
 
-test('a hook that has ended by itself, or that nobody knows, is unsubscribed from without a fault', async () => {
+test('unsubscribing from an ended or unknown hook is no error', async () => {
   const { performUnsubscribe } = operation('triggers', 'new_event');
   const { id } = await hookOf('new_event', target.at('/ending'));
   target.answers(401);
@@ -124,7 +127,7 @@ test('a hook that has ended by itself, or that nobody knows, is unsubscribed fro
   await run(performUnsubscribe, { subscribeData: { id: '999999' } });
 });
 
-test('records are created, changed, completed and found; dates are not moved by a zone', async () => {
+test('records are created, changed, completed and found; dates are not converted between zones', async () => {
   const create = (name: string, inputData: object) =>
     run<Record<string, unknown>>(operation('creates', name).perform, { inputData });
   const find = (name: string, inputData: object) => run(operation('searches', name).perform, { inputData });
@@ -165,7 +168,7 @@ test('records are created, changed, completed and found; dates are not moved by 
   await assert.rejects(create('create_event', { event_name: 'No days' }), /start_date: .*; due_date: /);
 });
 
-test('C7 a page of choices is whole, also where the service ends a page early because its records are long', async () => {
+test('C7 a page of choices is complete, even if the service ends a page early because its records are long', async () => {
   const before = (await service.carillon.clients.list({ limit: 1 })).paging.total_records;
   const long = '€'.repeat(20_000);
   for (let n = 0; n < 105; n += 1) {

@@ -42,7 +42,7 @@ export type Client = {
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
 };
 
@@ -77,7 +77,7 @@ export type ClientInput = {
   readonly background: string;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: ActiveInput;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
 }>;
 
@@ -87,7 +87,7 @@ export type ClientChanges = Optional<ClientInput>;
 /** Filters of the list of clients, combined with AND. C29, C34. */
 export type ClientFilters = Window &
   Optional<{
-    /** A part of the name, in any case. */
+    /** Part of the name, compared without case. */
     readonly client_name: string;
     /** clientname ascending, latest descending; else by id. */
     readonly order: 'clientname' | 'latest';

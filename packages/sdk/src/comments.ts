@@ -9,13 +9,13 @@ import type { Send } from './transport.ts';
 export type Comment = {
   /** Identifier of the comment. */
   readonly comment_id: string;
-  /** What is said. */
+  /** The text. */
   readonly comment: string;
-  /** The comment that it replies to, which is no reply itself. "0" for none. */
+  /** The comment that it replies to, which must not be a reply itself. "0" for none. */
   readonly parent_id: string;
-  /** The project that it is about. */
+  /** The project of the comment. */
   readonly project_id: string;
-  /** The task of it. "0" for none. */
+  /** The task of the comment. "0" for none. */
   readonly task_id: string;
   /** The subtask of that task. "0" for none. */
   readonly subtask_id: string;
@@ -23,49 +23,49 @@ export type Comment = {
   readonly filepath: null;
   /** Always null: there are no files. */
   readonly filename: null;
-  /** Always "0": it is a comment, and no note. */
+  /** Always "0": it is a comment, not a note. */
   readonly note: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
 };
 
 /** A comment as returned in lists. */
 export type ListedComment = Comment & {
-  /** How many replies it has. */
+  /** Number of replies. */
   readonly reply_count: string;
-  /** The first 50 replies to it, by id. The list with its id as parent_id has all of them. */
+  /** The first 50 replies, by id. Filter the list by parent_id to get all. */
   readonly replies: readonly Comment[];
 };
 
 /** Input to create a comment. C39. */
 export type CommentInput = {
-  /** What is said. */
+  /** The text. */
   readonly comment: string;
 } & Optional<{
-  /** The comment that it replies to, which is no reply itself. "0" for none. */
+  /** The comment that it replies to, which must not be a reply itself. "0" for none. */
   readonly parent_id: IdOrNone;
-  /** The task of it. "0" for none. */
+  /** The task of the comment. "0" for none. */
   readonly task_id: IdOrNone;
   /** The subtask of that task. "0" for none. */
   readonly subtask_id: IdOrNone;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
 }>;
 
 /** Filters of the list of comments, combined with AND. C39. */
 export type CommentFilters = Window &
   Optional<{
-    /** About this project, its tasks and subtasks. */
+    /** On this project, its tasks and subtasks. */
     readonly project_id: Id;
-    /** About this task and its subtasks. */
+    /** On this task and its subtasks. */
     readonly task_id: Id;
-    /** About this subtask. */
+    /** On this subtask. */
     readonly subtask_id: Id;
-    /** Replies to this comment. Left out: comments that are no replies. */
+    /** Replies to this comment. Default: comments that are not replies. */
     readonly parent_id: Id;
   }>;
 

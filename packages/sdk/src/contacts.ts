@@ -18,17 +18,17 @@ export type Contact = {
   readonly fax: string;
   /** Mobile telephone. */
   readonly mobile: string;
-  /** What they do there. */
+  /** Their role. */
   readonly role: string;
-  /** The company that they work for. */
+  /** Name of their company. */
   readonly company_name: string;
-  /** The client that they speak for. "0" for none. */
+  /** The client of the contact. "0" for none. */
   readonly client_id: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
 };
 
@@ -45,13 +45,13 @@ export type ContactInput = {
   readonly fax: string;
   /** Mobile telephone. */
   readonly mobile: string;
-  /** What they do there. */
+  /** Their role. */
   readonly role: string;
-  /** The company that they work for. */
+  /** Name of their company. */
   readonly company_name: string;
-  /** The client that they speak for. "0" for none. */
+  /** The client of the contact. "0" for none. */
   readonly client_id: IdOrNone;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
 }>;
 
@@ -61,7 +61,7 @@ export type ContactChanges = Optional<ContactInput>;
 /** Filters of the list of contacts, combined with AND. C36. */
 export type ContactFilters = Window &
   Optional<{
-    /** Of this client; 0 for those of none. */
+    /** Of this client; 0 for contacts without one. */
     readonly client_id: Id;
   }>;
 

@@ -21,7 +21,7 @@ export type CalendarEvent = {
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
 };
 
@@ -36,7 +36,7 @@ export type EventInput = {
 } & Optional<{
   /** The project it belongs to. "0" for none. */
   readonly project_id: IdOrNone;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
 }>;
 
@@ -46,7 +46,7 @@ export type EventChanges = Optional<EventInput>;
 /** Filters of the list of events, combined with AND. C24–C28. */
 export type EventFilters = Window &
   Optional<{
-    /** Of this project; 0 for those of none. */
+    /** Of this project; 0 for events without one. */
     readonly project_id: Id;
     /** Starting on this day or later. */
     readonly from: Day;

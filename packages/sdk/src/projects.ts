@@ -23,13 +23,13 @@ import type {
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A project as returned by the API. C30, C34. */
+/** A project, as it is read. C30, C34. */
 export type Project = {
   /** Identifier of the project. */
   readonly project_id: string;
   /** Name of the project. */
   readonly project_name: string;
-  /** Its address elsewhere. */
+  /** Its URL elsewhere. */
   readonly uri: string;
   /** Description. */
   readonly description: string;
@@ -39,47 +39,47 @@ export type Project = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Accepts yyyymmdd or the output format; empty for none. */
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly due_date: DateText;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: Flag;
-  /** The client it is for. "0" for none. */
+  /** The client of the project. "0" for none. */
   readonly client_id: string;
   /** The name of that client. */
   readonly client_name: string;
   /** Currency of its amounts. */
   readonly currency: string;
-  /** Hours that were worked on its tasks, as a number. */
+  /** Hours worked on its tasks, as a number. */
   readonly billable_hours: number;
-  /** The same in seconds: the sum of the time entries of its tasks. */
+  /** Seconds worked on its tasks: the sum of their time entries. */
   readonly tracked_seconds: string;
   /** Estimated hours. */
   readonly estimated_hours: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
-  /** Its place among the projects. */
+  /** Its position among the projects. */
   readonly project_order: string;
-  /** It may be shown to the client. */
+  /** Whether it may be shown to the client. */
   readonly public: Flag;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: Active;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: Flag;
-  /** It is closed. */
+  /** Whether it is closed. */
   readonly closed: Flag;
-  /** It is archived. */
+  /** Whether it is archived. */
   readonly archived: Flag;
   /** Progress in percent. */
   readonly progress: string;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
-  /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence; a closed project is not repeated. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: Period;
   /** Always "0": there are no templates. */
   readonly template: string;
@@ -87,20 +87,20 @@ export type Project = {
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly Assigned[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input to create a project. C30, C34. */
+/** What a project is created from. C30, C34. */
 export type ProjectInput = {
   /** Name of the project. */
   readonly project_name: string;
 } & Optional<{
-  /** Its address elsewhere. */
+  /** Its URL elsewhere. */
   readonly uri: string;
   /** Description. */
   readonly description: string;
@@ -110,13 +110,13 @@ export type ProjectInput = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Accepts yyyymmdd or the output format; empty for none. */
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly due_date: DateInputOrNone;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: FlagInput;
-  /** The client it is for. "0" for none. */
+  /** The client of the project. "0" for none. */
   readonly client_id: IdOrNone;
   /** Currency of its amounts. */
   readonly currency: string;
@@ -124,43 +124,43 @@ export type ProjectInput = {
   readonly estimated_hours: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
-  /** Its place among the projects. */
+  /** Its position among the projects. */
   readonly project_order: NumberInput;
-  /** It may be shown to the client. */
+  /** Whether it may be shown to the client. */
   readonly public: FlagInput;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: ActiveInput;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: FlagInput;
-  /** It is closed. */
+  /** Whether it is closed. */
   readonly closed: FlagInput;
-  /** It is archived. */
+  /** Whether it is archived. */
   readonly archived: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
-  /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence; a closed project is not repeated. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: PeriodInput;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly AssignedInput[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Fields of a project that can be changed. C30, C34. */
+/** What can be changed of a project. C30, C34. */
 export type ProjectChanges = Optional<ProjectInput>;
 
-/** Filters of the list of projects, combined with AND. C30, C34. */
+/** What a list of projects is narrowed by; all of it must hold. C30, C34. */
 export type ProjectFilters = Window &
   Optional<{
-    /** For this client; 0 for those of none. */
+    /** For this client; 0 for projects without one. */
     readonly client_id: Id;
     /** Due on this day or later. */
     readonly due_from: Day;
@@ -178,10 +178,10 @@ export type ProjectFilters = Window &
     readonly order: 'projectname' | 'duedate' | 'progress' | 'billablehours' | 'latest';
   }>;
 
-/** Methods for projects. C30, C34. */
+/** Projects. C30, C34. */
 export type Projects = Editable<Project, ProjectChanges, ProjectFilters> & Creates<Project, ProjectInput>;
 
-/** Methods for projects at `/projects`. */
+/** Projects at `/projects`. */
 export function projects(send: Send): Projects {
   return {
     ...editable<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),

@@ -41,7 +41,7 @@ export type Subtask = {
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: Flag;
   /** The project of its task. */
   readonly project_id: string;
@@ -53,31 +53,31 @@ export type Subtask = {
   readonly task_name: string;
   /** Estimated hours. */
   readonly estimated_hours: string;
-  /** Its place among the subtasks of the task. */
+  /** Its position among the subtasks of the task. */
   readonly subtask_order: string;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: Active;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: Flag;
-  /** It is completed. Setting it completes the subtask; clearing it reopens it. */
+  /** Whether it is completed. 1 completes the subtask, 0 reopens it. */
   readonly completed: Flag;
   /** Progress in percent. */
   readonly progress: string;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
-  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: Period;
-  /** Seconds that were worked on it, by its time entries. */
+  /** Seconds worked on it: the sum of its time entries. */
   readonly tracked_seconds: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly Assigned[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
 
@@ -96,29 +96,29 @@ export type SubtaskInput = {
   readonly start_date: DateInputOrNone;
   /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: FlagInput;
   /** Estimated hours. */
   readonly estimated_hours: NumberInput;
-  /** Its place among the subtasks of the task. */
+  /** Its position among the subtasks of the task. */
   readonly subtask_order: NumberInput;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: ActiveInput;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: FlagInput;
-  /** It is completed. Setting it completes the subtask; clearing it reopens it. */
+  /** Whether it is completed. 1 completes the subtask, 0 reopens it. */
   readonly completed: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
-  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: PeriodInput;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly AssignedInput[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
 

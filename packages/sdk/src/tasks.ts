@@ -23,7 +23,7 @@ import type {
 import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A task as returned by the API. C31, C33, C34. */
+/** A task, as it is read. C31, C33, C34. */
 export type Task = {
   /** Identifier of the task. */
   readonly task_id: string;
@@ -37,13 +37,13 @@ export type Task = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Accepts yyyymmdd or the output format; empty for none. */
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: Flag;
   /** The project it belongs to. */
   readonly project_id: string;
@@ -55,41 +55,41 @@ export type Task = {
   readonly estimated_cost: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
-  /** Its place among the tasks of the project. */
+  /** Its position among the tasks of the project. */
   readonly task_order: string;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: Active;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: Flag;
-  /** It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task. */
+  /** Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task. */
   readonly completed: Flag;
   /** Progress in percent. */
   readonly progress: string;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: Flag;
-  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: Period;
-  /** It is archived. */
+  /** Whether it is archived. */
   readonly archived: Flag;
-  /** Seconds that were worked on it, by its time entries. */
+  /** Seconds worked on it: the sum of its time entries. */
   readonly tracked_seconds: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: string;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly Assigned[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeam[];
 };
 
-/** Input to create a task. C31, C33, C34. */
+/** What a task is created from. C31, C33, C34. */
 export type TaskInput = {
   /** Name of the task. */
   readonly task_name: string;
@@ -102,11 +102,11 @@ export type TaskInput = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Accepts yyyymmdd or the output format; empty for none. */
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly due_date: DateInputOrNone;
-  /** It has no end in sight. */
+  /** Whether it has no end date. */
   readonly ongoing: FlagInput;
   /** Estimated hours. */
   readonly estimated_hours: NumberInput;
@@ -114,35 +114,35 @@ export type TaskInput = {
   readonly estimated_cost: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
-  /** Its place among the tasks of the project. */
+  /** Its position among the tasks of the project. */
   readonly task_order: NumberInput;
   /** 1 active, 0 inactive, 2 on hold. */
   readonly active: ActiveInput;
-  /** It is important. */
+  /** Whether it is important. */
   readonly important: FlagInput;
-  /** It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task. */
+  /** Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task. */
   readonly completed: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
-  /** Kept for clients that set it; it changes nothing here. */
+  /** Stored for existing clients; it has no effect. */
   readonly notifications: FlagInput;
-  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  /** Its recurrence: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
   readonly recurring: PeriodInput;
-  /** It is archived. */
+  /** Whether it is archived. */
   readonly archived: FlagInput;
-  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  /** The user who created it. Only admins may give another user. "0" for none. */
   readonly user_id: IdOrNone;
-  /** Who is assigned. */
+  /** The assigned users. */
   readonly users: readonly AssignedInput[];
-  /** Which teams are assigned. */
+  /** The assigned teams. */
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** Fields of a task that can be changed. C31, C33, C34. */
+/** What can be changed of a task. C31, C33, C34. */
 export type TaskChanges = Optional<
   TaskInput & {
     /** The project it moves to. */
@@ -152,7 +152,7 @@ export type TaskChanges = Optional<
   }
 >;
 
-/** Filters of the list of tasks, combined with AND. C31, C33, C34. */
+/** What a list of tasks is narrowed by; all of it must hold. C31, C33, C34. */
 export type TaskFilters = Window &
   Optional<{
     /** Of this project. */
@@ -173,14 +173,14 @@ export type TaskFilters = Window &
     readonly tag: string;
     /** open leaves out completed and archived. */
     readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
-    /** taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id. */
+    /** taskname and duedate ascending (tasks without a due date last), progress and latest descending; else by id. */
     readonly order: 'taskname' | 'duedate' | 'progress' | 'latest';
   }>;
 
-/** Methods for tasks; the first argument of `create` is the id of the parent. C31, C33, C34. */
+/** Tasks; `create` takes the id of what they belong to first. C31, C33, C34. */
 export type Tasks = Editable<Task, TaskChanges, TaskFilters> & CreatesUnder<Task, TaskInput> & Completes<Task>;
 
-/** Methods for tasks at `/tasks`. */
+/** Tasks at `/tasks`. */
 export function tasks(send: Send): Tasks {
   return {
     ...editable<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),

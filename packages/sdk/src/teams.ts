@@ -12,7 +12,7 @@ export type Team = {
   readonly team_name: string;
   /** Colour. */
   readonly color: string;
-  /** Who is in it. */
+  /** The members. */
   readonly users: readonly Assigned[];
 };
 
@@ -23,7 +23,7 @@ export type TeamInput = {
 } & Optional<{
   /** Colour. */
   readonly color: string;
-  /** Who is in it. */
+  /** The members. */
   readonly users: readonly AssignedInput[];
 }>;
 

@@ -10,7 +10,7 @@ import { permissions, permissionsOf } from '../../permissions.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 
-// One service runs on the file all the while: every command here works beside it.
+// A service runs on the database throughout; all these commands work at the same time.
 const database = `sqlite:${join(temporaryFolder({ after }), 'carillon.db')}`;
 const environment = { CARILLON_DATABASE: database };
 const { baseUrl } = await serve({ after }, ['--database', database]);
@@ -24,7 +24,7 @@ const as = (key: string, domain = 'acme.test') => new Carillon({ baseUrl, auth: 
 const statusFor = async (key: string) =>
   (await fetch(`${baseUrl}/v2/user`, { headers: { key, domain: 'acme.test' } })).status;
 
-test('accounts create answers domain, user_id and key, and the key opens the account at once', async () => {
+test('accounts create prints domain, user_id and key, and the key works immediately', async () => {
   assert.deepEqual(Object.keys(owner), ['domain', 'user_id', 'key']);
   assert.equal(owner.domain, 'acme.test');
   assert.match(owner.user_id, /^\d+$/);
@@ -34,7 +34,7 @@ test('accounts create answers domain, user_id and key, and the key opens the acc
   assert.deepEqual([...key.permissions].sort(), [...permissions].sort());
 });
 
-test('an account whose domain is taken or none, and an e-mail address that is none: one line, exit 1', async () => {
+test('a domain that is taken or invalid, and an invalid e-mail address: one line, exit 1', async () => {
   const mistakes: [string, string, RegExp][] = [
     ['ACME.test', 'other@acme.test', /^Another account has this domain\.$/],
     ['not a host', 'other@acme.test', /^--domain must be a host name, such as acme\.example; not a host is not one\.$/],
@@ -50,7 +50,7 @@ test('an account whose domain is taken or none, and an e-mail address that is no
   }
 });
 
-test('C9 X9 accounts update gives an account its zone and its name beside the running service; calendars follow', async () => {
+test('C9 X9 accounts update sets zone and name while the service runs, and calendars follow', async () => {
   const own = as(owner.key);
   const { event_id } = await own.events.create({
     event_name: 'At ten',
@@ -99,7 +99,7 @@ test('C9 X9 accounts update gives an account its zone and its name beside the ru
   }
 });
 
-test('users invite prints a link that works beside the running service, and replaces the one before', async () => {
+test('users invite prints a link that works while the service runs and replaces the previous one', async () => {
   const invite = ['users', 'invite', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const first = await command(...invite, '--base-url', `${baseUrl}/`);
   assert.deepEqual(Object.keys(first), ['link', 'expires']);
@@ -116,7 +116,7 @@ test('users invite prints a link that works beside the running service, and repl
   await assert.rejects(console.invitation(tokenOf(first)), { code: 'not_found' });
 });
 
-test('users invite says where the service is as it would be started, and refuses whom it does not know', async () => {
+test('users invite uses the base URL of the environment, and rejects an unknown user', async () => {
   const invite = ['users', 'invite', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const at = async (more: Record<string, string>) =>
     (await carillonJson(invite, { environment: { ...environment, ...more } })).link.replace(/\/#.*/, '');
@@ -140,7 +140,7 @@ test('users invite says where the service is as it would be started, and refuses
   }
 });
 
-test('users create adds a user, told to the running service at once; without --json it speaks to people', async () => {
+test('users create adds a user, which the running service knows immediately; without --json it prints lines', async () => {
   const member = ['users', 'create', '--domain', 'acme.test', '--email', 'member@acme.test', '--role', 'member'];
   const user = await command(...member, '--first-name', 'Mem');
   assert.deepEqual(Object.keys(user), ['user_id']);
@@ -156,7 +156,7 @@ test('users create adds a user, told to the running service at once; without --j
   assert.match(spoken.stdout, /^user: \d+\n$/);
 });
 
-test('C2 keys create issues what was asked for, and never more than the user may', async () => {
+test('C2 keys create issues the given permissions, and never more than the user has', async () => {
   const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
   const wide = await command('keys', 'create', ...member);
   assert.deepEqual(Object.keys(wide), ['id', 'key']);
@@ -187,7 +187,7 @@ test('C2 keys create issues what was asked for, and never more than the user may
   assert.match(unknown.faults.join('\n'), /^--permissions: events:all is not one of events:read, [\w:, ]+\.$/);
 });
 
-test('keys list answers the eight fields of each key and no secret', async () => {
+test('keys list prints the eight fields of each key and no secret', async () => {
   const [key] = await keysOf('--email', 'owner@acme.test');
   assert.deepEqual(Object.keys(key), [
     'id',
@@ -207,7 +207,7 @@ test('keys list answers the eight fields of each key and no secret', async () =>
   assert.ok(!stdout.includes(owner.key));
 });
 
-test('C1 keys revoke takes effect in the running service at once; revoking again is refused', async () => {
+test('C1 keys revoke takes effect in the running service immediately; revoking again is an error', async () => {
   const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
   const { id, key } = await command('keys', 'create', ...member);
   assert.equal(await statusFor(key), 200);
@@ -220,7 +220,7 @@ test('C1 keys revoke takes effect in the running service at once; revoking again
   assert.deepEqual([again.code, again.faults], [1, [`There is no live key ${id} in acme.test.`]]);
 });
 
-test('C1 keys revoke takes an id as it is written and nothing that only counts as one', async () => {
+test('C1 keys revoke takes only an id in canonical form', async () => {
   const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
   const { id, key } = await command('keys', 'create', ...member);
   const spellings = [`${id}e0`, `0x${Number(id).toString(16)}`, ` ${id}`, ''];
@@ -232,7 +232,7 @@ test('C1 keys revoke takes an id as it is written and nothing that only counts a
   assert.equal(await statusFor(key), 200);
 });
 
-test('C2 C9 empty permissions, and texts longer than the interface takes, are refused in one line; nothing is made', async () => {
+test('C2 C9 empty permissions and texts above the API’s limits are one line, and nothing is created', async () => {
   const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'member@acme.test'];
   const user = ['users', 'create', '--domain', 'acme.test', '--email', 'long@acme.test', '--role', 'member'];
   const none = '--permissions must name at least one; without the flag the key has all permissions of the user.';
@@ -267,7 +267,7 @@ test('C2 C9 empty permissions, and texts longer than the interface takes, are re
   assert.equal((await keysOf()).find((one: Json) => one.id === longest.id).label.length, 255);
 });
 
-test('C1 a key with --expires ends by itself, and the list says when', async () => {
+test('C1 a key with --expires expires, and the list shows when', async () => {
   const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test', '--expires'];
   const [long, short] = await Promise.all([command(...create, '4s'), command(...create, '900ms')]);
   const listed = await keysOf('--email', 'owner@acme.test');
@@ -284,18 +284,18 @@ test('C1 a key with --expires ends by itself, and the list says when', async () 
   assert.match(wrong.faults.join('\n'), /^--expires must be a duration such as 30d or 12h, .*; soon is not one\.$/);
 });
 
-test('keys list says when a key was last used', async () => {
+test('keys list shows when a key was last used', async () => {
   const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test', '--label', 'busy'];
   const { id, key } = await command(...create);
   const lastUsed = async () => (await keysOf()).find((one: Json) => one.id === id).last_used;
   assert.equal(await lastUsed(), NEVER);
   assert.equal(await statusFor(key), 200);
-  // What is written first may be the use of another key.
+  // The first write may be the use of another key.
   const used = await eventually(lastUsed, (moment) => moment !== NEVER);
   assert.match(used, /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
 });
 
-test('an account that is not there: one line, exit 1', async () => {
+test('an unknown account: one line, exit 1', async () => {
   const { code, faults } = await carillon(['keys', 'list', '--domain', 'nowhere.test'], { environment });
   assert.deepEqual([code, faults], [1, ['There is no account with the domain nowhere.test.']]);
   const user = ['keys', 'create', '--domain', 'acme.test', '--email', 'nobody@acme.test'];

@@ -4,7 +4,7 @@ import type { Json } from '../../../test/kit/service.ts';
 import { stores } from '../../../test/kit/stores.ts';
 
 for (const { test, database } of stores) {
-  test('audit lists what was done at the command line too: one account, one action, a span of time, or all', async (t) => {
+  test('audit lists entries, including those of the command line, by account, action or time, or all', async (t) => {
     const environment = { CARILLON_DATABASE: await database(t) };
     const command = (...args: string[]): Promise<Json> => carillonJson(args, { environment });
     const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];

@@ -38,7 +38,7 @@ async function filled(context: Cleanup, events: number) {
   return { folder, path, service, environment: { CARILLON_DATABASE: `sqlite:${path}` } };
 }
 
-test('backup writes one whole file, its owner’s alone, while the service runs, and says what it holds', async (t) => {
+test('backup writes one complete file, readable only by its owner, while the service runs, and prints its contents', async (t) => {
   const { folder, path, service, environment } = await filled(t, 5);
   const to = join(folder, 'copy.db');
   const said = await carillonJson(['backup', '--to', to], { environment });
@@ -73,7 +73,7 @@ test('backup writes one whole file, its owner’s alone, while the service runs,
   assert.match(readdirSync(join(folder, 'backups')).join(), /^carillon-backup-\d{8}T\d{6}\.db$/);
 });
 
-test('what a killed service has left in its log is in the backup', async (t) => {
+test('a backup contains what a killed service left in its write-ahead log', async (t) => {
   const { folder, service, environment } = await filled(t, 3);
   await service.stop('SIGKILL');
   const to = join(folder, 'copy.db');
@@ -81,7 +81,7 @@ test('what a killed service has left in its log is in the backup', async (t) => 
   assert.equal(tables(to).events, 3);
 });
 
-test('backup reads and changes nothing: an old database is backed up as it is', async (t) => {
+test('backup does not migrate an old database', async (t) => {
   const path = load(t, releases[0] as Release);
   const to = `${path}.copy`;
   const said = await carillonJson(['backup', '--database', `sqlite:${path}`, '--to', to]);
@@ -90,7 +90,7 @@ test('backup reads and changes nothing: an old database is backed up as it is', 
   assert.ok(!readdirSync(join(path, '..')).some((file) => file.includes('.before-')));
 });
 
-test('backup writes over nothing, and refuses in one line what it cannot do', async (t) => {
+test('backup overwrites nothing, and reports errors in one line', async (t) => {
   const { folder, path, service, environment } = await filled(t, 1);
   const there = join(folder, 'notes.txt');
   writeFileSync(there, 'Dear diary');
@@ -117,7 +117,7 @@ test('backup writes over nothing, and refuses in one line what it cannot do', as
   await service.carillon.events.create(event);
 });
 
-test('a damaged database is not called a backup: one line, and no file', async (t) => {
+test('a damaged database is not backed up: one line, and no file', async (t) => {
   const { folder, path, service } = await filled(t, 1);
   await service.stop('SIGTERM');
   const lost = join(folder, 'lost.db');

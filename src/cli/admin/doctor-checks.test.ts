@@ -21,7 +21,7 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
   return loaded.config;
 }
 
-/** What is found about one thing, as `state: says`; everything else is as it should be. */
+/** Findings of one check, as `state: message`; everything else is in order. */
 async function found(check: string, subject: Partial<Subject>): Promise<string[]> {
   const all = await checkAll({
     config: configOf({}),
@@ -34,13 +34,13 @@ async function found(check: string, subject: Partial<Subject>): Promise<string[]
   return all.filter((one) => one.check === check).map(({ state, says }) => `${state}: ${says}`);
 }
 
-/** How many migrations there are. */
+/** Number of migrations. */
 const newest = readdirSync(new URL('../../store/migrations', import.meta.url)).filter((file) =>
   /^\d{4}_\w+\.sql$/.test(file),
 ).length;
 
 const nothing = { executeTakeFirst: async () => ({ latest: null }) };
-/** Of a database that is not asked. */
+/** Queries of an inspection whose database is never read. */
 const sound: Inspection = {
   engine: 'SQLite 3.53.0',
   version: 0,
@@ -56,7 +56,7 @@ const sound: Inspection = {
   close: async () => undefined,
 };
 
-test('doctor looks at what others must reach: the base address, and what is opened to targets', async () => {
+test('doctor checks the base address and the allowed targets', async () => {
   const at = (flags: Partial<Record<OptionName, string>>) => found('base address', { config: configOf(flags) });
   assert.deepEqual(await at({}), ['ok: http://127.0.0.1:8080, because --base-url is not set']);
   const wildcard = { host: '0.0.0.0', baseUrl: 'http://localhost:8080' };
@@ -91,7 +91,7 @@ test('doctor looks at what others must reach: the base address, and what is open
   ]);
 });
 
-test('doctor looks at the database: there, sound, up to date, durable, in a good place, with room', async () => {
+test('doctor checks the database: existence, integrity, schema, durability, file system and disk space', async () => {
   const at = (check: string, differs: Partial<Inspection>) => found(check, { database: { ...sound, ...differs } });
   assert.match((await found('database', {})).join(), /^warning: none at sqlite:data\/carillon\.db yet; /);
   assert.match(
@@ -124,7 +124,7 @@ test('doctor looks at the database: there, sound, up to date, durable, in a good
   assert.match((await at('service', { isServed: true })).join(), /^ok: running on the database/);
 });
 
-test('doctor looks at the clock: a year that can be, and no jumps', async () => {
+test('doctor checks the clock: a plausible year and no jumps', async () => {
   const clock = testClock(Date.UTC(1970, 0, 1));
   assert.match((await found('time', { clock })).join(), /^fault: the clock of this machine says 1970; set it/);
   let jump = 0;
@@ -142,7 +142,7 @@ test('doctor looks at the clock: a year that can be, and no jumps', async () => 
   assert.match((await found('time', {})).join(), /^ok: 2\d{3}-.*, and steady$/);
 });
 
-test('doctor looks at the way out, and an unreachable network is no crash', async () => {
+test('doctor checks DNS, and an unreachable network does not crash it', async () => {
   const resolving = (failure: 'no_such_name' | 'resolver_silent') =>
     found('egress', { resolve: async () => ({ failure }) });
   assert.deepEqual(await found('egress', {}), ['ok: names resolve (example.com)']);
@@ -158,7 +158,7 @@ for (const { test, name, database, testService } of stores) {
     return inspect(parsed.value, systemClock.now);
   };
 
-  test('doctor finds a whole database whole, says whether a service runs on it, and changes nothing', async (t) => {
+  test('doctor finds no faults in a sound database, shows whether a service runs on it, and changes nothing', async (t) => {
     const address = await database(t);
     const empty = await look(address);
     assert.equal(name === 'SQLite' ? empty : empty?.version, name === 'SQLite' ? undefined : 0, 'it makes none');
@@ -188,7 +188,7 @@ for (const { test, name, database, testService } of stores) {
     await after?.close();
   });
 
-  test('C16 doctor finds an occurrence without its record, and what lies ahead of the clock', async (t) => {
+  test('C16 doctor finds an occurrence without its record, and one in the future', async (t) => {
     const address = await database(t);
     const store = await openAt(t, address);
     await store.write(async (tx) => {

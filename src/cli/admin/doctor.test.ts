@@ -9,10 +9,10 @@ import { startMailBox } from '../../../test/kit/mail.ts';
 import { temporaryFolder } from '../../../test/kit/service.ts';
 import { startTarget } from '../../../test/kit/target.ts';
 
-/** Under such a name the service is no loopback service, so that loopback is forbidden like any private address. */
+/** With this base URL the service is not a loopback service, so loopback targets are forbidden like private addresses. */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };
 
-/** Where a service listens, whatever it is called outside: its log says so. */
+/** The address on which a service listens, from its log. */
 async function whereItListens({ logged }: Awaited<ReturnType<typeof serve>>): Promise<string> {
   const said = () =>
     logged()
@@ -21,7 +21,7 @@ async function whereItListens({ logged }: Awaited<ReturnType<typeof serve>>): Pr
   return String(await eventually(said, (url) => url !== undefined));
 }
 
-test('C11 doctor target names the address and the exact setting; started with that very setting, the target is told', async (t) => {
+test('C11 doctor target prints the address and the setting that allows it; with that setting the target is notified', async (t) => {
   const target = await startTarget(t);
   const url = target.at('/hook');
   const { host } = new URL(url);
@@ -46,12 +46,12 @@ test('C11 doctor target names the address and the exact setting; started with th
   const [told] = await target.arrived(1);
   assert.equal(told?.resourceUrl, `https://calendar.example/v2/clients/${client_id}`);
 
-  // The setting opens that port of that address, and nothing beside it.
+  // The setting allows only this port of this address.
   const beside = 'http://127.0.0.1:1/hook';
   await assert.rejects(owner.hooks.create({ target_url: beside, event: 'new_client' }), { code: 'invalid_input' });
 });
 
-test('C11 a service that was not given the setting refuses the same target, with one word to the caller', async (t) => {
+test('C11 without the setting the service rejects the same target, with one word to the caller', async (t) => {
   const started = await serve(t, [], { cwd: temporaryFolder(t), environment: PUBLIC });
   const listening = await whereItListens(started);
   const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
@@ -60,7 +60,7 @@ test('C11 a service that was not given the setting refuses the same target, with
     code: 'invalid_input',
     errors: [{ field: 'target_url', message: 'forbidden' }],
   });
-  // The operator's log says what the caller is not told.
+  // The explanation is in the operator's log and not in the response.
   const said = () =>
     started
       .logged()
@@ -74,13 +74,13 @@ function parsed(line: string): Record<string, unknown> {
   return JSON.parse(line);
 }
 
-test('doctor target adds the setting to what is set already, and says of what no setting opens', async () => {
+test('doctor target extends the existing setting, and reports addresses that no setting allows', async () => {
   const environment = { CARILLON_ALLOW_TARGETS: 'intranet.test' };
   const { faults } = await carillon(['doctor', 'target', 'http://10.1.2.3:8080/x'], { environment });
   assert.match(faults.join('\n'), /CARILLON_ALLOW_TARGETS=intranet\.test,10\.1\.2\.3\/32:8080$/);
 });
 
-test('doctor target says what is wrong with an address that is none, or with the configuration', async () => {
+test('doctor target reports an invalid address or configuration', async () => {
   const mistakes: [string, Record<string, string>, string][] = [
     ['ftp://x', {}, 'The target must be an absolute http or https URL.'],
     ['http://user@10.0.0.1/', {}, 'The target must not contain a user name or password.'],
@@ -95,7 +95,7 @@ test('doctor target says what is wrong with an address that is none, or with the
   );
 });
 
-test('X10 doctor signs in at the mail server and sends nothing, unless it is said to whom', async (t) => {
+test('X10 doctor signs in to the mail server, and sends a mail only with --mail-to', async (t) => {
   const box = await startMailBox(t);
   const environment = (password: string) => ({
     CARILLON_SMTP_URL: `smtp://carillon:${password}@127.0.0.1:${box.port}`,
@@ -123,7 +123,7 @@ test('X10 doctor signs in at the mail server and sends nothing, unless it is sai
   );
 });
 
-test('doctor says one line for each thing; exit 0 without faults, 1 with one; and makes nothing', async (t) => {
+test('doctor prints one line per check, exits 0 without faults and 1 with one, and creates nothing', async (t) => {
   const cwd = temporaryFolder(t);
   const none = await carillon(['doctor', '--offline'], { cwd });
   assert.deepEqual([none.code, none.faults], [0, []]);

@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
     return { from, folder: temporaryFolder(t) };
   }
 
-  test('an export is a file for its owner alone, whole under its name, and is never written over another', async (t) => {
+  test('an export is readable only by its owner, complete under its name, and overwrites nothing', async (t) => {
     const { from, folder } = await filled(t);
     const path = join(folder, 'all.jsonl');
     writeFileSync(`${path}.part`, 'what was left of one that was cut off', { mode: 0o644 });
@@ -41,7 +41,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(readdirSync(folder), ['all.jsonl']);
   });
 
-  test('an export to standard output is the file itself, what it came to goes to standard error', async (t) => {
+  test('an export to standard output is the file itself; the summary goes to standard error', async (t) => {
     const { from, folder } = await filled(t);
     const { stdout, faults } = await carillon(['export', '--database', from, '--to', '-', '--json', '--quiet']);
     const path = join(folder, 'out.jsonl');
@@ -54,7 +54,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([imported.rows, imported.tables.events], [52, 2]);
   });
 
-  test('an import says in one line what it lacks, and --undo that there is nothing to take back', async (t) => {
+  test('an import reports missing flags in one line, and --undo that there is nothing to undo', async (t) => {
     const into = await database(t);
     const mistakes: [string[], RegExp][] = [
       [[], /^Give --from with a file that carillon export wrote, or --from-api with another service\.$/],

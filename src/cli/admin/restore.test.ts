@@ -27,7 +27,7 @@ import { newestVersion } from '../../store/migrate.ts';
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 const beside = (folder: string, word: string) => readdirSync(folder).filter((file) => file.includes(word));
 
-/** A service with one event in a backup, and one more made since. */
+/** A service with one event in a backup, and one created since. */
 async function backedUp(context: Cleanup) {
   const folder = temporaryFolder(context);
   const path = join(folder, 'carillon.db');
@@ -54,14 +54,14 @@ const namesIn = (path: string) => {
   return names.map((row) => row.event_name);
 };
 
-test('C5 restore goes back to the backup, keeps the old file, and issues no id a second time', async (t) => {
+test('C5 restore puts the backup in place, keeps the old file, and issues no id twice', async (t) => {
   const { folder, path, backup, service, environment } = await backedUp(t);
   const bytes = readFileSync(backup);
   const hook = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/x', event: 'new_task' });
   await service.stop('SIGTERM');
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.deepEqual(Object.keys(said), ['database', 'from', 'kept', 'accounts', 'epoch']);
-  // A million a second since 2025.
+  // One million ids per second since 2025.
   assert.ok(said.epoch > 1_000 * (Date.now() - 60_000 - Date.UTC(2025, 0, 1)));
   assert.deepEqual(namesIn(path), ['Before']);
   assert.deepEqual(namesIn(said.kept), ['Before', 'Since']);
@@ -97,7 +97,7 @@ test('C5 restore goes back to the backup, keeps the old file, and issues no id a
   assert.equal(since[0].position, said.epoch + 1);
 });
 
-test('restore refuses while a service runs on the database, also by a link to it; nothing is touched', async (t) => {
+test('restore fails while a service runs on the database, also through a link to it, and changes nothing', async (t) => {
   const { folder, path, backup, service, environment } = await backedUp(t);
   symlinkSync(path, join(folder, 'link.db'));
   for (const database of [`sqlite:${path}`, `sqlite:${join(folder, 'link.db')}`]) {
@@ -112,7 +112,7 @@ test('restore refuses while a service runs on the database, also by a link to it
   assert.deepEqual(beside(folder, '.replaced-'), []);
 });
 
-test('restore refuses to replace a database without --force, and what is no backup with it; nothing is touched', async (t) => {
+test('restore replaces a database only with --force and only by a backup; otherwise nothing changes', async (t) => {
   const { folder, path, backup, service, environment } = await backedUp(t);
   await service.stop('SIGTERM');
   const text = join(folder, 'text.db');
@@ -145,7 +145,7 @@ test('restore refuses to replace a database without --force, and what is no back
   assert.deepEqual(namesIn(path), ['Before', 'Since']);
 });
 
-test('restore into a place without a database makes it, with its folder; the first account is not made a second time', async (t) => {
+test('restore creates a missing database with its folder; no second first account is created', async (t) => {
   const { folder, backup, service } = await backedUp(t);
   const path = join(folder, 'elsewhere', 'carillon.db');
   const said = await carillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
@@ -160,11 +160,11 @@ test('restore into a place without a database makes it, with its folder; the fir
   );
 });
 
-test('a database that is damaged, with a log beside it, is set aside as it is', async (t) => {
+test('a damaged database is set aside unchanged, with its write-ahead log', async (t) => {
   const { folder, path, backup, service, environment } = await backedUp(t);
   await service.stop('SIGKILL');
   assert.ok(existsSync(`${path}-wal`));
-  // Both: out of its log alone SQLite would bring the file back.
+  // Both files: from the write-ahead log alone SQLite would recreate the database.
   for (const file of [path, `${path}-wal`]) writeFileSync(file, 'x'.repeat(8_192));
   const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.equal(readFileSync(said.kept, 'utf8').slice(0, 3), 'xxx');
@@ -173,7 +173,7 @@ test('a database that is damaged, with a log beside it, is set aside as it is', 
   assert.deepEqual(beside(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
 });
 
-test('C20 a database that is gone while its log is still there is not begun anew; a restore sets the log aside', async (t) => {
+test('C20 a service does not start with a new database if an old write-ahead log exists; a restore sets the log aside', async (t) => {
   const { folder, path, backup, service, environment } = await backedUp(t);
   await service.stop('SIGKILL');
   rmSync(path);
@@ -196,7 +196,7 @@ test('C20 a database that is gone while its log is still there is not begun anew
   assert.equal(sound.integrity_check, 'ok');
 });
 
-test('something that has the database open keeps it from being replaced', async (t) => {
+test('a database that another process has open is not replaced', async (t) => {
   const { path, backup, service, environment } = await backedUp(t);
   await service.stop('SIGTERM');
   const open = new DatabaseSync(path);
@@ -208,7 +208,7 @@ test('something that has the database open keeps it from being replaced', async 
   assert.deepEqual(namesIn(path), ['Before', 'Since']);
 });
 
-test('a backup of an older version is brought up to date on its way, and stays as it was', async (t) => {
+test('a backup of an older version is migrated during the restore, and itself stays unchanged', async (t) => {
   const backup = load(t, releases[0] as Release);
   const path = join(temporaryFolder(t), 'carillon.db');
   chmodSync(backup, 0o400);
@@ -228,7 +228,7 @@ test('a backup of an older version is brought up to date on its way, and stays a
 });
 
 for (const { test, serviceProcess } of stores) {
-  test('C5 X1 a copy that was put in place by other means begins a new epoch: no id and no Webhook-Id of the life it lost; ended hooks still get what they missed', async (t) => {
+  test('C5 X1 a copy put in place by other means begins a new epoch: lost ids and Webhook-Ids are not issued again; ended hooks still get what they missed', async (t) => {
     const target = await startTarget(t);
     const first = await serviceProcess(t);
     const { id } = await first.carillon.hooks.create({ target_url: target.url, event: 'new_event' });

@@ -42,7 +42,7 @@ sqlite.test(
     const wrong: [string, RegExp][] = [
       [join(folder, 'nowhere.ics'), /nowhere\.ics cannot be read/],
       [file('latin1.ics', Buffer.from('BEGIN:VCALENDAR\nX-A:\xe4\nEND:VCALENDAR', 'latin1')), /is not in UTF-8/],
-      [file('half.ics', 'BEGIN:VCALENDAR\nBEGIN:VEVENT\n'), /--ics is no calendar: line 2 begins VEVENT/],
+      [file('half.ics', 'BEGIN:VCALENDAR\nBEGIN:VEVENT\n'), /--ics is not a calendar: line 2 begins VEVENT/],
     ];
     for (const [path, fault] of wrong) {
       const { code, faults } = await command(['import-calendar', path], { environment });

@@ -8,7 +8,7 @@ import { startTarget } from '../../../test/kit/target.ts';
 
 const { test } = sqlite;
 
-test('login saves a key that the service takes, for its owner alone; flags beat the environment, and that beats the file', async (t) => {
+test('login saves a key that the service accepts, readable only by its owner; flags override the environment, which overrides the file', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const member = await service.user(owner, 'member');
@@ -54,7 +54,7 @@ test('login saves a key that the service takes, for its owner alone; flags beat 
   assert.deepEqual([given.user_id, given.key], [member.userId, 'from CARILLON_KEY']);
   assert.deepEqual([flagged.user_id, flagged.key], [owner.userId, 'from --key']);
 
-  // A saved key is sent to nobody but the service that it was saved for.
+  // A saved key is only sent to the service that it was saved for.
   const stranger = await startTarget(t);
   const elsewhere = await command(['whoami', '--service', stranger.url]);
   assert.match(
@@ -72,7 +72,7 @@ test('login saves a key that the service takes, for its owner alone; flags beat 
   );
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { default: profile });
 
-  // What does not belong there is not quoted: it may be a key.
+  // Invalid contents are not quoted: they may be a key.
   writeFileSync(file, owner.key);
   const broken = `${file} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
   assert.deepEqual((await command(['whoami'])).faults, [broken]);

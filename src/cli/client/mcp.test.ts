@@ -8,7 +8,7 @@ import { toolsFor } from './mcp.ts';
 
 const namesOf = (flags: Parameters<typeof toolsFor>[0]) => toolsFor(flags).map(({ name }) => name);
 
-test('every row is a tool with its ids, parameters and fields, but what answers a secret', () => {
+test('every route is a tool with its ids, parameters and fields, except those that return a secret', () => {
   const tools = toolsFor({});
   const left = publicRows.filter((row) => row.aliasOf === undefined && !tools.some(({ verb }) => same(verb.row, row)));
   assert.deepEqual(left.map(({ method, path }) => `${method} ${path}`).sort(), [
@@ -29,7 +29,7 @@ test('every row is a tool with its ids, parameters and fields, but what answers 
 const same = (one: { method: string; path: string }, other: { method: string; path: string }) =>
   one.method === other.method && one.path === other.path;
 
-test('flags leave some of them: what reads, and some nouns', () => {
+test('flags limit the tools to reading and to some resources', () => {
   assert.deepEqual(namesOf({ resourceTypes: 'events, time-entries', readOnly: true }), [
     'events_list',
     'events_show',
@@ -39,7 +39,7 @@ test('flags leave some of them: what reads, and some nouns', () => {
   assert.throws(() => toolsFor({ resourceTypes: 'events,bells' }), /bells is not one of events/);
 });
 
-test('a program lists the tools and calls them over standard input and output, with what the key may do', async (t) => {
+test('a program lists and calls the tools over standard input and output, with the permissions of the key', async (t) => {
   const service = await sqlite.testService(t);
   const { carillon } = await service.account('acme.test');
   const { key } = await carillon.keys.create({ permissions: ['events:read', 'events:write'], label: 'assistant' });

@@ -14,7 +14,7 @@ const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const program = await programOf(() => true);
 const words = (...typed: string[]) => suggestions(program, typed).map(({ word }) => word);
 
-test('commands, flags and their values are suggested where they can stand, from the commands as they are', () => {
+test('commands, flags and values are suggested at their positions, from the registered commands', () => {
   assert.deepEqual(words('de'), ['deliveries']);
   assert.deepEqual(words('deliveries', ''), ['list', 'show', 'redeliver']);
   assert.deepEqual(words('tasks', 'list', '--st'), ['--status']);
@@ -27,14 +27,14 @@ test('commands, flags and their values are suggested where they can stand, from 
   assert.deepEqual(words('completion', ''), ['bash', 'zsh', 'fish']);
 });
 
-test('a real bash completes by it, and evaluates nothing of what was typed', async (t) => {
+test('bash completes with it and evaluates nothing that was typed', async (t) => {
   const folder = temporaryFolder(t);
   const command = join(folder, 'carillon');
   writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
   chmodSync(command, 0o755);
   writeFileSync(join(folder, 'script'), scripts.bash);
   const made = join(folder, 'made');
-  // What readline does at Tab: the words, as its word breaks cut them, and the number of the one under the cursor.
+  // As readline does at Tab: the words, split at its word breaks, and the index of the one at the cursor.
   const asked = [
     ['carillon', 'hooks', 're'],
     ['carillon', 'tasks', 'list', '--status', '=', 'op'],

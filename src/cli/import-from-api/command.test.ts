@@ -62,7 +62,7 @@ for (const { test: testOn, database, testService } of stores) {
         [['new_event', true]],
       );
 
-      // The hook of the account that was moved with --hooks rings here, with the key that was printed.
+      // The hook imported with --hooks delivers, after a write with the printed key.
       const here = await serve(t, ['--database', into]);
       const headers = { key: second.key, domain: 'new.test', 'content-type': 'application/json' };
       const body = JSON.stringify({ event_name: 'x', start_date: '20270301', due_date: '20270301' });
@@ -80,7 +80,7 @@ for (const { test: testOn, database, testService } of stores) {
 const FLAGS = { domain: 'old.test', key: 'secret-key' };
 const BASE = 'https://calendar.test';
 
-test('what the flags say is read, and what is wrong with them is said in a line that never has the key', (t) => {
+test('flags are parsed, and errors are one line that never contains the key', (t) => {
   const path = keyFile(temporaryFolder(t), 'from-file');
   const { base, from, domain, headers } = readSettings(`${BASE}/one/v2/`, { ...FLAGS, domain: ' Old.test' }, {});
   assert.deepEqual([base, from, domain, headers.key], [`${BASE}/one`, 'old.test', 'old.test', 'secret-key']);
@@ -106,7 +106,11 @@ test('what the flags say is read, and what is wrong with them is said in a line 
     [BASE, { domain: 'old.test', keyFile: '/nowhere/x' }, /^--key-file cannot be read: ENOENT/],
     [BASE, { ...FLAGS, rate: '0' }, /^--rate must be a whole number from 1 to 1000; 0 is not one\.$/],
     [BASE, { ...FLAGS, readings: '1.5' }, /^--readings must be a whole number from 1 to 100; 1\.5 is not one\.$/],
-    [BASE, { ...FLAGS, work: 'a', idMap: './a.jsonl' }, /^--work, --report and --id-map must name three files\.$/],
+    [
+      BASE,
+      { ...FLAGS, work: 'a', idMap: './a.jsonl' },
+      /^--work, --report and --id-map must be three different files\.$/,
+    ],
     [BASE, { ...FLAGS, asDomain: 'a b' }, /^--as-domain must be a host name/],
     [BASE, { ...FLAGS, ownerEmail: 'nobody' }, /^--owner-email must be an e-mail address; nobody is not one\.$/],
   ];
@@ -118,7 +122,7 @@ test('what the flags say is read, and what is wrong with them is said in a line 
     );
 });
 
-test('a source that is none, or lets nobody in, is said in one line, and so is a work file of another one', async (t) => {
+test('an invalid source, a rejected key and a work file of another source are errors in one line', async (t) => {
   const cwd = temporaryFolder(t);
   const into = `sqlite:${join(cwd, 'carillon.db')}`;
   const refuses = Object.fromEntries(resourceTypes.map(({ name }) => [name, 401]));
@@ -137,7 +141,7 @@ test('a source that is none, or lets nobody in, is said in one line, and so is a
   }
 });
 
-test('a source whose hooks are a page of HTML keeps nobody from the key; a report of another run is not written over', async (t) => {
+test('unreadable hooks of the source do not fail the import; a report of another run is not overwritten', async (t) => {
   const cwd = temporaryFolder(t);
   const owner = { user_id: '7', email: 'owner@old.test', role: 'owner' };
   const { base } = await scriptedSource(t, {

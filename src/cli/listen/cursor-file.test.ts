@@ -18,13 +18,13 @@ const listener = {
 };
 const mark = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
 
-test('X2 who listens to something else has a cursor of their own: what one has passed over, another has not seen', () => {
+test('X2 listeners with different filters have separate cursors', () => {
   const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope'] as const;
   const files = different.map((name) => cursorFileOf({ ...listener, [name]: 'new_task' }));
   assert.equal(new Set([cursorFileOf(listener), ...files]).size, 7);
 });
 
-test('a cursor file that is none is refused in one line, which says how to go on and nothing of what stands in it', (t) => {
+test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
   const file = join(temporaryFolder(t), 'cursor.json');
   assert.equal(readMark(file, listener), undefined);
   saveMark(file, listener, mark);
@@ -42,14 +42,14 @@ test('a cursor file that is none is refused in one line, which says how to go on
   assert.deepEqual(readMark(file, listener), { cursor: '42', occurred_at: '' });
 });
 
-test('what cannot be written is said, and leaves nothing behind', (t) => {
+test('a failed write is an error and leaves no file behind', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
   assert.throws(() => saveMark(join(folder, 'taken'), listener, mark), CliError);
   assert.deepEqual(readdirSync(folder), ['taken']);
 });
 
-test('waiting leaves nothing behind at the signal', async () => {
+test('a wait aborted by the signal leaves no timer behind', async () => {
   const clock = testClock();
   const { signal } = new AbortController();
   let listeners = 0;

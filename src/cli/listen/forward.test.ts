@@ -28,7 +28,7 @@ const entry: Notification = {
 };
 const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 9 });
 
-/** A forwarder whose attempts come to these outcomes, one after the other, and then to the last one. */
+/** A forwarder whose attempts have these outcomes in order, and then repeat the last one. */
 function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; secret?: string } = {}) {
   const clock = testClock();
   const orders: Order[] = [];
@@ -51,7 +51,7 @@ function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; 
   return { clock, orders, failed, stopped, made };
 }
 
-test('X2 what is not answered with 200 is sent again after waits that grow to half a minute, each time the same', async () => {
+test('X2 an occurrence is sent again unchanged until the response is 200, with backoff up to half a minute', async () => {
   const refused: Outcome = { kind: 'failed', cause: 'refused', ms: 1 };
   const outcomes = [refused, answered(204), answered(500), ...Array.from({ length: 7 }, () => refused), answered(200)];
   const { clock, orders, failed, made } = forwarder(outcomes);
@@ -69,7 +69,7 @@ test('X2 what is not answered with 200 is sent again after waits that grow to ha
   assert.equal(orders[0]?.body, '{"resource_url":"http://127.0.0.1:8080/v2/tasks/7"}');
   assert.deepEqual(orders[0]?.signature, []);
 
-  // After a 200 the waits begin anew.
+  // A 200 resets the backoff.
   const again = forwarder([refused, answered(200)]);
   const first = again.made.tell(entry);
   await turn();
@@ -78,7 +78,7 @@ test('X2 what is not answered with 200 is sent again after waits that grow to ha
   assert.equal((await first).attempts, 2);
 });
 
-test('X2 any answer is enough with --once-each, but none is not; told to stop, it waits no more', async () => {
+test('X2 with --once-each any response is enough, but no response is not; a signal ends the wait', async () => {
   const once = forwarder([{ kind: 'failed', cause: 'timeout', ms: 1 }, answered(500)], { onceEach: true });
   const telling = once.made.tell(entry);
   await turn();
@@ -93,7 +93,7 @@ test('X2 any answer is enough with --once-each, but none is not; told to stop, i
   assert.deepEqual([down.orders.length, down.clock.pending], [1, []]);
 });
 
-test('X8 with a secret it is signed as a hook is', async () => {
+test('X8 with a secret the request is signed like that of a hook', async () => {
   const secret = `whsec_${Buffer.from('a secret of a test').toString('base64')}`;
   const { orders, made } = forwarder([answered(200)], { secret });
   const { webhookId } = await made.tell(entry);
@@ -103,15 +103,15 @@ test('X8 with a secret it is signed as a hook is', async () => {
   assert.equal(signature, `v1,${hmac.digest('base64')}`);
 });
 
-test('a Webhook-Id is that of one occurrence of one service, whoever asks', () => {
+test('a Webhook-Id identifies one occurrence of one service, for every listener', () => {
   const id = webhookIdOf(listener, entry);
   assert.match(id, /^listen_42_[0-9a-f]{12}$/);
   assert.equal(webhookIdOf({ ...listener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
-  // The database was made anew, and counts from the start.
+  // A new database counts its cursors from the start.
   assert.notEqual(webhookIdOf(listener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
 });
 
-test('an occurrence is one line: cut and coloured on a terminal, whole and plain elsewhere and with NO_COLOR', () => {
+test('an occurrence is one line: cut and colored on a terminal, complete and plain elsewhere and with NO_COLOR', () => {
   const told = { outcome: answered(200), webhookId: 'listen_42', attempts: 1 };
   const heard = { entry, record: { task_name: `Write\u001b[31m ${'and write '.repeat(9)}` }, told };
   const pipe = {};

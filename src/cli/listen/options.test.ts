@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { addListen } from '../client/listen.ts';
 import { readAsked } from './options.ts';
 
-/** The lines in which it refuses, before it speaks to anybody. */
+/** The error lines, before any connection is made. */
 async function refusedBy(...args: string[]): Promise<string> {
   const program = new Command('carillon').exitOverride().configureOutput({ outputError: () => undefined });
   addListen(program);
@@ -15,7 +15,7 @@ async function refusedBy(...args: string[]): Promise<string> {
   );
 }
 
-test('what listen cannot do is refused by the name of the flag', async () => {
+test('invalid flags of listen are errors that name the flag', async () => {
   const mistakes: [string[], RegExp][] = [
     [['--kinds', 'new_task,nothing'], /^--kinds: nothing is not one of completed_subtask, /],
     [['--kinds', 'changed_task'], /^--kinds: changed_task is not one of/],
@@ -30,7 +30,7 @@ test('what listen cannot do is refused by the name of the flag', async () => {
   for (const [args, line] of mistakes) assert.match(await refusedBy(...args), line);
 });
 
-test('an address needs no scheme, and all seven kinds are wanted unless some are named', () => {
+test('a URL needs no scheme, and all kinds are selected by default', () => {
   const asked = readAsked({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
   assert.deepEqual([asked.target, asked.timeoutMs, asked.wanted.size], ['http://localhost:3000/hook', 15_000, 7]);
   assert.deepEqual([...readAsked({ timeout: '1m', kinds: 'new_task, new_event' }).wanted], ['new_event', 'new_task']);

@@ -10,7 +10,7 @@ function screenOf(isTTY: boolean, columns?: number): { screen: Screen; said: str
   return { screen: new Screen(columns === undefined ? { isTTY, write } : { isTTY, columns, write }), said };
 }
 
-test('on a terminal: one line that is drawn over, at most ten times a second, with percent, pace and time left', async () => {
+test('on a terminal: one line, redrawn at most ten times a second, with percentage, rate and time left', async () => {
   const clock = testClock();
   const { screen, said } = screenOf(true, 100);
   const progress = showOn(screen, clock);
@@ -33,7 +33,7 @@ test('on a terminal: one line that is drawn over, at most ten times a second, wi
   assert.equal(said[2], '\rimport: 1,000,000 rows in 8.0 s\x1b[K\n');
 });
 
-test('a narrow terminal has a shorter bar, or none, and never more than its line', async () => {
+test('a narrow terminal has a shorter bar or none, and the text never wraps', async () => {
   const lengths = [];
   for (const columns of [90, 74, 40]) {
     const clock = testClock();
@@ -49,7 +49,7 @@ test('a narrow terminal has a shorter bar, or none, and never more than its line
   assert.deepEqual(lengths, [21, 5, 0]);
 });
 
-test('elsewhere: a plain line every five seconds, and none for what is over before', async () => {
+test('elsewhere: a plain line every five seconds, and none for a stage that ends earlier', async () => {
   const clock = testClock();
   const { screen, said } = screenOf(false);
   const progress = showOn(screen, clock);
@@ -73,7 +73,7 @@ test('elsewhere: a plain line every five seconds, and none for what is over befo
   ]);
 });
 
-test('where nobody knows how many there are, it says how many there were', async () => {
+test('without a known total it shows the count so far', async () => {
   const clock = testClock();
   const { screen, said } = screenOf(true, 80);
   const progress = showOn(screen, clock);

@@ -21,7 +21,7 @@ function drawn(records: readonly Record<string, unknown>[], width: number | unde
   return [headOf(layout), ...records.map((record) => rowOf(layout, record))];
 }
 
-test('a table has the id, the name, and the columns in which something stands', () => {
+test('a table has the id, the name and the columns that are not empty', () => {
   assert.deepEqual(drawn([task('7', 'Write'), task('12', 'Read it again')], undefined), [
     'TASK_ID  TASK_NAME      DUE_DATE',
     '7        Write          2027-03-01',
@@ -43,7 +43,7 @@ test('no line is wider than the terminal: names are cut, and columns that do not
   ]);
 });
 
-test('a terminal that was never told its size is taken for one of 80 columns', async () => {
+test('a terminal without a reported size is treated as 80 columns wide', async () => {
   const printed: string[] = [];
   async function* pages() {
     yield [task('7', 'Write')];
@@ -52,7 +52,7 @@ test('a terminal that was never told its size is taken for one of 80 columns', a
   assert.deepEqual(printed, ['TASK_ID  TASK_NAME  DUE_DATE\n', '7        Write      2027-03-01\n']);
 });
 
-test('wide signs, marks and emoji take the columns that a terminal gives them', () => {
+test('wide characters, combining marks and emoji count as many columns as on a terminal', () => {
   for (const [text, columns] of [
     ['plain', 5],
     ['日本語', 6],
@@ -65,14 +65,14 @@ test('wide signs, marks and emoji take the columns that a terminal gives them', 
   assert.equal(fitted('日本語', 4), '日… ');
 });
 
-test('what would move the cursor, change colours or turn the reading never reaches the terminal', () => {
+test('control sequences and bidirectional overrides never reach the terminal', () => {
   const hostile = 'a\u001b[2Jb\u009bc\u202ed\r\ne\tf\u2028g\u0007';
   assert.equal(printable(hostile), 'a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e f\u{fffd}g\u{fffd}');
   const printed = [...drawn([task('7', hostile)], 80), ...fieldLines(task('7', hostile))].join('');
   assert.doesNotMatch(printed, /[\p{Cc}\u202e\u2028]/u);
 });
 
-test('a cell is short: days without a time, moments to the minute, names of people, nothing where there is nothing', () => {
+test('a cell is short: dates without time, times to the minute, names of users, empty for none', () => {
   const people = [
     { user_id: '1', user_name: 'First' },
     { user_id: '2', user_name: 'Second' },
@@ -83,7 +83,7 @@ test('a cell is short: days without a time, moments to the minute, names of peop
   );
 });
 
-test('one record is shown field by field, and what it holds of others as a table of its own', () => {
+test('one record is printed field by field, and nested records as a table', () => {
   const attempts = [
     { outcome: '500', milliseconds: '7' },
     { outcome: '200', milliseconds: '12' },

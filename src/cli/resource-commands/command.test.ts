@@ -12,7 +12,7 @@ import { addResourceType } from './command.ts';
 
 const { test } = sqlite;
 
-/** The commands in this process: what one prints, and the lines in which it refuses. */
+/** Runs a command in this process; returns its output and error lines. */
 function commands(service: TestService) {
   return async (person: Person, args: readonly string[]) => {
     const [written, faults]: string[][] = [[], []];
@@ -33,7 +33,7 @@ function commands(service: TestService) {
   };
 }
 
-test('a noun is listed, shown, created, changed, completed and deleted at the command line, for people and for programs', async (t) => {
+test('records are listed, shown, created, changed, completed and deleted, with lines and JSON as output', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const run = commands(service);
@@ -44,7 +44,7 @@ test('a noun is listed, shown, created, changed, completed and deleted at the co
     return JSON.parse(stdout);
   };
 
-  // Flags, a body from standard input, and one from a file, in which a flag goes first.
+  // Flags, a body from standard input, and one from a file, which flags override.
   const { project_id } = await json('projects create --project-name Release');
   const task = await json(`tasks create ${project_id} --task-name=Write --due-date 20270301 --important`);
   assert.deepEqual(task, await owner.carillon.tasks.get(task.task_id));
@@ -95,7 +95,7 @@ test('a noun is listed, shown, created, changed, completed and deleted at the co
   assert.match(one.stdout, /^client_id +3\nclient_name +Client 2\n/);
   assert.deepEqual([deleted.stdout, user.email, feed.length], ['deleted: clients 5\n', 'owner@acme.test', 2]);
 
-  // What cannot be done is said by the names of flags, and says no more than that.
+  // Errors name the flags.
   const reader = await service.key(owner, { permissions: ['tasks:read'] });
   const mistakes: [string, RegExp[], Person?][] = [
     [
@@ -118,7 +118,7 @@ test('a noun is listed, shown, created, changed, completed and deleted at the co
   }
 });
 
-test('trigger makes a real one of each kind, with what it needs, and says who is told', async (t) => {
+test('trigger creates a real record for each kind, with its parents, and prints the notified hooks', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.account('acme.test');
   const run = commands(service);

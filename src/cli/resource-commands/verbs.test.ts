@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { programOf } from '../commands.ts';
 import { rowsByResourceType, verbsOf } from './verbs.ts';
 
-/** Their names are those of commands that work on the database. */
+/** Resources whose names are taken by operator commands. */
 const ON_THE_DATABASE = ['users', 'keys'];
 
-test('every noun of the interface has a command, and every row of it a word of its own, with a flag for each field', async () => {
+test('every resource has a command, and every route a subcommand with a flag for each field', async () => {
   const program = await programOf(() => true);
   for (const [resourceType, rows] of rowsByResourceType) {
     if (ON_THE_DATABASE.includes(resourceType)) continue;
@@ -29,7 +29,7 @@ test('every noun of the interface has a command, and every row of it a word of i
   }
 });
 
-test('what stands behind an id is a word of its own, and what can be completed is', () => {
+test('path segments after an id are part of the subcommand, and completable resources have complete and resume', () => {
   const wordsOf = (resourceType: string) => verbsOf(resourceType).map(({ word }) => word);
   assert.deepEqual(wordsOf('tasks'), ['list', 'create', 'show', 'update', 'complete', 'resume', 'delete']);
   assert.deepEqual(wordsOf('deliveries'), ['list', 'show', 'redeliver']);

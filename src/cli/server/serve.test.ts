@@ -10,7 +10,7 @@ import { carillon, serve } from '../../../test/kit/command.ts';
 import { temporaryFolder } from '../../../test/kit/service.ts';
 import { environmentName, options } from '../../config/options.ts';
 
-/** A start that must fail: with one clear line on standard error for each reason, and exit 1. */
+/** A start that must fail, with one line per reason on standard error and exit 1. */
 async function refuses(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {
   const ended = await carillon(['serve', ...args], { environment, ...(cwd === undefined ? {} : { cwd }) });
   assert.equal(ended.code, 1);
@@ -19,9 +19,9 @@ async function refuses(args: readonly string[], lines: readonly RegExp[], enviro
   for (const [index, line] of lines.entries()) assert.match(ended.faults[index] ?? '', line);
 }
 
-// Every test has a process and a folder of its own, so that they need not wait for each other.
+// Every test has a process and a folder of its own, so they can run concurrently.
 describe('carillon serve', { concurrency: 3 }, () => {
-  test('the first start prints a link to the console, the domain and the key, once; a second start prints where it is', async (t) => {
+  test('the first start prints a link to the console, the domain and the key; a second start only prints the URL', async (t) => {
     const folder = temporaryFolder(t);
     const first = await serve(t, [], { cwd: folder });
     for (const name of ['console', 'domain', 'key'])
@@ -46,7 +46,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.equal((await fetch(`${second.baseUrl}/readyz`)).status, 200);
   });
 
-  test('the curl line of the greeting works as it stands', async (t) => {
+  test('the curl command of the greeting works unchanged', async (t) => {
     const { greeting } = await serve(t, [], { cwd: temporaryFolder(t) });
     const line = greeting.find((one) => one.startsWith('curl ')) ?? '';
     const [, method = '', url = '', rest = ''] = /^curl -X (\w+) (\S+) (.*)$/.exec(line) ?? [];
@@ -59,7 +59,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.equal(response.status, 201);
   });
 
-  test('two that start together on one new file: one serves and prints the key, the other says so and ends', async (t) => {
+  test('of two concurrent starts on a new file one serves and prints the key, and the other reports it and exits', async (t) => {
     const folder = temporaryFolder(t);
     const both = await Promise.allSettled([serve(t, [], { cwd: folder }), serve(t, [], { cwd: folder })]);
     const started = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
@@ -70,7 +70,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.match(String(failed[0]), /Another service is running on data\/carillon\.db\./);
   });
 
-  test('a port in use: one line, exit 1, and the key is still to come', async (t) => {
+  test('a port in use: one line, exit 1; the next start still prints the key', async (t) => {
     const folder = temporaryFolder(t);
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
@@ -82,12 +82,12 @@ describe('carillon serve', { concurrency: 3 }, () => {
     );
     await refuses(['--port', String(port)], [line], {}, folder);
 
-    // What failed to start must not have used up the one showing of the key.
+    // A failed start must not use up the single display of the key.
     const { said } = await serve(t, [], { cwd: folder });
     assert.match(String(said('key')), /^carillon_/);
   });
 
-  test('a host that is none of this machine: one line, exit 1', async (t) => {
+  test('a host that is not of this machine: one line, exit 1', async (t) => {
     await refuses(
       ['--port', '0', '--host', '192.0.2.1'],
       [/^Cannot listen on 192\.0\.2\.1 port 0: this machine has no such address\.$/],
@@ -96,7 +96,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     );
   });
 
-  test('a folder that cannot be written: one line, exit 1', async (t) => {
+  test('a folder that is not writable: one line, exit 1', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'file'), '');
     await refuses(['--database', `sqlite:${folder}/file/below.db`], [/^The database .*below\.db cannot be opened: /]);
@@ -107,7 +107,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     await refuses(['--database', `sqlite:${folder}`], [/^The database .* cannot be opened: /]);
   });
 
-  test('a file that is no database: one line, exit 1, and it is left as it was', async (t) => {
+  test('a file that is not a database: one line, exit 1, and the file is unchanged', async (t) => {
     const path = join(temporaryFolder(t), 'notes.txt');
     writeFileSync(path, 'Not a database, and longer than a page header would be. '.repeat(10));
     await refuses(
@@ -116,7 +116,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     );
   });
 
-  test('a second service on the same file: one line, exit 1; the first goes on', async (t) => {
+  test('a second service on the same file: one line, exit 1; the first keeps running', async (t) => {
     const folder = temporaryFolder(t);
     const { baseUrl } = await serve(t, [], { cwd: folder });
     await refuses(['--port', '0'], [/^Another service is running on data\/carillon\.db\.$/], {}, folder);
@@ -145,7 +145,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.equal(baseUrl, 'https://calendar.example');
   });
 
-  test('all wrong options are named at once, each on its line, by flag or by variable as they were given', async (t) => {
+  test('all invalid options are reported together, one per line, named by flag or variable as given', async (t) => {
     await refuses(
       ['--host', 'a b', '--port', '70000', '--retry-waits=1m', '--attempt-timeout', '5', '--database', 'mysql:x'],
       [
@@ -174,14 +174,14 @@ describe('carillon serve', { concurrency: 3 }, () => {
         CARILLON_METRICS_TOKEN: 'short',
         CARILLON_MAX_REQUESTS: '0',
         CARILLON_LOG_LEVEL: 'loud',
-        // A flag goes before its variable, so this one is not read.
+        // The flag overrides its variable, so this one is not read.
         CARILLON_PORT: 'x',
       },
       temporaryFolder(t),
     );
   });
 
-  test('unknown options, and wrong ones beside them, are named at once', async () => {
+  test('unknown and invalid options are reported together', async () => {
     await refuses(
       ['--prot', '9', '--nope=1', 'extra', '--port', 'x'],
       [
@@ -206,7 +206,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
     );
   });
 
-  test('a variable that looks like an option and is none is named, and the service starts', async (t) => {
+  test('a variable that looks like an option but is not is reported, and the service starts', async (t) => {
     const { logged, stop } = await serve(t, [], {
       cwd: temporaryFolder(t),
       environment: { CARILLON_PROT: '1', CARILLON_PORT: '' },

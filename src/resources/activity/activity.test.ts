@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const day = { start_date: '20270101', due_date: '20270102' };
 
-  /** A service whose clock stands still, with an account and a target that answers 200. */
+  /** A service with a fixed clock, an account, and a target that responds with 200. */
   async function stage(t: TestContext) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
@@ -22,13 +22,13 @@ for (const { test, testService } of stores) {
     const consoleOf = async (who: Person) => (await carillon.signIn(who)).console;
     const watch = await consoleOf(owner);
     const list = async (filters?: ActivityFilters) => (await watch.activity.list(filters)).data;
-    /** The one delivery of the newest entry, once it is as wanted. */
+    /** Waits until the single delivery of the newest entry matches, and returns it. */
     const told = (wanted: (one: ToldHook) => boolean) =>
       eventually(
         async () => (await list())[0]?.deliveries[0],
         (one) => one !== undefined && wanted(one),
       );
-    /** Until what was fetched is written down. */
+    /** Waits until the fetches are stored. */
     const written = async () => {
       await clock.advance(1_000);
     };
@@ -38,7 +38,7 @@ for (const { test, testService } of stores) {
   const isDelivered = ({ state }: ToldHook) => state === 'delivered';
   const isFetched = ({ fetched_at }: ToldHook) => fetched_at !== NEVER;
 
-  test('told and never read: what was delivered, how, and that nobody has fetched it', async (t) => {
+  test('a delivery that was never read shows its outcome and no fetch', async (t) => {
     const { owner, target, list, told, carillon } = await stage(t);
     const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('told and read: also when the record was fetched before the 200, and when it was known already', async (t) => {
+  test('a delivery shows the fetch of its record, also one before the 200 and one of a record fetched earlier', async (t) => {
     const { clock, owner, target, told, carillon, written } = await stage(t);
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     let tag = '';
@@ -94,13 +94,13 @@ for (const { test, testService } of stores) {
     await told(({ fetched_at }) => fetched_at === '2025-05-01 12:01:01');
   });
 
-  test('what another user fetched, the console, or a list, does not count', async (t) => {
+  test('fetches by another user, by the console or in a list do not count', async (t) => {
     const { carillon, clock, owner, target, told, written, watch, list } = await stage(t);
     const admin = await carillon.user(owner, 'admin');
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await told(isDelivered);
-    // Somebody who was told, too, though not of this.
+    // Another user who was notified, but not of this.
     await admin.carillon.hooks.create({ target_url: target.at('/b'), event: 'new_event' });
     await admin.carillon.events.create({ event_name: 'Other', ...day });
     await target.arrived(2);
@@ -109,7 +109,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.events.list();
     assert.equal((await carillon.call(owner, 'HEAD', `/v2/events/${event_id}`)).status, 200);
     await written();
-    // The admin's fetch is written down, and is the only one.
+    // Only the admin's fetch is stored.
     const fetches = await eventually(
       () => carillon.store.read.selectFrom('read_receipts').selectAll().execute(),
       (rows) => rows.length > 0,
@@ -130,7 +130,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('what was fetched before it became pending is no answer to it', async (t) => {
+  test('a fetch before the delivery became pending does not count', async (t) => {
     const { carillon, clock, owner, target, told, written } = await stage(t);
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'completed_task' });
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
@@ -149,7 +149,7 @@ for (const { test, testService } of stores) {
     await told(isFetched);
   });
 
-  test('what was fetched last is written down at a stop', async (t) => {
+  test('the last fetches are stored at shutdown', async (t) => {
     const { carillon, owner } = await stage(t);
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await owner.carillon.events.get(event_id);
@@ -157,7 +157,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.store.read.selectFrom('read_receipts').selectAll().execute()).length, 1);
   });
 
-  test('what is pending still, failing and given up is shown with how often it was tried', async (t) => {
+  test('pending, failing and undelivered deliveries show their number of attempts', async (t) => {
     const { clock, owner, target, told, watch } = await stage(t);
     target.answers(500);
     const { id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
@@ -173,7 +173,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([ended?.attempts, ended?.target_url], ['3', target.at('/a')]);
   });
 
-  test('pages of the past have no gap and no repeat, in order, while others write', async (t) => {
+  test('pages have no gaps and no repeats, and are in order, while others write', async (t) => {
     const { owner, watch } = await stage(t);
     const { clients } = owner.carillon;
     for (let made = 0; made < 25; made += 1) await clients.create({ client_name: `${made}` });
@@ -195,7 +195,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('a member sees what they caused, an admin the account; by kind, and by hook', async (t) => {
+  test('a member sees own occurrences, an admin those of the account; filtered by kind and by hook', async (t) => {
     const { carillon, owner, target, consoleOf, list } = await stage(t);
     const member = await carillon.user(owner, 'member');
     const theirs = await consoleOf(member);
@@ -221,7 +221,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await list())[0]?.deliveries, [], 'nobody was told of what the owner did');
   });
 
-  test('of a hook nothing is looked for from before it was made, or after it has ended', async (t) => {
+  test('activity of a hook is not searched before its creation or after its end', async (t) => {
     const { clock, owner, target, watch, told } = await stage(t);
     const { clients } = owner.carillon;
     const some = async () => {
@@ -240,7 +240,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await watch.activity.list({ hook_id, before: next }), { data: [], next: '' });
   });
 
-  test('a page ends before more deliveries than it holds, and goes on there', async (t) => {
+  test('a page ends before its maximum number of deliveries is exceeded, and the next page continues there', async (t) => {
     const { carillon, owner, watch } = await stage(t);
     await owner.carillon.clients.create({ client_name: 'One' });
     await owner.carillon.clients.create({ client_name: 'Two' });
@@ -257,7 +257,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(pages, [[['3', 300]], [['2', 300]], [['1', 500]]]);
   });
 
-  test('a page of deliveries to the longest addresses is smaller than the largest page of a list', async (t) => {
+  test('a page of deliveries to the longest target URLs is within the size limit of a list page', async (t) => {
     const { carillon, owner, watch } = await stage(t);
     await owner.carillon.clients.create({ client_name: 'One' });
     const { account_id } = await carillon.store.read
@@ -281,7 +281,7 @@ for (const { test, testService } of stores) {
     assert.ok(Buffer.byteLength(JSON.stringify(data)) < MAX_PAGE_BYTES);
   });
 
-  /** As if an occurrence had been told to so many hooks. */
+  /** Inserts deliveries of an occurrence to this many hooks. */
   async function toldBy({ store }: TestService, { userId }: Person, wanted: { position: number; hooks: number }) {
     await store.write(async ({ queries }) => {
       const { account_id, record_id, kind } = await queries

@@ -10,7 +10,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
     {
       method: 'GET',
       path: '/activity',
-      description: 'Everything that happened, the newest first, with what came of it at each hook.',
+      description: 'Lists all occurrences, newest first, with their deliveries.',
       permission: 'hooks:read',
       parameters: activityParameters,
       body: undefined,
@@ -23,7 +23,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
           next: {
             type: 'string',
             pattern: '^\\d*$',
-            description: 'The cursor before which to go on; empty at the end.',
+            description: 'The value of before for the next page; empty at the end.',
           },
         },
       },

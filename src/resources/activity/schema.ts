@@ -17,17 +17,17 @@ import { deliveryStates } from '../deliveries/deliveries.ts';
 /** The outcome of an occurrence at one hook. */
 const outcomeFields = {
   id: key('Identifier of the delivery.'),
-  hook_id: readOnlyId('The hook it is pending for.'),
-  target_url: readOnlyText('The address that is told; empty when the hook is not kept any more.'),
-  user_id: readOnlyId('Whose hook it is.'),
-  state: readOnlyWord('As with deliveries.', deliveryStates),
-  last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
-  attempts: readOnlyNumber('How many attempts were made.'),
-  milliseconds: readOnlyNumber('How long the last one took.'),
+  hook_id: readOnlyId('The hook.'),
+  target_url: readOnlyText('The target of the hook; empty if the hook is no longer stored.'),
+  user_id: readOnlyId('The user of the hook.'),
+  state: readOnlyWord('The state of the delivery.', deliveryStates),
+  last_outcome: readOnlyText('Outcome of the last attempt; empty before the first.'),
+  attempts: readOnlyNumber('Number of attempts.'),
+  milliseconds: readOnlyNumber('Duration of the last attempt in milliseconds.'),
   created_at: readOnlyTimestamp('When it became pending, UTC.'),
-  date_finalized: readOnlyTimestamp('When it was delivered or given up, UTC.'),
+  date_finalized: readOnlyTimestamp('When it was finalized, UTC.'),
   fetched_at: readOnlyTimestamp(
-    'When a key of the user has last fetched the record, if that was after it became pending, UTC.',
+    'When a key of the user last fetched the record, if after the delivery became pending, UTC.',
   ),
 };
 
@@ -35,16 +35,13 @@ export type OutcomeRow = Shown<typeof outcomeFields>;
 
 /** An occurrence with its deliveries. */
 export const activityFields = {
-  cursor: key('Its place in the account.'),
+  cursor: key('Its position in the feed.'),
   kind: readOnlyWord('What happened.', Object.keys(kinds)),
-  resource_url: readOnlyText('The address of the record; of a deleted one, where it was.'),
+  resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   record_id: readOnlyId('The record.'),
-  user_id: readOnlyId('Who caused it.'),
+  user_id: readOnlyId('The user who caused it.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
-  deliveries: readOnlyRecords(
-    'What came of it at each hook it was pending for; of an occurrence that more than 500 hooks are told of, at as many.',
-    outcomeFields,
-  ),
+  deliveries: readOnlyRecords('Its deliveries; at most 500.', outcomeFields),
 };
 
 /** Maximum and default number of entries on a page. */
@@ -53,24 +50,21 @@ export const USUAL_ENTRIES = 50;
 
 export const activityParameters = {
   before: {
-    description: 'The cursor before which to go on; left out: from the newest.',
+    description: 'Only entries before this cursor. Default: the newest.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
-    errorMessage: 'must be a cursor that was answered before',
+    errorMessage: 'must be a cursor from a response',
     read: parseId,
   } as Parameter<number>,
   limit: {
     ...pagingParameters.limit,
-    description: `How many entries to answer; more than ${MAX_PAGE_SIZE} is taken as ${MAX_PAGE_SIZE}.`,
+    description: `Number of entries; more than ${MAX_PAGE_SIZE} is taken as ${MAX_PAGE_SIZE}.`,
     schema: { type: 'integer', minimum: 1, default: USUAL_ENTRIES },
     read(text: string) {
       const limit = pagingParameters.limit.read(text);
       return limit === undefined ? undefined : Math.min(limit, MAX_PAGE_SIZE);
     },
   } as Parameter<number>,
-  kind: wordParameter('Of this kind alone.', Object.keys(kinds) as Kind[]),
-  hook_id: idParameter('What this hook was pending alone; whoever may see the hook may see that.'),
-  scope: wordParameter('own: what you caused; account: what anybody of the account did, for admins.', [
-    'own',
-    'account',
-  ]),
+  kind: wordParameter('Only this kind.', Object.keys(kinds) as Kind[]),
+  hook_id: idParameter('Only occurrences with a delivery to this hook; needs access to the hook.'),
+  scope: wordParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };

@@ -7,7 +7,7 @@ const { test, database } = sqlite;
 
 const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
 
-/** Asked as often as nobody is known, answered by hand. */
+/** A cache whose lookups are counted and resolved by the test. */
 function asked() {
   const answers: PromiseWithResolvers<CachedCaller | undefined>[] = [];
   const ask = () => {
@@ -18,7 +18,7 @@ function asked() {
   return { answers, ask };
 }
 
-test('however many show the same meanwhile, the database is asked once, and nobody after that', async (t) => {
+test('concurrent lookups of the same credentials share one query, and later ones need none', async (t) => {
   const known = new CallerCache(await openAt(t, await database(t)));
   const { answers, ask } = asked();
   const all = [known.find('shown', ask), known.find('shown', ask), known.find('other', ask)];
@@ -32,7 +32,7 @@ test('however many show the same meanwhile, the database is asked once, and nobo
   assert.equal(answers.length, 2);
 });
 
-test('who is found by nobody, or not to be found out, is asked for again', async (t) => {
+test('unknown callers and failed lookups are queried again', async (t) => {
   const known = new CallerCache(await openAt(t, await database(t)));
   const { answers, ask } = asked();
   const nobody = known.find('shown', ask);
@@ -45,7 +45,7 @@ test('who is found by nobody, or not to be found out, is asked for again', async
   assert.equal(answers.length, 3);
 });
 
-test('C1 whoever comes after a change is asked for anew, whatever was asked before it', async (t) => {
+test('C1 a lookup after an access change queries again, even if an earlier one is in flight', async (t) => {
   const store = await openAt(t, await database(t));
   const known = new CallerCache(store);
   const { answers, ask } = asked();
@@ -56,7 +56,7 @@ test('C1 whoever comes after a change is asked for anew, whatever was asked befo
   const [old, fresh] = [visitor(1), visitor(2)];
   answers[0]?.resolve(old);
   assert.equal(await before, old);
-  // What is to come is not taken for what was before the change.
+  // A lookup after the change does not use the earlier one.
   assert.equal(known.of(old.caller), undefined);
   answers[1]?.resolve(fresh);
   assert.equal(await after, fresh);

@@ -15,11 +15,11 @@ import { LastUsedTracker } from './last-used.ts';
 
 const KEYS = 40;
 
-/** Keys on a database, and who lets in whoever shows them: so many on one database. */
-async function keysAndDoors(t: TestContext, address: string, doors: number) {
+/** Keys on one database, and an authenticator for each of several nodes. */
+async function keysAndNodes(t: TestContext, address: string, nodeCount: number) {
   const clock = testClock();
   const opened: Store[] = [];
-  while (opened.length < doors) opened.push(await openAt(t, address));
+  while (opened.length < nodeCount) opened.push(await openAt(t, address));
   const [store] = opened as [Store, ...Store[]];
   const keys: { key: string; domain: string }[] = [];
   for (let number = 1; number <= KEYS; number += 1) {
@@ -36,8 +36,8 @@ const lastUsed = async ({ read }: Store) => {
 };
 
 for (const { test, database } of stores) {
-  test('what is used within a second is one write, and within a minute it is written once', async (t) => {
-    const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 1);
+  test('uses within a second are one write, and a key is written at most once a minute', async (t) => {
+    const { clock, keys, store, nodes } = await keysAndNodes(t, await database(t), 1);
     const commits: number[] = [];
     store.onGroup((writes) => void commits.push(writes));
     const began = clock.now();
@@ -66,8 +66,8 @@ for (const { test, database } of stores) {
 }
 
 for (const { test, database } of shared) {
-  test('nodes that write down the same uses, in whatever order they came, are not in each other’s way', async (t) => {
-    const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 2);
+  test('nodes that write the same uses in any order do not block each other', async (t) => {
+    const { clock, keys, store, nodes } = await keysAndNodes(t, await database(t), 2);
     for (const [index, node] of nodes.entries()) {
       const inOrder = index === 0 ? keys : keys.toReversed();
       for (const { key, domain } of inOrder) assert.ok(await node.authenticate(key, domain));
@@ -79,9 +79,9 @@ for (const { test, database } of shared) {
     assert.deepEqual(rows, [{ deadlocks: 0 }]);
   });
 
-  test('what another transaction is just writing is not waited for, and does not keep the others back', async (t) => {
+  test('a row locked by another transaction is skipped without delaying the others', async (t) => {
     const address = await database(t);
-    const { clock, keys, store, nodes } = await keysAndDoors(t, address, 1);
+    const { clock, keys, store, nodes } = await keysAndNodes(t, address, 1);
     const other = await openAt(t, address);
     for (const { key, domain } of keys) assert.ok(await nodes[0].authenticate(key, domain));
     const { promise: through, resolve: end } = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ for (const { test, database } of shared) {
     await writing;
   });
 
-  test('a write that takes its time is the only one, and what was used meanwhile comes after it', async (t) => {
+  test('only one write runs at a time, and later uses are written after it', async (t) => {
     const clock = testClock();
     const writes: { ids: readonly number[]; at: number; end: () => void }[] = [];
     const write = (_: unknown, ids: readonly number[], at: number) =>
@@ -114,7 +114,7 @@ for (const { test, database } of shared) {
     uses.note(visitor(), 3);
     while (writes.length < 1) await new Promise((resolve) => setImmediate(resolve));
     await clock.advance(5_000);
-    // Another write would have begun by now.
+    // Without the limit another write would have begun by now.
     for (let times = 0; times < 3; times += 1) await store.probe();
     const told = () => writes.map(({ ids, at }) => ({ ids, after: at - began }));
     assert.deepEqual(told(), [{ ids: [1, 2], after: 0 }]);

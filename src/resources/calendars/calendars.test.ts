@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
-  /** What stands in a calendar: the names, by identifier. */
+  /** The entries of a calendar: names by UID. */
   function namesIn({ text }: Read): Record<string, string> {
     const events = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
     const found = events.map((event) => ['uid', 'summary'].map((name) => String(event.getFirstPropertyValue(name))));
@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
 
   const names = async (url: string) => Object.values(namesIn(await get(url))).sort();
 
-  /** An account with what concerns one person, what concerns another, and what concerns nobody. */
+  /** An account with entries of one user, of another, and of neither. */
   async function furnished(domain: string) {
     const admin = await carillon.account(domain);
     const member = await carillon.user(admin, 'member');
@@ -59,7 +59,7 @@ for (const { test, testService } of stores) {
     return { admin, member, bells, other };
   }
 
-  test('X9 a calendar shows what concerns its user, a project, or everything: events, and what is open and due', async () => {
+  test('X9 a calendar shows the events and the open due tasks of its user, of a project, or of the account', async () => {
     const { admin, member, bells } = await furnished('scopes.test');
     const { calendars } = member.carillon;
     const own = await calendars.create({ label: 'telephone' });
@@ -89,12 +89,12 @@ for (const { test, testService } of stores) {
     );
     assert.match(unfolded, /X-WR-CALNAME:\S.*\r\n/);
 
-    // What was assigned to somebody who is gone is looked after by whoever created it.
+    // Tasks assigned only to a deleted user are in the calendar of their creator.
     await admin.carillon.users.delete(member.userId);
     assert.deepEqual(await names(admins.url), ['Board', 'Cast', 'Casting', 'Melt', 'Theirs']);
   });
 
-  test('X9 who has the same calendar already is told so without a look at it; any change makes it another', async () => {
+  test('X9 an unchanged calendar is 304 without reading its entries; any change changes its ETag', async () => {
     const { admin } = await furnished('tags.test');
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
     const first = await get(url);
@@ -114,7 +114,7 @@ for (const { test, testService } of stores) {
     assert.ok(!Object.values(namesIn(await get(url, { 'if-none-match': tag }))).includes('Moved'));
   });
 
-  test('X9 whatever is wrong with an address, it leads nowhere in the same way; the address is in no log and in no list', async () => {
+  test('X9 every invalid address gets the same response; addresses are in no log and in no list', async () => {
     const { url, id } = await owner.carillon.calendars.create({ label: 'x' });
     const token = /\/calendar\/(.+)\.ics$/.exec(url)?.[1] ?? '';
     assert.equal(token.length, 43);
@@ -148,7 +148,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('X9 a calendar shows no more than whoever made it could read, and ends with its user, its project and its key', async () => {
+  test('X9 a calendar shows only what its creator may read, and ends with its user, project and key', async () => {
     const { admin, member, bells } = await furnished('narrow.test');
     const only = await carillon.key(member, { permissions: ['events:read'] });
     const events = await only.carillon.calendars.create({ scope: 'account' });
@@ -158,7 +158,7 @@ for (const { test, testService } of stores) {
     const none = await carillon.key(member, { permissions: permissions.filter((one) => one !== 'events:read') });
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
 
-    // What a role has lost since, its calendars have lost.
+    // Permissions that a role has lost are lost in its calendars as well.
     assert.deepEqual([...reachOf('events:read,users:write', 'member')], ['events:read']);
     assert.deepEqual([...reachOf('events:read,users:write,nothing', 'admin')], ['events:read', 'users:write']);
 
@@ -180,7 +180,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await admin.carillon.calendars.list({ user_id: member.userId })).data, []);
   });
 
-  test('X9 calendars are listed and revoked by their user and by admins, and are shown when they were last asked for', async () => {
+  test('X9 calendars are listed and revoked by their user and by admins, and show when they were last fetched', async () => {
     const { admin, member } = await furnished('lists.test');
     const mine = await member.carillon.calendars.create({ label: 'mine', time_zone: 'Europe/Zurich' });
     const theirs = await admin.carillon.calendars.create({ label: 'theirs' });
@@ -208,7 +208,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X9 times are told in the zone of the calendar, else of the account, else as they are written', async () => {
+  test('X9 times are in the zone of the calendar, else of the account, else floating', async () => {
     const { admin } = await furnished('zones.test');
     await admin.carillon.events.create({
       event_name: 'At ten',
@@ -229,7 +229,7 @@ for (const { test, testService } of stores) {
     assert.equal(await start(zoned.url), `;TZID=America/New_York:${day}T100000`);
   });
 
-  test('X9 a calendar reaches a year back and three years on, and holds what is under way; the nearest are there if there are too many', async () => {
+  test('X9 a calendar covers one year back and three ahead, with events in progress; of too many, it has the nearest', async () => {
     const admin = await carillon.account('window.test');
     const at = (from: number, to: number) => ({ start_date: inDays(from), due_date: inDays(to) });
     const spans: [string, number, number][] = [
@@ -242,7 +242,7 @@ for (const { test, testService } of stores) {
     for (const [event_name, from, to] of spans) await admin.carillon.events.create({ event_name, ...at(from, to) });
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
     assert.deepEqual(await names(url), ['a year ago', 'in three years', 'since long ago']);
-    // More than a calendar holds, all of them on two days.
+    // More entries than a calendar can have, all on two days.
     const { account_id } = await carillon.store.read
       .selectFrom('accounts')
       .select('account_id')
@@ -268,7 +268,7 @@ for (const { test, testService } of stores) {
     assert.ok(['one more', 'in three years', 'since long ago'].every((name) => all.includes(name)));
   });
 
-  test('X9 a calendar has each of many events that began before it', async () => {
+  test('X9 a calendar has all of many events that began before its range', async () => {
     const admin = await carillon.account('many-begun.test');
     const expected = Array.from({ length: 250 }, (_, index) => `event ${String(index).padStart(3, '0')}`);
     for (const event_name of expected) {
@@ -279,7 +279,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await names(url), expected);
   });
 
-  test('X9 what a calendar shows of one account is the same in another that it is brought into', async () => {
+  test('X9 a calendar imported into another account shows the same there', async () => {
     const { admin } = await furnished('from.test');
     const nasty = 'a;b,c\\n "d" \n 予定 😀 END:VEVENT';
     const spans = [
@@ -308,7 +308,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([home.created, home.dropped[0]?.reason, home.dropped[0]?.count], ['0', 'own', '7']);
   });
 
-  test('X9 an entry names the first twenty of those who are assigned, however many tasks have however many', async () => {
+  test('X9 an entry names the first twenty assigned users, for any number of tasks and assignments', async () => {
     const admin = await carillon.account('crowd.test');
     const { projects, tasks, calendars } = admin.carillon;
     const { project_id } = await projects.create({ project_name: 'Crowded' });
@@ -341,7 +341,7 @@ for (const { test, testService } of stores) {
     const twenty = users.slice(0, 20).map(({ last_name }) => `Number ${last_name}`);
     const few = await assignedIn();
     assert.deepEqual(few, { Some: twenty.join('\\, '), All: `${twenty.join('\\, ')} and others` });
-    // More assignments than are looked up together.
+    // More assignments than are loaded in one batch.
     for (let number = 1; number <= 100; number += 1) await create(`More${number}`, 21);
     const many = await assignedIn();
     assert.equal(Object.keys(many).length, 102);

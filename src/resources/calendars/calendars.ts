@@ -39,20 +39,20 @@ const readOnlyScope = (description: string): Field<string | null, 'shown'> => ({
 /** Response fields of a calendar; they never include its address (X9). */
 export const calendarFields = {
   id: key('Identifier of the calendar.'),
-  user_id: readOnlyId('Whose it is: it shows no more than this user may read.'),
-  label: readOnlyText('What it is for.'),
-  scope: readOnlyScope('What it shows.'),
+  user_id: readOnlyId('Its user: the calendar shows only what this user may read.'),
+  label: readOnlyText('Its label.'),
+  scope: readOnlyScope('Its contents.'),
   project_id: readOnlyId('The project it shows; 0 for none.'),
-  time_zone: readOnlyText("The zone that its times are told in; empty for the account's."),
-  date_created: readOnlyTimestamp('When it was made, UTC.'),
-  last_fetched: readOnlyTimestamp('When a program last asked for it, UTC, to the hour.'),
-  expires: readOnlyTimestamp('When it ends by itself, UTC: with the key that made it.'),
+  time_zone: readOnlyText("Time zone of its times; empty for the account's."),
+  date_created: readOnlyTimestamp('When it was created, UTC.'),
+  last_fetched: readOnlyTimestamp('When a program last fetched it, UTC, to the hour.'),
+  expires: readOnlyTimestamp('When it expires, UTC: with the key that created it.'),
 };
 
 const scope: Field<Scope, 'written'> = {
   mode: 'written',
   description:
-    'own: what you created, what you are assigned to, and the events of your projects; project; account: everything.',
+    'own: what you created or are assigned to, and the events of your projects; project: one project; account: everything.',
   inputSchema: { type: 'string', enum: scopes, 'x-must': `must be one of ${scopes.join(', ')}` },
   parse: (value) => scopes.find((one) => one === value) ?? 'own',
   default: 'own',
@@ -74,20 +74,23 @@ export function zone(description: string): Field<string, 'written'> {
 
 /** Input fields of a new calendar. */
 export const calendarInputFields = {
-  label: label('What it is for.'),
+  label: label('Its label.'),
   scope,
   project_id: resourceIdOrNone('The project, with scope project.'),
-  time_zone: zone("The zone that its times are told in; left out: the account's."),
+  time_zone: zone("Time zone of its times. Default: the account's."),
 };
 
 /** Response fields of a new calendar, including its address, which is returned only once. */
 export const madeCalendarFields = {
   ...calendarFields,
-  url: secretOnce('The address to subscribe to. It is shown this once and stored as a hash.'),
+  url: secretOnce('The address to subscribe to. It is returned only once and stored as a hash.'),
 };
 
 export const calendarFilters = {
-  user_id: idFilter('Of this user; admins see the calendars of all, others their own.', 'calendars.user_id'),
+  user_id: idFilter(
+    'Only calendars of this user. Admins see those of all users, others their own.',
+    'calendars.user_id',
+  ),
 };
 
 type CalendarRow = Shown<typeof calendarFields>;
@@ -173,7 +176,7 @@ function requireMatchingScope(scope: Scope, projectId: number): void {
   if (scope === 'project' && projectId === 0)
     throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
   if (scope !== 'project' && projectId !== 0)
-    throw invalidInput([{ field: 'project_id', message: 'must be left out but with scope project' }]);
+    throw invalidInput([{ field: 'project_id', message: 'must be left out unless the scope is project' }]);
 }
 
 /** Revokes a calendar: the caller's own, or for admins that of any user whose role is not above theirs. */
@@ -186,7 +189,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
   if (outranks(row.role as Role, caller.role)) {
     throw new Problem('not_permitted', {
-      detail: 'The calendar of a user whose role is above your own is not yours to revoke.',
+      detail: 'You cannot revoke the calendar of a user whose role is above your own.',
     });
   }
   await revokeCalendars(write, { only: calendarId }, 'ended by hand');
@@ -199,7 +202,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
   return [
     list({
       path: '/calendars',
-      description: 'What calendar programs subscribe to: your own, or for admins those of every user.',
+      description: 'Lists calendars: your own, or for admins those of every user.',
       permission: 'events:read',
       parameters: calendarFilters,
       fields: calendarFields,
@@ -207,7 +210,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
     }),
     create({
       path: '/calendars',
-      description: 'Makes an address for a calendar program to subscribe to; the answer shows it this once.',
+      description: 'Creates an address for calendar programs to subscribe to. It is returned only once.',
       permission: 'events:read',
       fields: madeCalendarFields,
       takes: calendarInputFields,
@@ -217,14 +220,14 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
     }),
     get({
       path: '/calendars/{calendar_id}',
-      description: 'One calendar, without its address.',
+      description: 'Returns a calendar, without its address.',
       permission: 'events:read',
       fields: calendarFields,
       call: (view, caller, ids) => getCalendar(view, caller, ids.calendar_id),
     }),
     remove({
       path: '/calendars/{calendar_id}',
-      description: 'Revokes a calendar: from now on its address leads nowhere.',
+      description: 'Revokes a calendar; its address becomes invalid.',
       permission: 'events:read',
       records: [],
       call: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),

@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every field that can be written, with something else than it begins with. */
+  /** Every writable field, with a value other than its default. */
   const everything = {
     client_name: 'ACME',
     email: 'bells@acme.test',
@@ -44,7 +44,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(written, { ...everything, ...stamps });
   });
 
-  test('C29 each field can be changed alone, and nothing else changes with it', async () => {
+  test('C29 changing one field changes no other', async () => {
     const owner = await carillon.account('changes.test');
     const { json } = await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'Before' });
     let wanted = json.data;
@@ -84,7 +84,7 @@ for (const { test, testService } of stores) {
     };
     assert.deepEqual(await named('ÄRGER'), ['Ärger & Söhne', 'ärgerlich']);
     assert.deepEqual(await named('acme'), ['Acme 100%', 'ACME_B']);
-    // What means something to a database means nothing here.
+    // Wildcards of SQL have no special meaning.
     assert.deepEqual(await named('%'), ['Acme 100%']);
     assert.deepEqual(await named('_'), ['ACME_B']);
     assert.deepEqual(await named("'"), []);
@@ -107,7 +107,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C7 C29 clients can be listed by name, whatever their letters are like, and newest first', async () => {
+  test('C7 C29 clients are sorted by name without case, or newest first', async () => {
     const owner = await carillon.account('orders.test');
     for (const client_name of ['beta', 'Zeta', 'Älpler', 'Alpha', 'beta'])
       await owner.carillon.clients.create({ client_name });
@@ -120,7 +120,7 @@ for (const { test, testService } of stores) {
     assert.equal(json.errors[0].field, 'order');
   });
 
-  test('C34 deleting a client leaves its projects with client "0", and says so of each', async () => {
+  test('C34 deleting a client sets the client of its projects to "0" and records a change of each', async () => {
     const owner = await carillon.account('cascade.test');
     const gone = await owner.carillon.clients.create({ client_name: 'Gone' });
     const stays = await owner.carillon.clients.create({ client_name: 'Stays' });

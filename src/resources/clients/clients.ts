@@ -27,7 +27,7 @@ export const clientFields = {
 };
 
 export const clientFilters = {
-  client_name: partOf('A part of the name, in any case.', 'clients.client_name'),
+  client_name: partOf('Part of the name, compared without case.', 'clients.client_name'),
 };
 
 export const clients = defineResource('client', {
@@ -40,9 +40,9 @@ export const clients = defineResource('client', {
 });
 
 export const clientRoutes = resourceRoutes(clients, {
-  list: 'Clients.',
-  create: 'Adds a client.',
-  one: 'One client.',
-  change: 'Changes what is given of a client.',
+  list: 'Lists clients.',
+  create: 'Creates a client.',
+  one: 'Returns a client.',
+  change: 'Changes the given fields of a client.',
   remove: 'Deletes a client; its contacts and projects stay, with client "0".',
 });

@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
     return true;
   };
 
-  test('C39 a comment has these fields, and stands on a project, a task or a subtask', async () => {
+  test('C39 a comment has these fields and belongs to a project, a task or a subtask', async () => {
     const { project_id, task_id, subtask_id } = await place();
     const { comment_id, date_created, ...plain } = await comments.create(project_id, { comment: ' Said ' });
     assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
@@ -40,7 +40,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'PUT', `/v2/comments/${comment_id}`, { comment: 'No' })).status, 404);
   });
 
-  test('C39 a list has each comment with its replies, which stand where it stands', async () => {
+  test('C39 a list has each comment with its replies, which have the same project, task and subtask', async () => {
     const { project_id, task_id, subtask_id } = await place();
     const first = await comments.create(project_id, { comment: 'First', task_id });
     const second = await comments.create(project_id, { comment: 'Second' });
@@ -64,7 +64,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(seen, ['First', 'Second', 'Third']);
   });
 
-  /** Puts replies to a comment straight into the database: `1`, `2`, and so on. */
+  /** Inserts replies to a comment into the database: `1`, `2`, and so on. */
   async function reply(projectId: string, commentId: string, count: number) {
     const { account_id } = await carillon.store.read
       .selectFrom('users')
@@ -83,7 +83,7 @@ for (const { test, testService } of stores) {
   const numbers = (first: number, last: number) =>
     Array.from({ length: last - first + 1 }, (_, index) => `${first + index}`);
 
-  test('C39 a comment in a list has its first fifty replies, and says how many there are', async () => {
+  test('C39 a comment in a list has its first fifty replies and the number of all', async () => {
     const { project_id } = await place();
     const say = async (comment: string) => (await comments.create(project_id, { comment })).comment_id;
     const counts = { 'fifty-one': 51, none: 0, fifty: 50, one: 1, many: 120 };
@@ -98,7 +98,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C39 the replies to a comment are a list of their own, which goes on where the comment ends', async () => {
+  test('C39 the replies to a comment have a list of their own, which continues after the first fifty', async () => {
     const { project_id } = await place();
     const { comment_id } = await comments.create(project_id, { comment: 'Much discussed' });
     const other = await comments.create(project_id, { comment: 'Another' });
@@ -117,7 +117,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await stranger.carillon.comments.list({ parent_id: comment_id })).data, []);
   });
 
-  test('C39 a comment has at most a thousand replies: one more is refused', async () => {
+  test('C39 a comment has at most a thousand replies; one more is rejected', async () => {
     const { project_id } = await place();
     const { comment_id } = await comments.create(project_id, { comment: 'Much discussed' });
     await reply(project_id, comment_id, 999);
@@ -135,7 +135,7 @@ for (const { test, testService } of stores) {
     await again();
   });
 
-  test('C39 what a comment names belongs together; what does not is refused by the name of the field', async () => {
+  test('C39 project, task, subtask and parent of a comment must match; the error names the field', async () => {
     const [one, other] = [await place(), await place()];
     const first = await comments.create(one.project_id, { comment: 'First', task_id: one.task_id });
     const reply = await comments.create(one.project_id, { comment: 'Reply', parent_id: first.comment_id });
@@ -154,7 +154,7 @@ for (const { test, testService } of stores) {
       await assert.rejects(comments.create(one.project_id, { comment: 'X', [name]: '987654' }), { code: 'not_found' });
   });
 
-  test('C34 C39 comments go with what they are about, and replies with their comment', async () => {
+  test('C34 C39 comments are deleted with their project, task or subtask, and replies with their comment', async () => {
     const { project_id, task_id, subtask_id } = await place();
     const kindsOf = async (act: () => Promise<unknown>) =>
       (await noting(carillon, owner, act)).noted.map(({ kind, record_id }) => `${kind} ${record_id}`);
@@ -183,7 +183,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(comments.get(onTask), { code: 'not_found' });
   });
 
-  test('C39 comments go along when their task or subtask moves', async () => {
+  test('C39 comments move with their task or subtask', async () => {
     const [from, to] = [await place(), await place()];
     const onTask = await comments.create(from.project_id, { comment: 'T', task_id: from.task_id });
     const onSubtask = await comments.create(from.project_id, { comment: 'S', subtask_id: from.subtask_id });

@@ -24,14 +24,14 @@ import { stamps } from '../core/timestamps.ts';
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {
   comment_id: key('Identifier of the comment.'),
-  comment: text({ says: 'What is said.', least: 1, most: 20_000 }),
-  parent_id: resourceIdOrNone('The comment that it replies to, which is no reply itself.'),
-  project_id: readOnlyId('The project that it is about.'),
-  task_id: resourceIdOrNone('The task of it.'),
+  comment: text({ says: 'The text.', least: 1, most: 20_000 }),
+  parent_id: resourceIdOrNone('The comment that it replies to, which must not be a reply itself.'),
+  project_id: readOnlyId('The project of the comment.'),
+  task_id: resourceIdOrNone('The task of the comment.'),
   subtask_id: resourceIdOrNone('The subtask of that task.'),
   filepath: constant('Always null: there are no files.', null),
   filename: constant('Always null: there are no files.', null),
-  note: constant('Always "0": it is a comment, and no note.', '0'),
+  note: constant('Always "0": it is a comment, not a note.', '0'),
   ...stamps,
 };
 
@@ -41,18 +41,18 @@ export const REPLIES_IN_LISTS = 50;
 /** Fields of a comment in a list. */
 export const threadFields = {
   ...commentFields,
-  reply_count: readOnlyNumber('How many replies it has.'),
+  reply_count: readOnlyNumber('Number of replies.'),
   replies: readOnlyRecords(
-    `The first ${REPLIES_IN_LISTS} replies to it, by id. The list with its id as parent_id has all of them.`,
+    `The first ${REPLIES_IN_LISTS} replies, by id. Filter the list by parent_id to get all.`,
     commentFields,
   ),
 };
 
 export const commentFilters = {
-  project_id: idFilter('About this project, its tasks and subtasks.', 'comments.project_id'),
-  task_id: idFilter('About this task and its subtasks.', 'comments.task_id'),
-  subtask_id: idFilter('About this subtask.', 'comments.subtask_id'),
-  parent_id: idFilter('Replies to this comment. Left out: comments that are no replies.', 'comments.parent_id'),
+  project_id: idFilter('On this project, its tasks and subtasks.', 'comments.project_id'),
+  task_id: idFilter('On this task and its subtasks.', 'comments.task_id'),
+  subtask_id: idFilter('On this subtask.', 'comments.subtask_id'),
+  parent_id: idFilter('Replies to this comment. Default: comments that are not replies.', 'comments.parent_id'),
 };
 
 export const comments = {
@@ -87,7 +87,7 @@ async function parentError(view: AccountView, parentId: number): Promise<string 
       .limit(1)
       .executeTakeFirst(),
   ]);
-  if (parent_id !== 0) return 'must be a comment that is no reply';
+  if (parent_id !== 0) return 'must be a comment that is not a reply';
   return last === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
 }
 
@@ -167,8 +167,8 @@ async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promis
 }
 
 export const commentRoutes = resourceRoutes(comments, {
-  list: 'Comments, each with its replies.',
-  create: 'Adds a comment to a project, or to a task or subtask of it; or a reply to one.',
-  one: 'One comment.',
+  list: 'Lists comments, each with its first replies.',
+  create: 'Creates a comment on a project, task or subtask, or a reply to a comment.',
+  one: 'Returns a comment.',
   remove: 'Deletes a comment with its replies.',
 });

@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
     assert.notEqual(theirs.json.data.company_id, company_id);
   });
 
-  test('C35 nobody writes the company over this interface', async () => {
+  test('C35 the API has no route to change the company', async () => {
     const owner = await carillon.account('read-only.test');
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const { status } = await carillon.call(owner, method, '/v2/company', { company_name: 'Mine' });

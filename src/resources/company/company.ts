@@ -7,7 +7,7 @@ import type { AccountView } from '../../store/account-scope.ts';
 export const companyFields = {
   company_id: key('Identifier of the company.'),
   company_name: readOnlyText('Name of the company.'),
-  domain: readOnlyText("The account's host name, as in the header domain."),
+  domain: readOnlyText('Host name of the account, as in the header domain.'),
   address1: readOnlyText('Address, first line.'),
   address2: readOnlyText('Address, second line.'),
   city: readOnlyText('City.'),
@@ -28,7 +28,7 @@ export async function getCompany(view: AccountView): Promise<Shown<typeof compan
 export const companyRoutes: readonly Route[] = [
   get({
     path: '/company',
-    description: 'The account.',
+    description: 'Returns the account.',
     permission: 'company:read',
     fields: companyFields,
     call: (view) => getCompany(view),

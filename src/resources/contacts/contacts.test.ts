@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
   const stranger = await carillon.account('other.test');
   const { clients, contacts } = owner.carillon;
 
-  /** Every field that can be written, with something else than it begins with. */
+  /** Every writable field, with a value other than its default. */
   const everything = {
     contact_name: 'Ada',
     email: 'ada@acme.test',
@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
     company_name: 'ACME',
   };
 
-  test('C36 a contact has these fields; what is left out is empty, and what is given comes back', async () => {
+  test('C36 a contact has these fields; missing ones are empty and given ones are returned', async () => {
     const { contact_id, date_created, ...plain } = await contacts.create({ contact_name: 'Plain' });
     assert.match(contact_id, /^\d+$/);
     assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
@@ -36,7 +36,7 @@ for (const { test, testService } of stores) {
     assert.notEqual(changed.date_modified, rest.date_modified);
   });
 
-  test('C36 a list is narrowed to the contacts of a client, or to those of none', async () => {
+  test('C36 a list is filtered by client, or to contacts without one', async () => {
     const { client_id } = await clients.create({ client_name: 'Narrow' });
     const { contact_id } = await contacts.create({ contact_name: 'Of it', client_id });
     const { data, paging } = await contacts.list({ client_id });
@@ -45,7 +45,7 @@ for (const { test, testService } of stores) {
     assert.ok(ofNone.data.every((one) => one.client_id === '0'));
   });
 
-  test('C34 C36 a contact stays when its client goes', async () => {
+  test('C34 C36 a contact stays when its client is deleted', async () => {
     const { client_id } = await clients.create({ client_name: 'Gone' });
     const { contact_id } = await contacts.create({ contact_name: 'Stays', client_id });
     const { noted } = await noting(carillon, owner, () => clients.delete(client_id));
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     assert.equal((await contacts.get(contact_id)).client_id, '0');
   });
 
-  test('C3 C36 a client or contact of another account is not there to be named', async () => {
+  test('C3 C36 a client or contact of another account cannot be referred to', async () => {
     const theirs = await stranger.carillon.clients.create({ client_name: 'Theirs' });
     const who = await stranger.carillon.contacts.create({ contact_name: 'Theirs' });
     const unknown = { code: 'not_found' };

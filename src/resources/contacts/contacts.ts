@@ -12,22 +12,22 @@ export const contactFields = {
   tel: shortText('Telephone.', 64),
   fax: shortText('Fax.', 64),
   mobile: shortText('Mobile telephone.', 64),
-  role: shortText('What they do there.'),
-  company_name: shortText('The company that they work for.'),
-  client_id: resourceIdOrNone('The client that they speak for.'),
+  role: shortText('Their role.'),
+  company_name: shortText('Name of their company.'),
+  client_id: resourceIdOrNone('The client of the contact.'),
   ...stamps,
 };
 
 export const contactFilters = {
-  client_id: idFilter('Of this client; 0 for those of none.', 'contacts.client_id'),
+  client_id: idFilter('Of this client; 0 for contacts without one.', 'contacts.client_id'),
 };
 
 export const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });
 
 export const contactRoutes = resourceRoutes(contacts, {
-  list: 'Contacts.',
-  create: 'Adds a contact.',
-  one: 'One contact.',
-  change: 'Changes what is given of a contact.',
+  list: 'Lists contacts.',
+  create: 'Creates a contact.',
+  one: 'Returns a contact.',
+  change: 'Changes the given fields of a contact.',
   remove: 'Deletes a contact.',
 });

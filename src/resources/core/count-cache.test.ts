@@ -10,7 +10,7 @@ for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
   const resourceTypes = Object.keys(tables) as ResourceName[];
 
-  /** How many of each the lists say that there are, and how many there are. */
+  /** The total_records of each list, and the actual numbers. */
   async function compare(account: Account, what: string) {
     const said: Record<string, number> = {};
     const found: Record<string, number> = {};
@@ -39,7 +39,7 @@ for (const { name, test, testService } of stores) {
 
   const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270102' });
 
-  test('C7 total_records of a whole list is exact, whatever is created and deleted, and whatever goes with it', async () => {
+  test('C7 total_records of an unfiltered list is exact after creations, deletions and cascades', async () => {
     const acme = await account('acme.test');
     const { clients, events, projects, tasks, subtasks } = acme.carillon;
     await compare(acme, 'nothing yet');
@@ -67,7 +67,7 @@ for (const { name, test, testService } of stores) {
     await compare(acme, 'and its own are as before');
   });
 
-  test('C7 total_records is exact where more has occurred than is looked at, and where what occurred is forgotten', async () => {
+  test('C7 total_records is exact after more occurrences than are scanned, and after occurrences were deleted', async () => {
     const busy = await account('busy.test');
     const { events } = busy.carillon;
     await compare(busy, 'nothing yet');
@@ -76,7 +76,7 @@ for (const { name, test, testService } of stores) {
     const { data } = await events.list({ limit: 30 });
     await Promise.all(data.map(({ event_id }) => events.delete(event_id)));
     await events.create(event('Last'));
-    // As retention does, in the end.
+    // As retention does.
     await carillon.store.write(({ queries }) =>
       queries.deleteFrom('occurrences').where('account_id', '=', busy.accountId).execute(),
     );
@@ -86,7 +86,7 @@ for (const { name, test, testService } of stores) {
   });
 
   if (shared.some((store) => store.name === name)) {
-    test('C7 total_records is exact on each of two nodes, whichever of them writes', async (t) => {
+    test('C7 total_records is exact on both of two nodes, whichever writes', async (t) => {
       const acme = await account('nodes.test');
       const { baseUrl } = await testService(t, { database: carillon.database });
       const there = new Carillon({ baseUrl, auth: apiKey({ domain: acme.domain, key: acme.key }) });

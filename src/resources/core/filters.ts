@@ -143,7 +143,10 @@ export function mustAgree<F extends Filters>(filters: F, given: Given<F & Parame
     const alias = filters[name]?.alias;
     if (alias === undefined || values[alias] === undefined || values[alias] === values[name]) continue;
     throw invalidInput(
-      [name, alias].map((field) => ({ field, message: `${alias} and ${name} are one filter: must be the same` })),
+      [name, alias].map((field) => ({
+        field,
+        message: `${alias} and ${name} are the same filter and must have the same value`,
+      })),
     );
   }
 }

@@ -13,7 +13,7 @@ for (const { test, database } of stores) {
   const COUNT = 2_100;
   const NOW = 0;
 
-  /** An account, and what its owner does. */
+  /** An account and a client of its owner. */
   async function openAccount(t: TestContext) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -31,7 +31,7 @@ for (const { test, database } of stores) {
     return { store, act, change, between, view };
   }
 
-  /** An account with teams 1 to `COUNT`, and what is between whoever lists them and the store. */
+  /** An account with teams 1 to `COUNT`, and a store whose queries can be intercepted. */
   async function openWithTeams(t: TestContext) {
     const { store, act, change, between, view } = await openAccount(t);
     const create = (names: readonly string[]) =>
@@ -56,7 +56,7 @@ for (const { test, database } of stores) {
     return { between, pageAt, create, remove };
   }
 
-  test('C7 a page far behind is the one at its offset, whatever comes and goes behind it while it is looked for', async (t) => {
+  test('C7 a page at a deep offset is right, whatever is added and deleted after it meanwhile', async (t) => {
     const { between, pageAt, create, remove } = await openWithTeams(t);
     const wanted = { names: ['team 2001', 'team 2002', 'team 2003'], total: COUNT };
     assert.deepEqual(await pageAt(2_000), wanted);
@@ -67,7 +67,7 @@ for (const { test, database } of stores) {
       () => Promise.all([remove('team 2050'), remove('team 2051')]),
     ]) {
       const { total } = await pageAt(0);
-      // What says how many there are, and of which moment.
+      // The query for the count and its position.
       const counting = between.holdNext('positions');
       const asked = pageAt(2_000);
       await counting;
@@ -77,7 +77,7 @@ for (const { test, database } of stores) {
     }
   });
 
-  test('C7 a page of long records is of one moment, whatever comes, goes and moves while it is loaded', async (t) => {
+  test('C7 a page of long records is a snapshot, whatever is added, deleted and moved while it is loaded', async (t) => {
     const { view, change, act } = await openAccount(t);
     const long = 'x'.repeat(200_000);
     const ids = new Map<string, number>();
@@ -100,7 +100,7 @@ for (const { test, database } of stores) {
       shown.push(...rows.map(({ client_name }) => client_name));
       count += 1;
       if (count > 1) continue;
-      // One that is behind the first slice goes, one moves to the front, one behind the end, one comes.
+      // After the first slice one record is deleted, one moves to the front, one to the end, and one is created.
       await change((write) => clients.remove(write, act, ids.get('client 05') ?? 0));
       const rename = (from: string, to: string) =>
         change((write) => clients.change(write, act, ids.get(from) ?? 0, { client_name: to }));

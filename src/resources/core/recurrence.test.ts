@@ -26,7 +26,7 @@ for (const { test, testService } of stores) {
       return answer.json.data as Json;
     });
 
-  /** The records of a kind that were noted, as they are read. */
+  /** The records of the occurrences of a kind. */
   async function made(resourceType: 'tasks' | 'subtasks', noted: readonly { kind: string; record_id: string }[]) {
     const ids = noted
       .filter(({ kind }) => kind === `new_${resourceType.slice(0, -1)}`)
@@ -36,7 +36,7 @@ for (const { test, testService } of stores) {
     );
   }
 
-  test('C41 completing a recurring task creates the next one: the same, open, one period later, with the letter', async () => {
+  test('C41 completing a recurring task creates an open copy one period later, which recurs in turn', async () => {
     const assigned = { users: [member.userId, owner.userId], teams: [team_id] };
     const given: TaskInput = {
       ...{ task_name: 'Tune', description: 'Fork in hand', color: '#fff', tags: 'a,b', notes: 'N', ongoing: true },
@@ -62,7 +62,7 @@ for (const { test, testService } of stores) {
     assert.equal((await completed('tasks', next.task_id)).result.recurring, '');
   });
 
-  test('C33 C41 its open and completed subtasks are copied open, with their dates moved and their letters', async () => {
+  test('C33 C41 its open and completed subtasks are copied as open, with dates moved and with their recurrence', async () => {
     const task = await tasks.create(project_id, { task_name: 'Round', recurring: 'W', due_date: '20270228' });
     const make = (subtask_name: string, more: object = {}) => subtasks.create(task.task_id, { subtask_name, ...more });
     const open = await make('Open', { users: [member.userId], due_date: '20270227' });
@@ -108,7 +108,7 @@ for (const { test, testService } of stores) {
     assert.equal((await tasks.get(task.task_id)).completed, '0');
   });
 
-  test('C41 a recurring subtask that is completed with its task ends with it, and goes on when both are open again', async () => {
+  test('C41 a recurring subtask completed with its task does not recur, and recurs again after both are reopened', async () => {
     const task = await tasks.create(project_id, { task_name: 'Once' });
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Often', recurring: 'D' });
     const { noted } = await completed('tasks', task.task_id);
@@ -125,7 +125,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C33 C41 what is complete, or created complete, or does not recur after the change, creates nothing', async () => {
+  test('C33 C41 a task that is already complete, created complete, or no longer recurring creates no next one', async () => {
     const kindsOf = async (id: string, more: object = {}) =>
       (await completed('tasks', id, more)).noted.map(({ kind }) => kind);
     const task = await tasks.create(project_id, { task_name: 'T', recurring: 'D' });
@@ -147,7 +147,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([next.task_name, next.recurring, next.due_date], ['Renamed', 'Y', NEVER]);
   });
 
-  test('C14 C41 the completion is of who completes, the next one of who created the old one, and each is told once', async (t) => {
+  test('C14 C41 the completion is by the caller, the next task by the creator of the old one, and each is notified once', async (t) => {
     const target = await startTarget(t);
     const stage = await carillon.account('told.test');
     const helper = await carillon.user(stage, 'admin');
@@ -177,7 +177,7 @@ for (const { test, testService } of stores) {
     assert.ok(told.includes(`${carillon.baseUrl}/v2/tasks/${data[0]?.task_id}`));
   });
 
-  test('C41 of many completions at the same moment exactly one creates the next one', async () => {
+  test('C41 of many concurrent completions exactly one creates the next task', async () => {
     const task = await tasks.create(project_id, { task_name: 'Race', recurring: 'M' });
     await subtasks.create(task.task_id, { subtask_name: 'Part' });
     const { result, noted } = await noting(carillon, owner, () =>
@@ -196,7 +196,7 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('C41 nothing is created while more is pending than may be, and the task stays open and recurring', async (t) => {
+  test('C41 above the pending quota nothing is created, and the task stays open and recurring', async (t) => {
     const attempt: Attempt = ({ signal }) =>
       new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 }));
@@ -218,7 +218,7 @@ for (const { test, testService } of stores) {
     assert.equal((await boss.carillon.tasks.list()).paging.total_records, before);
   });
 
-  test('C41 who was deleted creates the next one still, and is not assigned to it', async () => {
+  test('C41 a deleted creator is still the creator of the next task, but is not assigned to it', async () => {
     const gone = await carillon.user(owner, 'admin');
     const task = await gone.carillon.tasks.create(project_id, {
       ...{ task_name: 'Left', recurring: 'D', users: [gone.userId, member.userId] },
@@ -233,7 +233,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C41 a recurring project keeps its letter and does not repeat when it is closed', async () => {
+  test('C41 a recurring project keeps its recurrence and is not copied when it is closed', async () => {
     const project = await projects.create({ project_name: 'Yearly', recurring: 'Y' });
     const { noted } = await noting(carillon, owner, () => projects.update(project.project_id, { closed: 1 }));
     assert.deepEqual(
@@ -245,7 +245,7 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService, database } of shared) {
-  test('C41 two nodes that complete a recurring task at the same moment create one next one', async (t) => {
+  test('C41 two nodes that complete a recurring task concurrently create one next task', async (t) => {
     const address = await database(t);
     const [one, other] = [await testService(t, { database: address }), await testService(t, { database: address })];
     const owner = await one.account('acme.test');

@@ -81,7 +81,7 @@ export function aliasRoute(routes: readonly Route[], method: Route['method'], pa
     .map((route) => ({
       ...route,
       path: route.path.replace(/^\/[^/]+/, path),
-      description: `${route.description} The other spelling of \`${method} /v2${route.path}\`.`,
+      description: `${route.description} Alias of \`${method} /v2${route.path}\`.`,
       aliasOf: route.path,
     }));
 }

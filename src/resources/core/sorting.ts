@@ -101,7 +101,9 @@ export function decodeCursor({ name, keys }: Order, cursor: string): SortKey {
   const fits = (value: unknown, index: number) =>
     keys[index]?.is === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && isStorable(value);
   if (orderName === name && sortKey.length === keys.length && sortKey.every(fits)) return sortKey;
-  throw invalidInput([{ field: 'after', message: 'must be as the Link of a page in the same order has it' }]);
+  throw invalidInput([
+    { field: 'after', message: 'must be a cursor from the Link header of a page in the same order' },
+  ]);
 }
 
 function parsed(cursor: string): readonly unknown[] {

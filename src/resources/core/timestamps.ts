@@ -4,5 +4,5 @@ import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-typ
 export const stamps = {
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
-  user_id: resourceIdOrNone('Who created it. Only admins may name another user than themselves.'),
+  user_id: resourceIdOrNone('The user who created it. Only admins may give another user.'),
 };

@@ -5,7 +5,7 @@ import { migrate } from '../../store/migrate.ts';
 import { dialect } from '../../store/sqlite/open.ts';
 import { PROJECT_SECONDS } from './tracked-seconds.ts';
 
-test('the time of a project is summed along its own tasks, and not along all time entries of the account', () => {
+test('the time of a project is summed over its own tasks, without scanning all time entries of the account', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, dialect);
   const plan = database

@@ -7,7 +7,7 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
 
-  test('X3 a delivery shows its last thousand attempts, the oldest of them first, and a list its last outcome', async () => {
+  test('X3 a delivery shows its last thousand attempts, oldest first, and a list shows its last outcome', async () => {
     const { account_id } = await carillon.store.read
       .selectFrom('users')
       .select('account_id')

@@ -29,31 +29,31 @@ export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] 
 /** Fields of a delivery: one occurrence for one hook (X3). */
 export const deliveryFields = {
   id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
-  hook_id: readOnlyId('The hook it is pending for.'),
+  hook_id: readOnlyId('The hook.'),
   event: readOnlyWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
-  resource_url: readOnlyText('The address that is told.'),
+  resource_url: readOnlyText('The address of the record, as in the notification.'),
   state: readOnlyWord(
     'pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
     deliveryStates,
   ),
   date_created: readOnlyTimestamp('When it became pending, UTC.'),
-  date_finalized: readOnlyTimestamp('When it was delivered or given up, UTC.'),
-  last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
+  date_finalized: readOnlyTimestamp('When it was finalized, UTC.'),
+  last_outcome: readOnlyText('Outcome of the last attempt; empty before the first.'),
 };
 
 const attemptFields = {
   attempted_at: readOnlyTimestamp('When it began, UTC.'),
-  outcome: readOnlyText('What it came to, in a word.'),
-  milliseconds: readOnlyNumber('How long it took.'),
-  counted: readOnlyFlag('It counted as a failure.'),
-  reason: readOnlyText('Why, in a sentence.'),
+  outcome: readOnlyText('Outcome: a status, or one word.'),
+  milliseconds: readOnlyNumber('Duration in milliseconds.'),
+  counted: readOnlyFlag('Whether it counted as a failure.'),
+  reason: readOnlyText('Explanation.'),
 };
 
 /** Maximum number of attempts in the response for one delivery; of more, the last ones are returned. */
 export const MAX_ATTEMPTS = 1_000;
 
 const attempts = readOnlyRecords(
-  'Every attempt (of more than 1000, the last 1000), oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
+  'The attempts, oldest first; at most the last 1000.',
   attemptFields,
   'DeliveryAttempt',
 );
@@ -61,9 +61,9 @@ const attempts = readOnlyRecords(
 export const deliveryDetailFields = { ...deliveryFields, attempts };
 
 export const deliveryParameters = {
-  hook_id: idParameter('Of this hook.'),
-  state: wordParameter('In this state.', deliveryStates),
-  user_id: idParameter('Of this user instead of yourself; for admins.'),
+  hook_id: idParameter('Only deliveries of this hook.'),
+  state: wordParameter('Only deliveries in this state.', deliveryStates),
+  user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
 type DeliveryRow = Shown<typeof deliveryFields>;
@@ -253,7 +253,7 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
   return [
     list({
       path: '/deliveries',
-      description: 'What was and is pending for your hooks, for 30 days.',
+      description: 'Lists the deliveries of your hooks, for 30 days.',
       permission: 'hooks:read',
       parameters: deliveryParameters,
       fields: deliveryFields,
@@ -261,14 +261,14 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
     }),
     get({
       path: '/deliveries/{delivery_id}',
-      description: 'One delivery with its attempts.',
+      description: 'Returns a delivery with its attempts.',
       permission: 'hooks:read',
       fields: deliveryDetailFields,
       call: (view, caller, ids) => getDelivery(view, caller, ids.delivery_id, baseUrl()),
     }),
     action({
       path: '/deliveries/{delivery_id}/redeliver',
-      description: 'Sends a delivery again, at once, under the same Webhook-Id; counts no failure.',
+      description: 'Sends a delivery again immediately, with the same Webhook-Id. A failure does not count.',
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,

@@ -13,7 +13,7 @@ plainTest('the index of stretches and the question that it answers are word for 
   assert.ok(migration.includes(`(account_id, (${STRETCH.replace('finalized_deliveries.', '')}), hook_id)`));
 });
 
-/** Ids at the ends of stretches and within them, and whole stretches between them in which there is nothing. */
+/** Ids at the ends of buckets and within them, with empty buckets in between. */
 const ids = [8_190, 8_191, 8_192, 8_193, 16_383, 16_384, 50_000, 81_919, 81_920, 1_000_000];
 
 for (const { name, test, testService } of stores) {
@@ -23,7 +23,7 @@ for (const { name, test, testService } of stores) {
   const member = await carillon.user(owner, 'member');
   const stranger = await carillon.account('elsewhere.test');
 
-  /** As if these had been told to a hook, or given up. */
+  /** Inserts finalized deliveries of a hook. */
   async function settledAt({ userId }: Person, hookId: number, deliveryIds: readonly number[]) {
     await store.write(async ({ queries }) => {
       const user = await queries
@@ -53,7 +53,7 @@ for (const { name, test, testService } of stores) {
     return [found.map(({ id }) => Number(id)), json.paging.total_records];
   };
 
-  test('X3 what is settled of one hook is found in every stretch, in order, and counted', async () => {
+  test('X3 the finalized deliveries of a hook are found in every bucket, in order, and counted', async () => {
     assert.deepEqual(await list(owner, 'hook_id=71'), [first, first.length]);
     assert.deepEqual(await list(owner, 'hook_id=72'), [second, second.length]);
     assert.deepEqual(await list(owner, 'hook_id=71&limit=3&offset=4'), [first.slice(4, 7), first.length]);
@@ -62,7 +62,7 @@ for (const { name, test, testService } of stores) {
     assert.deepEqual(await list(member, 'hook_id=73'), [[3, 81_917], 2]);
   });
 
-  test('X3 C3 a hook of somebody else has nothing settled, whichever stretches are looked into', async () => {
+  test('X3 C3 finalized deliveries of another user’s hook are in no bucket', async () => {
     for (const [who, hookId] of [
       [owner, 73],
       [owner, 74],
@@ -75,7 +75,7 @@ for (const { name, test, testService } of stores) {
   });
 
   if (name === 'SQLite') {
-    test('X3 a page of a hook is looked for along its stretches, and not along all that is its user’s', async () => {
+    test('X3 a page of a hook is searched by bucket, without scanning all deliveries of its user', async () => {
       const { account_id } = await store.read
         .selectFrom('users')
         .select('account_id')

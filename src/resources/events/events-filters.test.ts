@@ -7,7 +7,7 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
 
-  /** Every event of the account: name, start, due, project. Times of day at both ends of the days filtered by. */
+  /** All events of the account: name, start, due, project, with times at both ends of the filtered days. */
   const events: [name: string, start: string, due: string, inProject?: true][] = [
     ['before', '2027-03-09 23:59:59', '2027-03-09 23:59:59'],
     ['first', '20270310', '20270310', true],
@@ -30,11 +30,11 @@ for (const { test, testService } of stores) {
 
   const all = ['before', 'first', 'long', 'late', 'last', 'after'];
 
-  test('C7 C25 without a filter every event is listed, by start_date and then id', async () => {
+  test('C7 C25 without a filter all events are listed, by start_date and then id', async () => {
     assert.deepEqual(await named(''), all);
   });
 
-  /** What each filter alone leaves, in the order of the list. */
+  /** Result of each filter alone, in list order. */
   const alone: [query: string, left: string[]][] = [
     ['from=20270310', ['first', 'long', 'late', 'last', 'after']],
     ['from=20270311', ['last', 'after']],
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
       }
     });
 
-    test(`C25 ${alias} and ${name} with different values are refused, both named`, async () => {
+    test(`C25 ${alias} and ${name} with different values are rejected, naming both`, async () => {
       for (const query of [`${name}=20270310&${alias}=20270311`, `${alias}=20270310&${name}=20270311`]) {
         const { status, json } = await carillon.call(owner, 'GET', `/v2/events?${query}`);
         assert.equal(status, 400);
@@ -79,13 +79,13 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C25 project_id leaves the events of one project, and 0 those of none', async () => {
+  test('C25 project_id selects the events of one project, and 0 those without one', async () => {
     assert.deepEqual(await named(`project_id=${project.project_id}`), ['first', 'long', 'after']);
     assert.deepEqual(await named('project_id=0'), ['before', 'late', 'last']);
     assert.deepEqual(await named('project_id=999999'), []);
   });
 
-  test('C25 all filters hold together', async () => {
+  test('C25 filters are combined with AND', async () => {
     assert.deepEqual(await named('from=20270310&to=20270310'), ['first', 'late']);
     assert.deepEqual(await named('from=20270310&start_to=20270310&due_from=20270311'), ['long']);
     assert.deepEqual(await named(`due_date_from=20270310&due_date_to=20270312&project_id=${project.project_id}`), [
@@ -93,7 +93,7 @@ for (const { test, testService } of stores) {
       'long',
     ]);
     assert.deepEqual(await named('start_from=20270312&start_to=20270310'), []);
-    // `from` is no other spelling of start_from: both hold, whatever their values.
+    // `from` is not an alias of start_from: both apply, with any values.
     assert.deepEqual(await named('from=20270310&start_from=20270312'), ['last', 'after']);
   });
 
@@ -112,7 +112,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C5 C25 a malformed project_id is refused', async () => {
+  test('C5 C25 a malformed project_id is rejected', async () => {
     for (const value of ['', 'abc', '-1', '1.5', '01', '9007199254740992', '1e3', '%201']) {
       const { status, json } = await carillon.call(owner, 'GET', `/v2/events?project_id=${value}`);
       assert.equal(status, 400, value);
@@ -120,7 +120,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C6 C25 every malformed filter is named at once', async () => {
+  test('C6 C25 one error names every malformed filter', async () => {
     const { json } = await carillon.call(
       owner,
       'GET',

@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
   const put = (id: string, body: unknown) => carillon.call(owner, 'PUT', `/v2/events/${id}`, body);
   const get = async (id: string): Promise<Json> => (await carillon.call(owner, 'GET', `/v2/events/${id}`)).json.data;
 
-  /** The fields that an answer refuses. */
+  /** The fields that a response reports as invalid. */
   const refused = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
 
   test('C24 an event has exactly the fields of the specification, every value a string', async () => {
@@ -44,7 +44,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(listed.json.data, [json.data]);
   });
 
-  test('C26 names every required field that is missing, at once', async () => {
+  test('C26 one error names every missing required field', async () => {
     const { status, json } = await post({});
     assert.equal(status, 400);
     assert.equal(json.code, 'invalid_input');
@@ -52,7 +52,7 @@ for (const { test, testService } of stores) {
   });
 
   for (const field of ['event_name', 'start_date', 'due_date']) {
-    test(`C26 refuses ${field} missing, null, empty or of blanks`, async () => {
+    test(`C26 ${field} is rejected if it is missing, null, empty or blank`, async () => {
       for (const value of [undefined, null, '', '   ']) {
         const { status, json } = await post({ ...plain, [field]: value });
         assert.equal(status, 400, `${field}: ${JSON.stringify(value)}`);
@@ -74,7 +74,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C26 refuses what is due before it starts: an earlier day, or an earlier time that was given', async () => {
+  test('C26 an event that is due before it starts is rejected: an earlier day, or an earlier time if given', async () => {
     const spans: [start: string, due: string, status: number][] = [
       ['20270102', '20270101', 400],
       ['20270101', '20261231', 400],
@@ -83,7 +83,7 @@ for (const { test, testService } of stores) {
       ['2027-01-01 10:00:00', '2027-01-01 10:00:00', 201],
       ['2027-01-01 10:00:00', '2027-01-01 10:00:01', 201],
       ['20270101', '20270101', 201],
-      // 00:00:00 is "all day" and no time that was given: due on the day on which it starts.
+      // 00:00:00 means the whole day, not a time: an event may be due on the day on which it starts.
       ['2027-01-01 10:00:00', '20270101', 201],
       ['2027-01-01 10:00:00', '2027-01-01 00:00:00', 201],
       ['2027-01-02 10:00:00', '20270101', 400],
@@ -96,7 +96,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C26 C27 no project is "0", 0, "", null or left out', async () => {
+  test('C26 C27 "0", 0, "", null and a missing project_id mean no project', async () => {
     for (const project_id of ['0', 0, '', null, undefined]) {
       const created = await post({ ...plain, project_id });
       assert.equal(created.status, 201, JSON.stringify(project_id));
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await get(event.event_id), event);
   });
 
-  test('C27 a change touches only what is given, and sets date_modified', async () => {
+  test('C27 a change affects only the given fields, and sets date_modified', async () => {
     const { json } = await post({ ...plain, project_id: project.project_id });
     const before = json.data;
     const changes: [body: Record<string, unknown>, shown: Record<string, string>][] = [
@@ -156,7 +156,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C27 checks the result as a whole, and writes nothing when it does not hold', async () => {
+  test('C27 a change is validated as a whole, and an invalid one writes nothing', async () => {
     const event = await owner.carillon.events.create(plain);
     const { noted } = await noting(carillon, owner, async () => {
       for (const [body, field] of [
@@ -180,7 +180,7 @@ for (const { test, testService } of stores) {
     assert.equal(moved.status, 200, 'both together are in order');
   });
 
-  test('C27 C28 an event that is not there cannot be read, changed or deleted', async () => {
+  test('C27 C28 an unknown event cannot be read, changed or deleted', async () => {
     const theirs = await stranger.carillon.events.create(plain);
     const gone = await owner.carillon.events.create(plain);
     await owner.carillon.events.delete(gone.event_id);
@@ -193,7 +193,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await stranger.carillon.events.get(theirs.event_id), theirs);
   });
 
-  test('C28 a deletion answers an empty array, once; the second is 404', async () => {
+  test('C28 a deletion returns an empty array; a second one is 404', async () => {
     const { event_id } = await owner.carillon.events.create(plain);
     const { noted } = await noting(carillon, owner, async () => {
       const first = await carillon.call(owner, 'DELETE', `/v2/events/${event_id}`);

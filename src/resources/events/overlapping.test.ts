@@ -42,11 +42,11 @@ for (const { test, testService } of stores) {
   const all = (await owner.carillon.events.list()).data;
   const given = (day: string) => day.replaceAll('-', '');
 
-  /** What the filters say, on the events themselves. */
+  /** The filter, computed from the events. */
   const wanted = (startTo: string, dueFrom: string) =>
     all.filter((event) => event.start_date.slice(0, 10) <= startTo && event.due_date.slice(0, 10) >= dueFrom);
 
-  test('C25 start_to before due_from finds exactly the events that are under way over those days, in their order', async () => {
+  test('C25 start_to before due_from finds exactly the events in progress over those days, in order', async () => {
     for (const startTo of edges) {
       for (const dueFrom of edges.filter((day) => day > startTo)) {
         const { data, paging } = await owner.carillon.events.list({
@@ -59,7 +59,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C25 the other spellings, a project and a page of it: all hold together', async () => {
+  test('C25 aliases, project and paging are combined with it', async () => {
     const [start_date_to, due_date_from] = ['20191231', '20200101'];
     const found = wanted('2019-12-31', '2020-01-01');
     assert.ok(found.length >= 4);
@@ -80,7 +80,7 @@ for (const { test, testService } of stores) {
     assert.equal(status, 400, 'two values of one filter');
   });
 
-  test('C25 from with to finds what lies within, whichever spelling says so', async () => {
+  test('C25 from with to finds the events in between, under each alias', async () => {
     for (const [from, to] of [
       ['from', 'to'],
       ['start_from', 'due_to'],

@@ -29,7 +29,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
   return [
     list({
       path: '/hooks',
-      description: 'Your hooks, the ended ones too.',
+      description: 'Lists your hooks, including ended ones.',
       permission: 'hooks:read',
       parameters: { ...hookFilters, ...ownerParameter },
       fields: hookFields,
@@ -38,7 +38,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
     {
       method: 'POST',
       path: '/hooks',
-      description: 'Subscribes a target to a kind.',
+      description: 'Subscribes a target to a kind of occurrence.',
       permission: 'hooks:write',
       parameters: {},
       body: input.schema,
@@ -61,7 +61,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
     },
     get({
       path: '/hooks/{hook_id}',
-      description: 'One hook; an ended one for 30 days.',
+      description: 'Returns a hook; an ended one for 30 days.',
       permission: 'hooks:read',
       fields: hookFields,
       call: (view, caller, ids) => getHook(view, caller, ids.hook_id),
@@ -75,7 +75,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
     }),
     action({
       path: '/hooks/{hook_id}/restore',
-      description: 'Makes an ended hook live again and owes it what it missed.',
+      description: 'Restores an ended hook and sends what it missed.',
       permission: 'hooks:write',
       status: 200,
       fields: hookFields,
@@ -84,7 +84,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
     }),
     action({
       path: '/hooks/{hook_id}/test',
-      description: 'Sends one notification of the hook itself, at once, also during a wait.',
+      description: 'Sends a notification of the hook itself immediately, also during a backoff.',
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,

@@ -17,19 +17,19 @@ import { condition, wordFilter } from '../core/filters.ts';
 /** Response fields of a hook (X1). */
 export const hookFields = {
   id: key('Identifier of the hook.'),
-  event: readOnlyWord('The kind it is told of.', hookKinds, 'HookKind'),
+  event: readOnlyWord('The kind of occurrence.', hookKinds, 'HookKind'),
   target_url: readOnlyText('The address that is notified.'),
-  user_id: readOnlyId('Whose hook it is.'),
+  user_id: readOnlyId('The user of the hook.'),
   state: readOnlyWord('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
   failures: readOnlyNumber('Failures in a row; the third ends the hook.'),
-  next_attempt_at: readOnlyTimestamp('While it is failing: when it is tried again, UTC.'),
-  last_outcome: readOnlyText('What the last attempt came to: a status, or one word. Empty before the first.'),
+  next_attempt_at: readOnlyTimestamp('Time of the next attempt while it is failing, UTC.'),
+  last_outcome: readOnlyText('Outcome of the last attempt: a status, or one word; empty before the first.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_ended: readOnlyTimestamp('When it ended, UTC.'),
-  ended_reason: readOnlyWord('Why it ended. Empty while it lives.', ['', ...endedReasons]),
-  signed: readOnlyFlag('Its notifications are signed.'),
-  secret_created: readOnlyTimestamp('Since when its newest secret signs, UTC.'),
-  secret_previous_until: readOnlyTimestamp('Until when the secret before it signs, too, UTC.'),
+  ended_reason: readOnlyWord('Why it ended; empty while it is live.', ['', ...endedReasons]),
+  signed: readOnlyFlag('Whether its notifications are signed.'),
+  secret_created: readOnlyTimestamp('When its newest secret was created, UTC.'),
+  secret_previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
 };
 
 const targetUrl: Field<string, 'written'> = {
@@ -52,7 +52,7 @@ const targetUrl: Field<string, 'written'> = {
 
 const event: Field<Kind, 'written'> = {
   mode: 'written',
-  description: 'The kind to be told of.',
+  description: 'The kind of occurrence to subscribe to.',
   inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
   parse(value) {
     if (!isHookKind(value)) throw new Error('an unknown kind passed validation');
@@ -83,4 +83,4 @@ export const hookFilters = {
   }),
 };
 
-export const ownerParameter = { user_id: idParameter('Of this user instead of yourself; for admins.') };
+export const ownerParameter = { user_id: idParameter('Another user instead of yourself; for admins.') };

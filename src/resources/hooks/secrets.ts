@@ -19,15 +19,15 @@ const MAX_OVERLAP_S = 7 * DAY_S;
 /** Response fields of a new secret, the only response that contains it (X8). */
 export const secretFields = {
   hook_id: key('Identifier of the hook.'),
-  secret: secretOnce('The secret itself, whsec_ and base64. It is shown this once.'),
-  date_created: readOnlyTimestamp('Since when it signs, UTC.'),
-  previous_until: readOnlyTimestamp('Until when the secret before it signs, too, UTC.'),
+  secret: secretOnce('The secret: whsec_ and base64. It is returned only once.'),
+  date_created: readOnlyTimestamp('When it was created, UTC.'),
+  previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
 };
 
 /** Input fields of a new secret. */
 export const secretInputFields = {
   overlap: {
-    ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', MAX_OVERLAP_S),
+    ...integer('For how many seconds the previous secret also signs. Default: one day.', MAX_OVERLAP_S),
     default: DAY_S,
   },
 };
@@ -71,8 +71,7 @@ export function secretRoutes({ random }: { random: Random }): readonly Route[] {
   return [
     create({
       path: '/hooks/{hook_id}/secret',
-      description:
-        'Signs the notifications of a hook from now on, or gives it a new secret; the answer shows it this once.',
+      description: 'Creates a signing secret for a hook, which replaces the previous one. It is returned only once.',
       permission: 'hooks:write',
       fields: secretFields,
       takes: secretInputFields,
@@ -84,7 +83,7 @@ export function secretRoutes({ random }: { random: Random }): readonly Route[] {
     }),
     remove({
       path: '/hooks/{hook_id}/secret',
-      description: 'Signs the notifications of a hook no more. After the answer no attempt begins that is signed.',
+      description: 'Deletes the signing secrets of a hook. After the response no new attempt is signed.',
       permission: 'hooks:write',
       records: [],
       problems: ['hook_ended'],

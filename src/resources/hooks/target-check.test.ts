@@ -22,7 +22,7 @@ for (const { test, testService } of stores) {
 
   const verdictOf = async (who: Person) => (await carillon.signIn(who)).console.verdict;
 
-  test('C11 what subscribing would come to is told as one types, and no address is in it', async () => {
+  test('C11 the target check predicts the result of a subscription and reveals no address', async () => {
     const owner = await carillon.account('words.test');
     const verdict = await verdictOf(owner);
     const judged = async (text: string) => {
@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
     assert.equal((await judged('https://nobody.test/in'))[0], 'unresolved');
     assert.equal((await judged('https://silent.test/in'))[0], 'unresolved');
     for (const inside of ['http://inside.test/', 'http://169.254.169.254/latest', 'http://[::ffff:10.0.0.1]/']) {
-      assert.deepEqual(await judged(inside), ['forbidden', 'leads to an address that nothing may be sent to'], inside);
+      assert.deepEqual(await judged(inside), ['forbidden', 'leads to a forbidden address'], inside);
     }
     for (const half of ['', 'h', 'https://', 'ftp://public.test/', 'https://user@public.test/', 'x'.repeat(2_049)]) {
       const [word, says] = await judged(half);
@@ -43,7 +43,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C12 the target of a live hook anywhere is taken, in whatever spelling, and free again when it has ended', async () => {
+  test('C12 the target of any live hook is taken, in every spelling, and free again after its end', async () => {
     const owner = await carillon.account('taken.test');
     const verdict = await verdictOf(await carillon.account('taken-too.test'));
     const target = 'https://public.test/taken';
@@ -54,11 +54,11 @@ for (const { test, testService } of stores) {
     assert.equal((await verdict(target)).verdict, 'allowed');
   });
 
-  test('names that take long to resolve keep no reads of others waiting', async () => {
+  test('a slow DNS lookup does not block other reads', async () => {
     const owner = await carillon.account('slow-names.test');
     const other = await carillon.account('beside-slow-names.test');
     const verdict = await verdictOf(owner);
-    // More than a store lets read at once.
+    // More than the store's limit of concurrent reads.
     const judged = Array.from({ length: 60 }, () => verdict('https://slow.test/in'));
     await eventually(
       () => waiting,
@@ -69,7 +69,7 @@ for (const { test, testService } of stores) {
     for (const one of judged) assert.equal((await one).verdict, 'allowed');
   });
 
-  test('the rows of the console are behind its door alone', async () => {
+  test('routes of the console group are not in the API group', async () => {
     const owner = await carillon.account('behind.test');
     for (const path of ['/verdict?target_url=x', '/overview', '/activity', '/hours']) {
       const withKey = await carillon.call(owner, 'GET', `/v2${path}`);

@@ -9,15 +9,21 @@ import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
 
 /** Fields of a target check: whether an address would be accepted as a target. */
 export const verdictFields = {
-  verdict: readOnlyWord('Whether it would, or why not.', ['allowed', 'unresolved', 'forbidden', 'malformed', 'taken']),
-  says: readOnlyText('Why, in words that follow "target_url"; never an address.'),
+  verdict: readOnlyWord('Whether it would be accepted, or why not.', [
+    'allowed',
+    'unresolved',
+    'forbidden',
+    'malformed',
+    'taken',
+  ]),
+  says: readOnlyText('The reason, as words that follow "target_url"; never an address.'),
 };
 
 export const verdictSchema = responseSchema(verdictFields);
 
 export const verdictParameters = {
   target_url: {
-    description: 'The address, as far as it is written.',
+    description: 'The address, possibly incomplete.',
     schema: { type: 'string' },
     errorMessage: 'must be given once',
     read: (text) => text,
@@ -38,7 +44,7 @@ export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: stri
   if ('fault' in parsed) return { verdict: 'malformed', says: parsed.fault };
   const check = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
   if ('allowed' in check && !check.allowed) {
-    return { verdict: check.word, says: 'leads to an address that nothing may be sent to' };
+    return { verdict: check.word, says: 'leads to a forbidden address' };
   }
   if (await isTaken(hashTarget(normaliseTarget(parsed.url)))) {
     return { verdict: 'taken', says: 'is the target of another live hook' };
@@ -48,8 +54,8 @@ export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: stri
 }
 
 const unresolved = {
-  no_such_name: 'has a name that does not exist at this moment; it is judged again at each delivery',
-  resolver_silent: 'has a name that no name server answered for; it is judged again at each delivery',
+  no_such_name: 'has a name that does not exist now; it is checked again at each delivery',
+  resolver_silent: 'has a name that no DNS server answered for; it is checked again at each delivery',
 } as const;
 
 export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTaken };
@@ -60,7 +66,7 @@ export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonl
     {
       method: 'GET',
       path: '/verdict',
-      description: 'Whether an address would be taken as a target, as one types it.',
+      description: 'Checks whether an address would be accepted as a target.',
       permission: 'hooks:write',
       parameters: verdictParameters,
       body: undefined,

@@ -10,7 +10,7 @@ const TRANSPORT = ['connection', 'content-length', 'content-type', 'host'];
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
 
-  test('C15 X6 X8 a notification has the body and the headers that the document describes, and no others', async (t) => {
+  test('C15 X6 X8 a notification has exactly the body and headers of the OpenAPI document', async (t) => {
     const owner = await carillon.account('described.test');
     const target = await startTarget(t);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_client' });

@@ -6,7 +6,7 @@ export const webhooks: Readonly<Record<string, Webhook>> = {
     operationId: 'receiveNotification',
     summary: 'A notification of a hook, sent to its target.',
     description:
-      'The body holds one address and nothing else: fetch the record there, with your key. The request carries no authentication. Deliveries are at least once: a repeated one has the same `Webhook-Id`. Redirects are not followed.',
+      'The body contains only an address: fetch the record there with your key. The request carries no authentication. Delivery is at least once: a repeated notification has the same `Webhook-Id`. Redirects are not followed.',
     tag: 'hooks',
     headers: [
       {
@@ -18,12 +18,12 @@ export const webhooks: Readonly<Record<string, Webhook>> = {
       { name: 'User-Agent', says: 'Carillon and its version.', schema: { type: 'string' }, required: true },
       {
         name: 'Webhook-Timestamp',
-        says: 'Of a signed hook: when this attempt began, in seconds since 1970.',
+        says: 'For signed hooks: start of this attempt, in seconds since 1970.',
         schema: { type: 'string', pattern: '^\\d{1,16}$' },
       },
       {
         name: 'Webhook-Signature',
-        says: 'Of a signed hook: one signature for each secret, by Standard Webhooks, separated by spaces.',
+        says: 'For signed hooks: one signature per secret, as in Standard Webhooks, separated by spaces.',
         schema: { type: 'string', pattern: '^v1,[\\w+/=]+( v1,[\\w+/=]+)*$' },
       },
     ],
@@ -37,8 +37,8 @@ export const webhooks: Readonly<Record<string, Webhook>> = {
     },
     responses: {
       200: 'Delivered. The status counts as soon as it has been read.',
-      401: 'The hook ends at once.',
-      default: 'A failure, which is tried again. The third in a row ends the hook.',
+      401: 'The hook ends immediately.',
+      default: 'A failure, which is retried. The third in a row ends the hook.',
     },
   },
 };

@@ -19,13 +19,13 @@ for (const { test, testService } of stores) {
     [created, changed, unchanged, deleted].map(Number);
   const kinds = async ({ carillon: own }: Person) => (await own.notifications.list()).data.map(({ kind }) => kind);
 
-  test('X9 a second import makes nothing twice: what the file says anew is changed, what was deleted here stays deleted', async () => {
+  test('X9 a second import creates no duplicates: changed entries are updated, deleted events stay deleted', async () => {
     const owner = await carillon.account('again.test');
     const first = calendar(event('a', '20270101', 'A'), event('b', '20270102', 'B'), event('c', '20270103', 'C'));
     assert.deepEqual(counts(await bring(owner, first)), [3, 0, 0, 0]);
     assert.deepEqual(counts(await bring(owner, first)), [0, 0, 3, 0]);
     const [a, b, c] = (await owner.carillon.events.list()).data;
-    // What somebody has changed here stays, as long as the file says what it said.
+    // A change made here stays while the entry in the file is unchanged.
     await owner.carillon.events.update(String(a?.event_id), { event_name: 'A here' });
     await owner.carillon.events.delete(String(c?.event_id));
     const second = calendar(
@@ -37,13 +37,13 @@ for (const { test, testService } of stores) {
     assert.deepEqual(counts(await bring(owner, second)), [1, 1, 1, 1]);
     assert.deepEqual(await shown(owner), ['A here 2027-01-01', 'D 2027-01-04', 'B later 2027-01-05']);
     assert.equal((await owner.carillon.events.get(String(b?.event_id))).event_name, 'B later');
-    // What is not in the file any more is left alone; what was deleted comes again if that is asked for.
+    // Events missing in the file stay; deleted ones are created again only with `again`.
     assert.deepEqual(counts(await bring(owner, calendar(event('c', '20270103', 'C')), { again: 1 })), [1, 0, 0, 0]);
     assert.deepEqual(counts(await bring(owner, calendar(event('c', '20270103', 'C')))), [0, 0, 1, 0]);
     assert.equal((await shown(owner)).length, 4);
   });
 
-  test('X9 what is brought in rings the hooks of whoever brings it in; with silent it never does, not even when a hook is restored', async (t) => {
+  test('X9 an import notifies the hooks of its user; a silent import never does, not even after a hook is restored', async (t) => {
     const owner = await carillon.account('rings.test');
     const target = await startTarget(t);
     const hook = await owner.carillon.hooks.create({ target_url: target.at('/loud'), event: 'new_event' });
@@ -65,7 +65,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('X9 a large file comes in by steps: others are answered meanwhile, and a step that could not be made is made the next time', async () => {
+  test('X9 a large file is imported in several transactions: others run meanwhile, and a failed one is made up for by the next import', async () => {
     const owner = await carillon.account('large.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
     const ics = calendar(...Array.from({ length: 650 }, (_, index) => event(`n${index}`, '20270101', `N ${index}`)));
@@ -74,14 +74,14 @@ for (const { test, testService } of stores) {
     assert.deepEqual(counts(await importing), [650, 0, 0, 0]);
     const { paging } = await owner.carillon.events.list({ project_id, limit: 1 });
     assert.equal(paging.total_records, 650);
-    // As after a crash in the middle: some of them are here.
+    // As after a crash in the middle: some events exist.
     const other = await carillon.account('half.test');
     await bring(
       other,
       calendar(...Array.from({ length: 200 }, (_, index) => event(`n${index}`, '20270101', `N ${index}`))),
     );
     assert.deepEqual(counts(await bring(other, ics)), [450, 0, 200, 0]);
-    // Twice at the same moment is once.
+    // Two concurrent imports have the effect of one.
     const twice = await carillon.account('twice.test');
     const both = await Promise.all([bring(twice, ics), bring(twice, ics)]);
     assert.equal(
@@ -91,7 +91,7 @@ for (const { test, testService } of stores) {
     assert.equal((await twice.carillon.events.list({ limit: 1 })).paging.total_records, 650);
   });
 
-  test('X9 only the line that cannot be read is left out, with its line, its property and the reason; times are told in the zone of the account', async () => {
+  test('X9 only the unreadable line is left out and reported with number, property and reason; times are in the zone of the account', async () => {
     const owner = await carillon.account('lines.test');
     const ics = calendar(
       ...['BEGIN:VEVENT', 'UID:a', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270131T180000'],
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
       /^The account has no time zone: times with a zone kept the clock time/,
     );
     assert.deepEqual(await started(), ['2027-01-31 18:00:00']);
-    // A page names the zone of its browser for an account that has none.
+    // The console gives the zone of the browser for an account without one.
     const inBrowser = await bring(owner, ics, { default_time_zone: 'Asia/Tokyo' });
     assert.deepEqual([inBrowser.time_zone, await started()], ['Asia/Tokyo', ['2027-02-01 08:00:00']]);
     await carillon.store.write(({ queries }) =>
@@ -126,7 +126,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await started(), ['2027-01-31 23:00:00']);
   });
 
-  test('X9 X4 a call with the same word answers as the first time, and changes nothing', async () => {
+  test('X9 X4 a repeated Idempotency-Key returns the first response and changes nothing', async () => {
     const owner = await carillon.account('word.test');
     const ics = calendar(event('a', '20270101', 'A'));
     const first = await owner.carillon.events.import({ ics }, { idempotencyKey: 'one' });
@@ -137,11 +137,11 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('X9 what is no calendar is 400 with its line, what is too large 413, and nothing of it is here', async () => {
+  test('X9 a file that is not a calendar is 400 with its line, one that is too large is 413, and nothing is imported', async () => {
     const owner = await carillon.account('wrong.test');
     const broken = await carillon.call(owner, 'POST', '/v2/events/import', { ics: `BEGIN:VCALENDAR\nBEGIN:VEVENT\n` });
     assert.deepEqual(broken.json.errors, [
-      { field: 'ics', message: 'is no calendar: line 2 begins VEVENT, which does not end' },
+      { field: 'ics', message: 'is not a calendar: line 2 begins VEVENT, which does not end' },
     ]);
     const large = await carillon.call(owner, 'POST', '/v2/events/import', { ics: 'x'.repeat(9 * 1_024 * 1_024) });
     assert.deepEqual([large.status, large.json.code], [413, 'body_too_large']);
@@ -155,7 +155,7 @@ for (const { test, testService } of stores) {
       code: 'not_found',
     });
     assert.deepEqual([await shown(owner), await kinds(owner)], [[], []]);
-    // In another's account the same identifiers are other events.
+    // In another account the same UIDs are other events.
     const other = await carillon.account('elsewhere.test');
     assert.deepEqual(counts(await bring(other, calendar(event('a', '20270101', 'A')))), [1, 0, 0, 0]);
     assert.deepEqual(counts(await bring(owner, calendar(event('a', '20270101', 'A')))), [1, 0, 0, 0]);

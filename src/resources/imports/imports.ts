@@ -48,17 +48,17 @@ const ics: Field<string, 'written'> = {
 /** Input fields of an import. */
 export const importInputFields = {
   ics,
-  project_id: resourceIdOrNone('The project of what is created.'),
-  time_zone: zone("The zone that times with a zone are converted to; left out: the account's."),
-  default_time_zone: zone("The same for an account that has none; left out: the file's own."),
-  silent: writeOnlyFlag('No hook is told; the feed says changed_event of what is created.'),
-  again: writeOnlyFlag('What was deleted here since it was brought in comes again.'),
+  project_id: resourceIdOrNone('The project of the created events.'),
+  time_zone: zone("Zone to which times with a zone are converted. Default: the account's."),
+  default_time_zone: zone("The same for an account without a zone. Default: the file's."),
+  silent: writeOnlyFlag('Notify no hooks; the feed records created events as changed_event.'),
+  again: writeOnlyFlag('Create imported events again that were deleted here since.'),
 };
 
 const STRING: JsonSchema = { type: 'string' };
 
 const dropped = readOnly<readonly Skipped[]>(
-  'What of the file is not here, or otherwise: what it is, why, how often, and the first of them with their lines.',
+  'Items of the file that were left out or changed: what, why, how many, and the first ones with their lines.',
   (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
   {
     type: 'array',
@@ -79,15 +79,13 @@ const dropped = readOnly<readonly Skipped[]>(
 
 /** Response fields of an import. */
 export const importFields = {
-  created: readOnlyNumber('Events that were created.'),
-  changed: readOnlyNumber('Events that the file says something else of than before, and were changed.'),
-  unchanged: readOnlyNumber(
-    'Events that were brought in before, and of which the file says the same; they stay as they are.',
-  ),
-  deleted: readOnlyNumber('Events that were brought in before and deleted here since; they stay deleted.'),
-  time_zone: readOnlyText('The zone that times with a zone were converted to; UTC where there is none.'),
-  repeated_from: readOnlyText('From this day on repetitions were brought in, `YYYY-MM-DD`.'),
-  repeated_to: readOnlyText('Until this day, included.'),
+  created: readOnlyNumber('Number of created events.'),
+  changed: readOnlyNumber('Number of events changed, because the file has changed.'),
+  unchanged: readOnlyNumber('Number of events imported earlier and unchanged in the file.'),
+  deleted: readOnlyNumber('Number of events imported earlier and deleted here since; they stay deleted.'),
+  time_zone: readOnlyText('Zone to which times with a zone were converted; UTC if there is none.'),
+  repeated_from: readOnlyText('First day of imported recurring events, `YYYY-MM-DD`.'),
+  repeated_to: readOnlyText('Last day of imported recurring events, `YYYY-MM-DD`.'),
   dropped,
 };
 
@@ -140,7 +138,7 @@ async function read(accountId: number, file: TextFile | undefined, options: Read
     return await parseInChildProcess(accountId, file.fd, options);
   } catch (error) {
     if (!(error instanceof CalendarError)) throw error;
-    throw invalidInput([{ field: 'ics', message: `is no calendar: line ${error.line} ${error.message}` }]);
+    throw invalidInput([{ field: 'ics', message: `is not a calendar: line ${error.line} ${error.message}` }]);
   }
 }
 
@@ -283,7 +281,7 @@ export function importRoutes(): readonly Route[] {
     {
       method: 'POST',
       path: '/events/import',
-      description: 'Brings in an .ics file; a second time it makes nothing twice.',
+      description: 'Imports an .ics file. Importing it again creates no duplicates.',
       permission: 'events:write',
       parameters: {},
       body: input.schema,

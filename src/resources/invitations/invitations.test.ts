@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   const ask = (link: string, at = carillon) =>
     at.call({ headers: HOME }, 'POST', '/console/invitation', { token: tokenOf(link) });
 
-  test('an admin makes a link for a user, shown this once; a newer one takes its place', async () => {
+  test('an admin creates a link for a user, which is shown once and replaced by a newer one', async () => {
     const owner = await carillon.account('made.test');
     const member = await carillon.user(owner, 'member');
     const admin = await carillon.signIn(await carillon.user(owner, 'admin'));
@@ -39,7 +39,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await admin.console.invitations.list({ user_id: owner.userId })).data, []);
   });
 
-  test('a link that was taken back opens nothing, and is gone', async () => {
+  test('a revoked link is invalid and no longer listed', async () => {
     const owner = await carillon.account('back.test');
     const top = await carillon.signIn(owner);
     const member = await carillon.user(owner, 'member');
@@ -54,7 +54,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(top.console.invitations.withdraw(used.id), { code: 'not_found' }, 'nor is a used one');
   });
 
-  test('links are for admins, for nobody above them, and for no stranger', async () => {
+  test('only admins create links, and only for users of the account whose role is not above theirs', async () => {
     const owner = await carillon.account('above.test');
     const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
     const [asAdmin, asMember] = [await carillon.signIn(admin), await carillon.signIn(member)];
@@ -78,7 +78,7 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   });
 
-  test('a link ends after seven days, and then it goes', async (t) => {
+  test('a link expires after seven days and is then deleted', async (t) => {
     let now = Date.parse('2027-01-01T00:00:00Z');
     const carillon = await testService(t, { ports: { clock: { ...systemClock, now: () => now } } });
     const link = await carillon.link(await carillon.account('acme.test'));

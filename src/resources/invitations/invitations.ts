@@ -29,20 +29,20 @@ import { getUser } from '../users/users.ts';
 /** Fields of an invitation: a link with which a user can set a passphrase once. */
 export const invitationFields = {
   id: key('Identifier of the link.'),
-  user_id: readOnlyId('Whom it is for.'),
-  made_by: readOnlyId('Who made it; 0 for the command line and the first start.'),
-  date_created: readOnlyTimestamp('When it was made, UTC.'),
-  expires: readOnlyTimestamp('When it ends by itself, UTC.'),
+  user_id: readOnlyId('The user it is for.'),
+  made_by: readOnlyId('The user who created it; 0 for the command line and the first start.'),
+  date_created: readOnlyTimestamp('When it was created, UTC.'),
+  expires: readOnlyTimestamp('When it expires, UTC.'),
 };
 
 /** Response fields of a new invitation, including its link, which is returned only once. */
 export const issuedInvitationFields = {
   ...invitationFields,
-  link: secretOnce('The link itself. It is shown this once and stored as a hash.'),
+  link: secretOnce('The link. It is returned only once and stored as a hash.'),
 };
 
 export const invitationInputFields = {
-  user_id: resourceId('Whom it is for; not a user whose role is above your own.'),
+  user_id: resourceId('The user it is for; not one whose role is above your own.'),
 };
 
 export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
@@ -50,20 +50,20 @@ export const invitationFilters = { user_id: idFilter('For this user.', 'invitati
 /** Response fields for the holder of a link. */
 export const openedFields = {
   email: readOnlyText('The e-mail address of the user.'),
-  user_name: readOnlyText('Both names.'),
+  user_name: readOnlyText('First and last name.'),
   domain: readOnlyText('The domain of the account.'),
   company_name: readOnlyText('The name of the account.'),
-  has_passphrase: readOnlyFlag('The user has a passphrase, and sets another one.'),
-  expires: readOnlyTimestamp('When the link ends by itself, UTC.'),
+  has_passphrase: readOnlyFlag('Whether the user already has a passphrase.'),
+  expires: readOnlyTimestamp('When the link expires, UTC.'),
 };
 
-const token = shortText('What stands behind the last slash of the link.');
+const token = shortText('The part of the link after the last slash.');
 
 export const openInvitationFields = { token };
 
 export const welcomeFields = {
   token,
-  passphrase: newPassphrase('The passphrase; neither the e-mail address nor the domain.'),
+  passphrase: newPassphrase('The passphrase. It must be neither the e-mail address nor the domain.'),
 };
 
 const INVITATION_TTL_MS = 7 * 24 * 3_600_000;
@@ -161,7 +161,7 @@ export async function withdrawInvitation(write: AccountWrite, caller: Caller, in
 
 function requireNotAbove(role: Role, caller: Caller): void {
   if (!outranks(role, caller.role)) return;
-  throw new Problem('not_permitted', { detail: 'A link for a user whose role is above your own is not yours.' });
+  throw new Problem('not_permitted', { detail: 'You cannot manage links for a user whose role is above your own.' });
 }
 
 /** Marks an invitation as used; false if it was used, has expired or was revoked meanwhile. */
@@ -194,7 +194,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
   return [
     list({
       path: '/invitations',
-      description: 'The links by which users can still set a passphrase; for admins.',
+      description: 'Lists the open links with which users can set a passphrase; for admins.',
       permission: 'users:write',
       parameters: invitationFilters,
       fields: invitationFields,
@@ -202,7 +202,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
     }),
     create({
       path: '/invitations',
-      description: 'Makes a link by which a user sets a passphrase, once; for admins. It replaces earlier ones.',
+      description: 'Creates a link with which a user can set a passphrase once; for admins. It replaces earlier ones.',
       permission: 'users:write',
       fields: issuedInvitationFields,
       takes: invitationInputFields,
@@ -213,7 +213,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
     }),
     remove({
       path: '/invitations/{invitation_id}',
-      description: 'Takes a link back; for admins.',
+      description: 'Revokes a link; for admins.',
       permission: 'users:write',
       records: [],
       call: (write, caller, ids) => withdrawInvitation(write, caller, ids.invitation_id),

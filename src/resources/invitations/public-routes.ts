@@ -22,7 +22,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
     {
       method: 'POST',
       path: '/invitation',
-      says: 'Whom a link is for. It is not used up by asking.',
+      says: 'Returns the user of a link, without using the link up.',
       body: tokenInput.schema,
       async run({ read, now, body }) {
         const found = await findOpen(read, tokenInput.read(body).token, now);
@@ -38,7 +38,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
     {
       method: 'POST',
       path: '/welcome',
-      says: 'Sets the passphrase of whom a link is for, once, and signs them in.',
+      says: 'Sets the passphrase of the user of a link, once, and signs them in.',
       body: welcomeInput.schema,
       run: (request) => acceptInvitation(request, welcomeInput.read(request.body), ports),
     },
@@ -97,6 +97,6 @@ async function findOpen(read: Queries, token: string, now: number) {
 
 function invalidLink(): Problem {
   return new Problem('not_found', {
-    detail: 'This link leads nowhere any more: it was used, has expired, or a newer one was made.',
+    detail: 'This link is no longer valid: it was used, has expired, or was replaced by a newer one.',
   });
 }

@@ -96,7 +96,7 @@ export async function issueKey(
   const user = await getUser(write, userId);
   if (outranks(user.role, caller.role)) {
     throw new Problem('not_permitted', {
-      detail: 'The key of a user whose role is above your own is not yours to issue.',
+      detail: 'You cannot issue a key to a user whose role is above your own.',
     });
   }
   const widest = permissionsOf(user.role).filter((permission) => caller.permissions.has(permission));
@@ -104,7 +104,7 @@ export async function issueKey(
   const wider = wanted.find((permission) => !widest.includes(permission));
   if (wider !== undefined)
     throw new Problem('not_permitted', {
-      detail: `A key with ${wider} would be wider than your own, or than its user.`,
+      detail: `Your own key, or the user, does not have ${wider}.`,
     });
   const expiresAt = momentOf(input.expires, write.now) ?? caller.expiresAt;
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
@@ -157,7 +157,9 @@ export async function narrowKey(
   const wanted = changes.permissions ?? current;
   const wider = wanted.find((permission) => !current.includes(permission));
   if (wider !== undefined)
-    throw new Problem('not_permitted', { detail: `A key is only ever narrowed, and this one is without ${wider}.` });
+    throw new Problem('not_permitted', {
+      detail: `Permissions cannot be added to a key, and this one does not have ${wider}.`,
+    });
   const narrowed = permissions.filter((one) => wanted.includes(one)).join(',');
   await write
     .updateTable('api_keys')
@@ -183,7 +185,7 @@ async function findManageable(write: AccountWrite, caller: Caller, keyId: number
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
   if (outranks(row.role as Role, caller.role)) {
     throw new Problem('not_permitted', {
-      detail: 'The key of a user whose role is above your own is not yours to revoke or to change.',
+      detail: 'You cannot change or revoke the key of a user whose role is above your own.',
     });
   }
   return row;

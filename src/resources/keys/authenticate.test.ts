@@ -10,7 +10,7 @@ import { createAuthenticator } from './authenticate.ts';
 
 const { test, database } = sqlite;
 
-test('C1 a key that another process has just made is good at once, in the very turn in which it is used', async (t) => {
+test('C1 a key created by another process is valid immediately, also within the same event-loop iteration', async (t) => {
   const address = await database(t);
   const store = await openAt(t, address);
   const account = { domain: 'acme.test', email: 'owner@acme.test' };

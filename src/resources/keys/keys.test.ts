@@ -15,12 +15,12 @@ for (const { test, testService } of stores) {
 
   const issue = (who: Person, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
 
-  /** Who calls with a key that was just issued. */
+  /** A client with a new key. */
   function bearer(who: Person, key: string): Person {
     return { ...who, key, headers: { domain: who.domain, key } };
   }
 
-  /** Nothing was issued: refused as not permitted, and nothing written. */
+  /** Asserts that a call is not permitted and writes nothing. */
   async function mustBeRefused(who: Person, body: unknown): Promise<void> {
     const before = await everythingWritten(carillon);
     const { status, json } = await issue(who, body);
@@ -28,7 +28,7 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   }
 
-  test('X7 a key is issued, works at once, and is shown this once', async () => {
+  test('X7 a new key works immediately and is shown only once', async () => {
     const owner = await carillon.account('issue.test');
     const { status, json, headers } = await issue(owner, { label: ' Reader ', permissions: ['events:read'] });
     assert.equal(status, 201);
@@ -55,7 +55,7 @@ for (const { test, testService } of stores) {
     assert.equal(list.json.data.at(-1).id, id);
   });
 
-  test('X7 a key is stored as a hash: the database nowhere holds it, nor does the log', async () => {
+  test('X7 a key is stored as a hash and is in neither database nor log', async () => {
     const owner = await carillon.account('hashed.test');
     const { json } = await issue(owner, { label: 'Secret' });
     const row = await carillon.store.read
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
     assert.ok(!JSON.stringify(carillon.logged).includes(json.data.key));
   });
 
-  test('X7 left out, permissions are all that the caller’s own key and the user may do', async () => {
+  test('X7 the default permissions are those that both the caller’s key and the user have', async () => {
     const owner = await carillon.account('widest.test');
     const member = await carillon.user(owner, 'member');
     assert.deepEqual((await issue(owner, {})).json.data.permissions, permissions);
@@ -82,7 +82,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await issue(narrow, { permissions: [] })).json.data.permissions, []);
   });
 
-  test('X7 what is issued is never wider than the caller’s own key, nor than its user', async () => {
+  test('X7 a new key never has more permissions than the caller’s key or its user', async () => {
     const owner = await carillon.account('wider.test');
     const member = await carillon.user(owner, 'member');
     const narrow = await carillon.key(owner, { permissions: ['keys:write', 'events:read'] });
@@ -93,7 +93,7 @@ for (const { test, testService } of stores) {
     assert.equal((await issue(narrow, { permissions: ['events:read'] })).status, 201);
   });
 
-  test('C2 X7 a key is never wider than its user, also where it says so, also once the role has shrunk', async () => {
+  test('C2 X7 a key never has more permissions than its user, also after the role was reduced', async () => {
     const owner = await carillon.account('shrunk.test');
     const member = await carillon.user(owner, 'member', permissions);
     const admin = await carillon.user(owner, 'admin');
@@ -120,7 +120,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X7 what is issued never outlives the key that issues it', async () => {
+  test('X7 a new key never outlives the key that issues it', async () => {
     const owner = await carillon.account('outlive.test');
     const day = await carillon.key(owner, { expiresAt: now + 86_400_000 });
     await mustBeRefused(day, { expires: '25h' });
@@ -133,7 +133,7 @@ for (const { test, testService } of stores) {
     assert.equal((await issue(owner, { expires: '30d' })).json.data.expires, '2027-01-31 00:00:00');
   });
 
-  test('C1 X7 a key works until the very moment at which it expires', async () => {
+  test('C1 X7 a key works until the moment it expires', async () => {
     const owner = await carillon.account('expiry.test');
     const { json } = await issue(owner, { expires: '4s' });
     const holder = bearer(owner, json.data.key);
@@ -145,7 +145,7 @@ for (const { test, testService } of stores) {
     now = began;
   });
 
-  test('C9 X7 an expiry that is none is refused by name', async () => {
+  test('C9 X7 an invalid expiry is rejected, naming the field', async () => {
     const owner = await carillon.account('expires.test');
     const wrong = ['soon', '30', '1y', '-1d', '20270101', '2027-02-30 00:00:00', '2027-01-01 24:00:00', '999999999d'];
     for (const expires of [...wrong, 30, true, {}, [], '9999999999d', '2027-01-01T00:00:00Z']) {
@@ -155,7 +155,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X7 revoking takes effect at once, and a second time is 404', async () => {
+  test('X7 revoking takes effect immediately; a second time is 404', async () => {
     const owner = await carillon.account('revoke.test');
     const { json } = await issue(owner, {});
     const holder = bearer(owner, json.data.key);
@@ -171,7 +171,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(selfish, 'GET', '/v2/user')).status, 401);
   });
 
-  test('X7 a key is narrowed in force at once, keeps its name or takes another, and the audit log says so', async () => {
+  test('X7 narrowing a key takes effect immediately, can rename it, and is in the audit log', async () => {
     const owner = await carillon.account('narrowed.test');
     const wide = await issue(owner, { label: 'Wide', permissions: ['events:read', 'events:write', 'tasks:read'] });
     const { id, key } = wide.json.data;
@@ -195,7 +195,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(entries, [[`key ${id}`, { permissions: 'events:read,tasks:read' }]], 'a name changes no access');
   });
 
-  test('X7 a key is never widened again, by nobody, and what is revoked is not changed', async () => {
+  test('X7 no caller can add permissions to a key or change a revoked one', async () => {
     const owner = await carillon.account('never-wider.test');
     const { id } = (await issue(owner, { permissions: ['events:read'] })).json.data;
     const change = (who: Person, body: unknown, keyId = id) => carillon.call(who, 'PUT', `/v2/keys/${keyId}`, body);
@@ -216,7 +216,7 @@ for (const { test, testService } of stores) {
     await refused(owner, { label: 'again' }, [404, 'not_found']);
   });
 
-  test('X7 whose keys somebody may revoke, those they may narrow', async () => {
+  test('X7 a caller may narrow the keys that they may revoke', async () => {
     const owner = await carillon.account('narrowing.test');
     const stranger = await carillon.account('narrowing-not.test');
     const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
@@ -235,7 +235,7 @@ for (const { test, testService } of stores) {
     assert.equal(await narrow(reader, owner), 'not_permitted');
   });
 
-  test('X7 a member sees and revokes their own keys alone; an admin those of all but who stands above', async () => {
+  test('X7 a member sees and revokes only own keys; an admin those of all users whose role is not above theirs', async () => {
     const owner = await carillon.account('visible.test');
     const stranger = await carillon.account('visible-not.test');
     const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];

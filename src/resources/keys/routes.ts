@@ -7,7 +7,7 @@ export function keyRoutes({ random }: { random: Random }): readonly Route[] {
   return [
     list({
       path: '/keys',
-      description: 'API keys: your own, or for admins those of every user.',
+      description: 'Lists API keys: your own, or for admins those of every user.',
       permission: 'keys:read',
       parameters: keyFilters,
       fields: keyFields,
@@ -15,7 +15,7 @@ export function keyRoutes({ random }: { random: Random }): readonly Route[] {
     }),
     create({
       path: '/keys',
-      description: 'Issues an API key, never wider than your own; the answer shows it this once.',
+      description: 'Issues an API key with at most the permissions of your own. It is returned only once.',
       permission: 'keys:write',
       fields: issuedKeyFields,
       takes: keyInputFields,
@@ -25,14 +25,14 @@ export function keyRoutes({ random }: { random: Random }): readonly Route[] {
     }),
     get({
       path: '/keys/{key_id}',
-      description: 'One API key, without its secret.',
+      description: 'Returns an API key, without its secret.',
       permission: 'keys:read',
       fields: keyFields,
       call: (view, caller, ids) => getKey(view, caller, ids.key_id),
     }),
     update({
       path: '/keys/{key_id}',
-      description: 'Names an API key anew, or takes permissions from it, at once. It is never widened.',
+      description: 'Renames an API key or removes permissions, effective immediately. Permissions cannot be added.',
       permission: 'keys:write',
       fields: keyFields,
       takes: keyChangeFields,
@@ -41,7 +41,7 @@ export function keyRoutes({ random }: { random: Random }): readonly Route[] {
     }),
     remove({
       path: '/keys/{key_id}',
-      description: 'Revokes an API key. It ends no hook.',
+      description: 'Revokes an API key. Hooks are not affected.',
       permission: 'keys:write',
       records: [],
       call: (write, caller, ids) => revokeKey(write, caller, ids.key_id),

@@ -17,18 +17,18 @@ import { idFilter } from '../core/filters.ts';
 /** Response fields of a key; they never include its secret (X7). */
 export const keyFields = {
   id: key('Identifier of the key.'),
-  user_id: readOnlyId('Whose key it is.'),
-  label: readOnlyText('What it is for.'),
-  permissions: readOnlyList('What it may do.', permissions, 'Permission'),
+  user_id: readOnlyId('The user of the key.'),
+  label: readOnlyText('Its label.'),
+  permissions: readOnlyList('Its permissions.', permissions, 'Permission'),
   date_created: readOnlyTimestamp('When it was issued, UTC.'),
   last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
-  expires: readOnlyTimestamp('When it ends by itself, UTC.'),
-  revoked: readOnlyFlag('It has been revoked.'),
+  expires: readOnlyTimestamp('When it expires, UTC.'),
+  revoked: readOnlyFlag('Whether it was revoked.'),
 };
 
 const permissionList: Field<readonly Permission[] | null, 'written'> = {
   mode: 'written',
-  description: 'What it may do; never more than your own key. Left out: all of that.',
+  description: 'Its permissions; at most those of your own key. Default: all of them.',
   inputSchema: {
     type: 'array',
     items: { title: 'Permission', enum: permissions },
@@ -43,8 +43,7 @@ const permissionList: Field<readonly Permission[] | null, 'written'> = {
 
 const expires: Field<Expiry, 'written'> = {
   mode: 'written',
-  description:
-    'When it ends: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Left out: when your own key does.',
+  description: 'Expiry: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Default: that of your own key.',
   inputSchema: {
     type: ['string', 'null'],
     format: 'expiry',
@@ -58,24 +57,24 @@ const expires: Field<Expiry, 'written'> = {
 
 /** Input fields of a new key. */
 export const keyInputFields = {
-  label: label('What it is for.'),
+  label: label('Its label.'),
   permissions: permissionList,
-  user_id: resourceIdOrNone('Whose key it is to be; only admins may name another user.'),
+  user_id: resourceIdOrNone('The user of the key. Only admins may give another user.'),
   expires,
 };
 
 /** Input fields of a change. */
 export const keyChangeFields = {
   label: keyInputFields.label,
-  permissions: { ...permissionList, description: 'What it may do from now on; only ever fewer than before.' },
+  permissions: { ...permissionList, description: 'The remaining permissions. None can be added.' },
 };
 
 /** Response fields of a new key, including its secret, which is returned only once. */
 export const issuedKeyFields = {
   ...keyFields,
-  key: secretOnce('The key itself. It is shown this once and stored as a hash.'),
+  key: secretOnce('The key. It is returned only once and stored as a hash.'),
 };
 
 export const keyFilters = {
-  user_id: idFilter('Of this user; admins see the keys of all, others their own.', 'api_keys.user_id'),
+  user_id: idFilter('Only keys of this user. Admins see those of all users, others their own.', 'api_keys.user_id'),
 };

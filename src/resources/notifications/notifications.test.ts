@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
     return [status, json.code];
   };
 
-  test('X2 the feed holds what happened, told or not, in order: cursor, kind, address, time and who', async () => {
+  test('X2 the feed has all occurrences in order, with or without hooks: cursor, kind, address, time and user', async () => {
     const owner = await carillon.account('order.test');
     const { events, clients } = owner.carillon;
     const { event_id } = await events.create({ event_name: 'Launch', ...day });
@@ -56,7 +56,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([data.map(({ kind }) => kind), next], [['new_client'], '3']);
   });
 
-  test('X2 every kind has its place: of the seven, and of those that no hook can name', async () => {
+  test('X2 the feed has all kinds: the seven of hooks and the others', async () => {
     const owner = await carillon.account('kinds.test');
     const { clients, projects, tasks, subtasks, users } = owner.carillon;
     const { client_id } = await clients.create({ client_name: 'ACME' });
@@ -84,7 +84,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('X2 an empty page repeats the cursor, also in an account in which nothing has happened', async () => {
+  test('X2 an empty page repeats the cursor, also in an account without occurrences', async () => {
     const owner = await carillon.account('empty.test');
     for (const query of ['', '?after=0', '?limit=1', '?scope=account&kind=new_task']) {
       assert.deepEqual(await feed(owner, query), { data: [], next: '0' }, query);
@@ -94,7 +94,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await feed(owner, '?after=1'), { data: [], next: '1' });
   });
 
-  test('X2 each sees what they caused; scope=account is for admins, and of their account alone', async () => {
+  test('X2 a user sees own occurrences; scope=account is for admins and limited to their account', async () => {
     const owner = await carillon.account('scope.test');
     const stranger = await carillon.account('scope-not.test');
     const member = await carillon.user(owner, 'member');
@@ -116,7 +116,7 @@ for (const { test, testService } of stores) {
     assert.equal((await feed(owner)).next, '3', 'the cursor lies behind what others did');
   });
 
-  test('X2 what the key may not read, and what is filtered, is left out; the cursor lies behind it', async () => {
+  test('X2 entries that the key may not read or that are filtered out are skipped, and the cursor is after them', async () => {
     const owner = await carillon.account('narrow.test');
     await owner.carillon.clients.create({ client_name: 'ACME' });
     await owner.carillon.events.create({ event_name: 'Launch', ...day });
@@ -133,7 +133,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await refused(blind, ''), [401, 'not_permitted']);
   });
 
-  test('X2 pages meet: each entry once, whatever the limit', async () => {
+  test('X2 pages have each entry once, for any limit', async () => {
     const owner = await carillon.account('pages.test');
     for (let count = 1; count <= 25; count += 1) await owner.carillon.clients.create({ client_name: `C${count}` });
     for (const limit of [1, 7, 25, 26, 5_000]) {
@@ -153,7 +153,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C4 X2 a parameter that is none is refused by name', async () => {
+  test('C4 X2 an invalid parameter is rejected, naming it', async () => {
     const owner = await carillon.account('malformed.test');
     const wrong: Readonly<Record<string, readonly string[]>> = {
       after: ['', 'x', '-1', '1.5', '01', '1e3', '%201', '9007199254740992', '99999999999999999'],
@@ -175,7 +175,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  /** Takes away what a retention would: everything up to a position. */
+  /** Deletes all occurrences up to a position, as retention does. */
   async function forget({ store }: TestService, domain: string, until: number): Promise<void> {
     const accountId = await accountOf(domain);
     await store.write(({ queries }) =>
@@ -188,7 +188,7 @@ for (const { test, testService } of stores) {
     return (await query.executeTakeFirstOrThrow()).account_id;
   }
 
-  test('X2 after=latest is behind all that there is, whoever may see it: what happens next comes, and nothing before', async () => {
+  test('X2 after=latest starts after all entries, visible or not, and returns only later ones', async () => {
     const owner = await carillon.account('latest.test');
     const member = await carillon.user(owner, 'member');
     assert.deepEqual(await feed(owner, '?after=latest'), { data: [], next: '0' });
@@ -200,7 +200,7 @@ for (const { test, testService } of stores) {
     waiting.finally(() => {
       isTold = true;
     });
-    // Whenever it begins to wait, something happens after that.
+    // An occurrence follows whenever the call begins to wait.
     const happen = () => owner.carillon.clients.create({ client_name: 'Then' });
     await stepByStep(happen, () => isTold, Boolean);
     const { data, next } = await waiting;
@@ -211,7 +211,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([status, json.errors], [400, [{ field: 'after', message }]]);
   });
 
-  test('X2 a cursor behind which something is not kept any more is 410, and so is one that was never given out', async () => {
+  test('X2 a cursor is 410 if later entries were deleted, or if it was never issued', async () => {
     const owner = await carillon.account('old.test');
     for (let count = 1; count <= 6; count += 1) await owner.carillon.clients.create({ client_name: `C${count}` });
     for (const cursor of ['7', '9007199254740991']) {
@@ -237,7 +237,7 @@ for (const { test, testService } of stores) {
     for (const query of ['', '?after=6']) assert.equal((await feed(owner, query)).data[0].cursor, '7');
   });
 
-  test('X2 a cursor from before a restore is 410, and what is kept from then is not shown', async () => {
+  test('X2 a cursor from before a restore is 410, and earlier entries are not returned', async () => {
     const owner = await carillon.account('restored.test');
     for (let count = 1; count <= 3; count += 1) await owner.carillon.clients.create({ client_name: `C${count}` });
     const accountId = await accountOf('restored.test');
@@ -260,7 +260,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await refused(owner, '?after=3'), [410, 'cursor_gone']);
   });
 
-  test('X2 one call reads no more than ten thousand occurrences, however many are left out', async () => {
+  test('X2 one call scans at most ten thousand occurrences, however many are skipped', async () => {
     const owner = await carillon.account('many.test');
     const member = await carillon.user(owner, 'member');
     const accountId = await accountOf('many.test');
@@ -279,7 +279,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([waited.data.length, waited.next], [1, '25000'], 'a call that may wait reads on');
   });
 
-  test('X2 gapless: a reader beside many writers sees every position once, in order', async () => {
+  test('X2 a reader concurrent with many writers sees every position once, in order', async () => {
     const owner = await carillon.account('gapless.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'One' });
     const WRITERS = 16;
@@ -288,7 +288,7 @@ for (const { test, testService } of stores) {
       for (let count = 1; count <= 6; count += 1) {
         const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: `T${writer}` });
         await owner.carillon.subtasks.create(task_id, { subtask_name: 'S' });
-        // Two occurrences at once, and one that comes to nothing.
+        // Two occurrences in one transaction, and a failing call without any.
         await owner.carillon.tasks.delete(task_id);
         await assert.rejects(owner.carillon.tasks.delete(task_id));
       }

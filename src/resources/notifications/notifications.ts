@@ -12,19 +12,16 @@ import { isWithin, reachOf } from './visibility.ts';
 
 /** Fields of a feed entry (X2). */
 export const notificationFields = {
-  cursor: key('Its place in the account; the next entry has a higher one.'),
+  cursor: key('Its position in the feed; later entries have higher ones.'),
   kind: readOnlyWord('What happened.', Object.keys(kinds), 'NotificationKind'),
-  resource_url: readOnlyText('The address of the record; of a deleted one, where it was.'),
+  resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
-  user_id: readOnlyId('Who caused it: the recorded creator of a new record, else whose key did it.'),
+  user_id: readOnlyId('The user who caused it: the creator of a new record, otherwise the user of the key.'),
 };
 
 export const notificationParameters = {
-  kind: wordParameter('Of this kind alone.', Object.keys(kinds) as Kind[]),
-  scope: wordParameter('own: what you caused; account: what anybody of the account did, for admins.', [
-    'own',
-    'account',
-  ]),
+  kind: wordParameter('Only this kind.', Object.keys(kinds) as Kind[]),
+  scope: wordParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
 /** Minimum and maximum number of occurrences read per query, and the maximum scanned per call. */
@@ -91,7 +88,7 @@ export function notificationRoutes({ baseUrl }: { baseUrl: () => string }): read
   return [
     follow({
       path: '/notifications',
-      description: 'The feed: everything that happened, in order and without a gap, for 90 days.',
+      description: 'Reads the feed: all occurrences of the last 90 days, in order and without gaps.',
       permission: 'hooks:read',
       parameters: notificationParameters,
       fields: notificationFields,

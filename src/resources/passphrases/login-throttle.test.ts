@@ -12,7 +12,7 @@ const right = async () => true;
 function setUp() {
   const clock = testClock();
   const tries = new LoginThrottle(clock);
-  /** How many seconds whoever tries now is told to wait; 0 for not at all. */
+  /** The retry delay of an attempt in seconds; 0 if it is allowed. */
   const waitAt = (who: string, source: string, judge = wrong): number => {
     try {
       void tries.begin(who, source).check(judge);
@@ -25,7 +25,7 @@ function setUp() {
   return { clock, tries, waitAt };
 }
 
-test('five wrong tries cost nothing, and each further one twice the wait, up to a quarter of an hour', async () => {
+test('five failed attempts cause no delay; each further one doubles it, up to a quarter of an hour', async () => {
   const { clock, waitAt } = setUp();
   for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
   for (const waitS of [30, 60, 120, 240, 480, 900, 900]) {
@@ -37,7 +37,7 @@ test('five wrong tries cost nothing, and each further one twice the wait, up to 
   }
 });
 
-test('nobody locks anybody out: the same person elsewhere, and others here, may try', () => {
+test('a throttled user may try from another network, and other users from the same one', () => {
   const { waitAt } = setUp();
   for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
   assert.equal(waitAt('one', HERE), 30);
@@ -45,7 +45,7 @@ test('nobody locks anybody out: the same person elsewhere, and others here, may 
   assert.equal(waitAt('other', HERE), 0);
 });
 
-test('of IPv6 a whole network is one place, and IPv4 within it is IPv4', () => {
+test('an IPv6 network counts as one source, and a mapped IPv4 address as IPv4', () => {
   const { waitAt } = setUp();
   for (let count = 0; count < 5; count += 1) waitAt('one', `2001:db8:0:1::${count}`);
   assert.equal(waitAt('one', '2001:db8:0:1:ffff::9'), 30);
@@ -55,7 +55,7 @@ test('of IPv6 a whole network is one place, and IPv4 within it is IPv4', () => {
   assert.equal(waitAt('one', '::ffff:192.0.2.2'), 0);
 });
 
-test('a right one, and a quarter of an hour without any, begin anew', async () => {
+test('a success, or a quarter of an hour without attempts, resets the count', async () => {
   const { clock, tries, waitAt } = setUp();
   for (let count = 0; count < 4; count += 1) waitAt('one', HERE);
   assert.equal(await tries.begin('one', HERE).check(right), true);
@@ -67,7 +67,7 @@ test('a right one, and a quarter of an hour without any, begin anew', async () =
   for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
 });
 
-test('tries that are made together count together, and those that could not be judged not at all', async () => {
+test('concurrent attempts all count; attempts whose check throws do not', async () => {
   const { tries, waitAt } = setUp();
   const busy = async () => {
     throw new Problem('overloaded');
@@ -81,7 +81,7 @@ test('tries that are made together count together, and those that could not be j
   resolve(false);
 });
 
-test('ten thousand are remembered, and then the longest untouched is forgotten', () => {
+test('ten thousand entries are kept, then the least recently used one is evicted', () => {
   const { waitAt } = setUp();
   for (let count = 0; count < 5; count += 1) waitAt('first', HERE);
   for (let count = 0; count < 9_999; count += 1) waitAt(`nobody ${count}`, HERE);
@@ -90,7 +90,7 @@ test('ten thousand are remembered, and then the longest untouched is forgotten',
   assert.equal(waitAt('first', HERE), 0);
 });
 
-test('tries that could not be judged push nobody out, however many they are', async () => {
+test('attempts whose check throws never evict other entries', async () => {
   const { tries, waitAt } = setUp();
   const busy = async () => {
     throw new Problem('overloaded');

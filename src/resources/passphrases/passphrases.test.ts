@@ -29,7 +29,7 @@ for (const { test, testService } of stores) {
       })
     ).status;
 
-  test('another passphrase is set with the present one; other sessions and open links end, this session does not', async () => {
+  test('setting a passphrase requires the current one and ends other sessions and open links, but not this session', async () => {
     const owner = await carillon.account('set.test');
     await withPassphrase(owner);
     const [here, elsewhere] = [await carillon.signIn(owner), await carillon.signIn(owner)];
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
     assert.match(stored.passphrase_hash, /^scrypt:15:8:3:/);
   });
 
-  test('without the present one, and with one that is none, nothing changes, and the field is named', async () => {
+  test('a missing current passphrase or an invalid new one changes nothing, and the error names the field', async () => {
     const owner = await carillon.account('kept.test');
     const bare = await carillon.signIn(await carillon.user(owner, 'member'));
     await withPassphrase(owner);
@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   });
 
-  test('whoever has somebody’s session cannot try passphrases with it for long', async (t) => {
+  test('attempts at the current passphrase through a session are throttled', async (t) => {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
     const owner = await carillon.account('acme.test');
@@ -90,7 +90,7 @@ for (const { test, testService } of stores) {
     assert.equal((await put(own, { current: FIRST, passphrase: SECOND }, carillon)).status, 200, 'its owner can');
   });
 
-  test('of two who set it at the same moment, one finds that it was set', async () => {
+  test('of two concurrent changes one fails', async () => {
     const owner = await carillon.account('race.test');
     await withPassphrase(owner);
     const here = await carillon.signIn(owner);
@@ -101,7 +101,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]);
   });
 
-  test('a hash that was cheaper to make is made anew when its passphrase is used', async () => {
+  test('a hash of lower cost is renewed at sign-in', async () => {
     const owner = await carillon.account('dearer.test');
     await withPassphrase(owner);
     const cheap = await new Passphrases(systemRandom, { logN: 10, r: 8, p: 1 }).hash(FIRST, 'test');

@@ -40,11 +40,11 @@ export const triedPassphrase = (description: string) =>
 
 /** Input fields of a passphrase change. */
 export const passphraseFields = {
-  current: triedPassphrase('The passphrase as it is.'),
-  passphrase: newPassphrase('The passphrase as it is to be; neither your e-mail address nor the domain.'),
+  current: triedPassphrase('The current passphrase.'),
+  passphrase: newPassphrase('The new passphrase. It must be neither your e-mail address nor the domain.'),
 };
 
-export const passphraseSetFields = { user_id: readOnlyId('Whose passphrase it is.') };
+export const passphraseSetFields = { user_id: readOnlyId('The user.') };
 
 /** The hashes of the current passphrase and of the new one. */
 export type NewPassphrase = { readonly stored: string; readonly made: string };
@@ -132,7 +132,7 @@ export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
     {
       method: 'PUT',
       path: '/passphrase',
-      description: 'Sets another passphrase of your own, and ends your other sessions.',
+      description: 'Changes your passphrase and ends your other sessions.',
       permission: undefined,
       parameters: {},
       body: input.schema,

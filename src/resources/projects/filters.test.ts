@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const client = await owner.carillon.clients.create({ client_name: 'Client' });
 
-  /** Every project of the account, and when it was created. */
+  /** All projects of the account, with their creation times. */
   const projects: [created: string, project: Record<string, unknown>][] = [
     ['2027-03-09T23:59:59.999Z', { project_name: 'beta', due_date: '2027-03-10 00:00:00', progress: 10, tags: 'red' }],
     ['2027-03-10T00:00:00.000Z', { project_name: 'Alpha', due_date: '2027-03-10 23:59:59', progress: 90, closed: 1 }],
@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
     ['2027-03-11T00:00:00.000Z', { project_name: 'Älpler', due_date: '20270311', progress: 50, archived: 1 }],
     ['2027-03-11T00:00:00.000Z', { project_name: 'gamma', due_date: '20270309', progress: 50, tags: 'green,red' }],
   ];
-  /** Seconds that were worked on tasks of these projects. */
+  /** Seconds worked on tasks of these projects. */
   const worked: Readonly<Record<string, readonly number[]>> = { Delta: [60, 30], beta: [80] };
   for (const [created, project] of projects) {
     now = Date.parse(created);
@@ -70,7 +70,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C7 C30 every order is total: page by page it gives each project once', async () => {
+  test('C7 C30 every order is total: paging returns each project once', async () => {
     for (const order of ['projectname', 'duedate', 'progress', 'billablehours', 'latest']) {
       const paged: string[] = [];
       for (let offset = 0; offset < 5; offset += 1) {
@@ -81,7 +81,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C30 a filter or order that is none is refused by name', async () => {
+  test('C30 an invalid filter or order is rejected, naming it', async () => {
     for (const [name, value] of [
       ['order', 'name'],
       ['order', ''],

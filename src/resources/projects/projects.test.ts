@@ -11,7 +11,7 @@ for (const { test, testService } of stores) {
 
   const NEVER = '0000-00-00 00:00:00';
 
-  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  /** Every writable field: the value written, and the value returned if different. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     project_name: ['Bells'],
     uri: ['https://acme.test/bells'],
@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
 
   const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
 
-  test('C30 a project has these fields; left out, they are empty', async () => {
+  test('C30 a project has these fields; missing ones are empty', async () => {
     const { status, json } = await carillon.call(owner, 'POST', '/v2/projects', { project_name: 'Plain' });
     assert.equal(status, 201);
     const { project_id, date_created, ...rest } = json.data;
@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/projects/${project_id}`)).json, json);
   });
 
-  test('C30 every field is kept as it was written', async () => {
+  test('C30 every field is returned as it was written', async () => {
     const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
     const users = [member.userId, Number(owner.userId), member.userId];
     const { status, json } = await carillon.call(owner, 'POST', '/v2/projects', { ...body, users });
@@ -81,7 +81,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('C30 each field can be changed alone, and nothing else changes with it', async () => {
+  test('C30 changing one field changes no other', async () => {
     const { json } = await carillon.call(owner, 'POST', '/v2/projects', { project_name: 'Before' });
     let wanted = json.data;
     for (const [name, field] of Object.entries(everything)) {
@@ -119,7 +119,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await owner.carillon.projects.get(project.project_id), project);
   });
 
-  test('C34 deleting a project takes its tasks and their subtasks, and leaves its events with project "0"', async () => {
+  test('C34 deleting a project deletes its tasks and their subtasks, and sets the project of its events to "0"', async () => {
     const { projects, tasks, subtasks, events } = owner.carillon;
     const users = [member.userId];
     const gone = await projects.create({ project_name: 'Gone', users });

@@ -54,7 +54,7 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
   if (outranks(row.role as Role, caller.role)) {
     throw new Problem('not_permitted', {
-      detail: 'The session of a user whose role is above your own is not yours to end.',
+      detail: 'You cannot end the session of a user whose role is above your own.',
     });
   }
   await endSessions(write, { userId: row.user_id, only: sessionId }, 'ended by hand');

@@ -5,7 +5,7 @@ import { sessionFields, sessionParameters } from './schema.ts';
 export const sessionRoutes: readonly Route[] = [
   list({
     path: '/sessions',
-    description: 'Where you are signed in, or for admins another user.',
+    description: 'Lists your sessions, or for admins those of another user.',
     permission: undefined,
     parameters: sessionParameters,
     fields: sessionFields,

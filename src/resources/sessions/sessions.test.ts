@@ -10,7 +10,7 @@ import { browserOf } from './user-agent.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-test('a browser is told in words by what it says of itself', () => {
+test('a User-Agent is shown as a readable browser name', () => {
   const windows = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)';
   const cases: Record<string, string> = {
     'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0': 'Firefox 145 on Linux',

@@ -35,7 +35,7 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
     {
       method: 'DELETE',
       path: '/session',
-      says: 'Signs out; also where nobody is signed in.',
+      says: 'Signs out; no error without a session.',
       body: undefined,
       async run(request) {
         await signOut(request, 'signed out');

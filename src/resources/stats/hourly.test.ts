@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
     const hoursOf = async (who: Person) => (await carillon.signIn(who)).console.hours;
     const subscribe = async (who: Person, port: number) =>
       (await who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${port}`, event: 'new_client' })).id;
-    /** As if attempts had been made, so many hours ago. */
+    /** Inserts attempts made a number of hours ago. */
     const attempted = (hook: string, hoursAgo: number, ...tries: readonly [outcome: string, milliseconds: number][]) =>
       carillon.store.write(async ({ queries }) => {
         const hook_id = Number(hook);
@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(pieces, data, 'wherever a page ends');
   });
 
-  test('hours are one’s own, or for admins another user’s', async (t) => {
+  test('hours are of the caller’s hooks, or for admins of another user’s', async (t) => {
     const { carillon, owner, hoursOf, subscribe } = await stage(t);
     const member = await carillon.user(owner, 'member');
     const theirs = await subscribe(member, 1);

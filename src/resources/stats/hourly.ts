@@ -16,14 +16,14 @@ import { resolveHookOwner } from '../users/owner.ts';
 export const hourFields = {
   hook_id: readOnlyId('The hook.'),
   hour: readOnlyTimestamp('When the hour begins, UTC.'),
-  delivered: readOnlyNumber('Attempts that were answered with 200.'),
-  failed: readOnlyNumber('Attempts that failed; faults of our own are neither.'),
-  milliseconds: readOnlyNumber('How long they took, on average.'),
+  delivered: readOnlyNumber('Attempts that were delivered.'),
+  failed: readOnlyNumber('Attempts that failed, without local errors.'),
+  milliseconds: readOnlyNumber('Average duration in milliseconds.'),
 };
 
 export const hourParameters = {
-  hook_id: idParameter('Of this hook alone.'),
-  user_id: idParameter('Of this user instead of yourself; for admins.'),
+  hook_id: idParameter('Only this hook.'),
+  user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
 type HourRow = Shown<typeof hourFields>;
@@ -98,7 +98,7 @@ function hourOf(hookId: number, hour: number, sums: readonly Sums[]): HourRow {
 export const hourRoutes: readonly Route[] = [
   list({
     path: '/hours',
-    description: 'The last 24 hours of your hooks, hour by hour.',
+    description: 'Lists the last 24 hours of your hooks, hour by hour.',
     permission: 'hooks:read',
     parameters: hourParameters,
     fields: hourFields,

@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
     return { clock, carillon, owner, target, overviewOf, subscribe, settled };
   }
 
-  test('an account in which nothing happens has an overview of zeros, and sixty quiet minutes', async (t) => {
+  test('an account without activity has an overview of zeros and sixty empty minutes', async (t) => {
     const { owner, overviewOf } = await stage(t);
     const { minutes, ...rest } = await (await overviewOf(owner))();
     assert.deepEqual(rest, {
@@ -51,7 +51,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(minutes.at(-1), { minute: '2025-05-01 12:00:00', delivered: '0', failed: '0' });
   });
 
-  test('a story of deliveries, failures and an end is counted: of the account for admins, else of one’s own', async (t) => {
+  test('deliveries, failures and ended hooks are counted: of the account for admins, of own hooks for others', async (t) => {
     const { clock, carillon, owner, target, overviewOf, subscribe, settled } = await stage(t);
     const member = await carillon.user(owner, 'member');
     const [all, own] = [await overviewOf(owner), await overviewOf(member)];
@@ -103,7 +103,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([stranger.pending, stranger.hooks_live, stranger.failed_last_hour], ['0', '0', '0']);
   });
 
-  test('an hour later it is forgotten, a day later an end is not one of today; what is pending for an ended hook is not pending', async (t) => {
+  test('attempts count for an hour and ended hooks for the day; deliveries of ended hooks are not pending', async (t) => {
     const { clock, owner, target, overviewOf, subscribe, settled } = await stage(t);
     const overview = await overviewOf(owner);
     target.answers(401);
@@ -120,7 +120,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([tomorrow.failed_last_hour, tomorrow.hooks_ended_today], ['0', '0']);
   });
 
-  test('what is pending on thousands of lanes is added up, but for ended hooks; of it, a member sees their own', async (t) => {
+  test('pending deliveries of thousands of live hooks are added up; a member sees only those of own hooks', async (t) => {
     const { carillon, owner, overviewOf } = await stage(t);
     const member = await carillon.user(owner, 'member');
     const { account_id } = await carillon.store.read
@@ -145,7 +145,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([own.pending, own.oldest_pending_at], [String(767 - 77), '2025-01-01 00:00:02']);
   });
 
-  test('half of all attempts took no longer than p50, 95 of 100 no longer than p95; our own faults are neither', async (t) => {
+  test('p50 and p95 are quantiles of the attempts’ durations, without local errors', async (t) => {
     const { clock, carillon, owner, overviewOf, subscribe } = await stage(t);
     const hook_id = Number(await subscribe(owner, '/a'));
     await carillon.store.write(async ({ queries }) => {

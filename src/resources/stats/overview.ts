@@ -9,7 +9,7 @@ import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/attem
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),
-  delivered: readOnlyNumber('Attempts that were answered with 200.'),
+  delivered: readOnlyNumber('Attempts that were delivered.'),
   failed: readOnlyNumber('Attempts that failed.'),
 };
 
@@ -18,18 +18,18 @@ export type MinuteRow = Shown<typeof minuteFields>;
 /** Fields of the current delivery statistics. */
 export const overviewFields = {
   pending: readOnlyNumber(
-    'Deliveries that are pending for live hooks, of the 10000 lowest of those that are pending any.',
+    'Pending deliveries of live hooks. Only the 10000 lowest hook ids with pending deliveries are counted.',
   ),
   oldest_pending_at: readOnlyTimestamp('When the oldest of them became pending, UTC.'),
-  hooks_failing: readOnlyNumber('Live hooks between a failure and the next 200.'),
+  hooks_failing: readOnlyNumber('Live hooks that are failing.'),
   hooks_live: readOnlyNumber('Live hooks.'),
   hooks_ended_today: readOnlyNumber('Hooks that have ended since 00:00 UTC.'),
-  delivered_last_hour: readOnlyNumber('Attempts of this minute and the 59 before it that were answered with 200.'),
-  failed_last_hour: readOnlyNumber('Those that failed; faults of our own are neither.'),
-  p50_ms: readOnlyNumber('Half of them took no longer.'),
-  p95_ms: readOnlyNumber('95 of 100 took no longer.'),
+  delivered_last_hour: readOnlyNumber('Attempts of the last 60 minutes that were delivered.'),
+  failed_last_hour: readOnlyNumber('Attempts of the last 60 minutes that failed, without local errors.'),
+  p50_ms: readOnlyNumber('Median duration of these attempts in milliseconds.'),
+  p95_ms: readOnlyNumber('95th percentile of their duration in milliseconds.'),
   attempts_since: readOnlyTimestamp(
-    'From when on attempts were counted: later than an hour ago where there are very many.',
+    'Start of the counted period, UTC; later than an hour ago if there are very many attempts.',
   ),
   minutes: readOnlyRecords(
     'The minutes of the last hour, oldest first; fewer where attempts_since is later.',
@@ -195,7 +195,7 @@ function quantile(byMs: ReadonlyMap<number, number>, total: number, fraction: nu
 export const overviewRoutes: readonly Route[] = [
   get({
     path: '/overview',
-    description: 'How deliveries go at this moment: for admins of the account, for others of their own hooks.',
+    description: 'Returns delivery statistics: of the account for admins, of their own hooks for others.',
     permission: 'hooks:read',
     fields: overviewFields,
     call: (view, caller) => getOverview(view, caller),

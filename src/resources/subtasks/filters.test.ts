@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   const old = await owner.carillon.tasks.create(project.project_id, { task_name: 'Old', archived: 1 });
   const { team_id } = await owner.carillon.teams.create({ team_name: 'Casting' });
 
-  /** Every subtask of the account: its task, and when it was completed if it was. */
+  /** All subtasks of the account: task, and time of completion if completed. */
   const subtasks: [task: string, subtask: Record<string, unknown>, completed?: string][] = [
     [cast.task_id, { subtask_name: 'a', due_date: '2027-03-10 00:00:00', users: [member.userId] }],
     [cast.task_id, { subtask_name: 'b', due_date: '2027-03-10 23:59:59', active: 2 }],
@@ -62,7 +62,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C32 whoever was deleted is assigned to nothing: not as it is shown, and not as it is found', async () => {
+  test('C32 a deleted user is assigned to nothing, in responses and in filters', async () => {
     const gone = await carillon.user(owner, 'member');
     const assigned = { subtask_name: 'h', users: [gone.userId, owner.userId] };
     const { subtask_id } = await owner.carillon.subtasks.create(hang.task_id, assigned);
@@ -76,7 +76,7 @@ for (const { test, testService } of stores) {
     assert.equal((await owner.carillon.subtasks.list({ user_id: gone.userId })).paging.total_records, 0);
   });
 
-  test('C32 a filter that is none is refused by name', async () => {
+  test('C32 an invalid filter is rejected, naming it', async () => {
     for (const [name, value] of [
       ['task_id', ''],
       ['user_id', 'me'],

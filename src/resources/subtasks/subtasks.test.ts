@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  /** Every writable field: the value written, and the value returned if different. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     subtask_name: ['Melt'],
     description: ['Described'],
@@ -36,7 +36,7 @@ for (const { test, testService } of stores) {
   const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
   const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/subtasks/${id}`, body);
 
-  test('C32 a subtask has these fields; left out, they are empty', async () => {
+  test('C32 a subtask has these fields; missing ones are empty', async () => {
     const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${task.task_id}`, {
       subtask_name: 'Plain',
     });
@@ -62,7 +62,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/subtasks/${subtask_id}`)).json, json);
   });
 
-  test('C32 every field is kept as it was written', async () => {
+  test('C32 every field is returned as it was written', async () => {
     const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
     const path = `/v2/subtasks/${task.task_id}`;
     const { status, json } = await carillon.call(owner, 'POST', path, { ...body, users: [member.userId] });
@@ -71,7 +71,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
   });
 
-  test('C32 each field can be changed alone, and nothing else changes with it', async () => {
+  test('C32 changing one field changes no other', async () => {
     let wanted: Record<string, unknown> = { ...(await subtasks.create(task.task_id, { subtask_name: 'Before' })) };
     for (const [name, field] of Object.entries(everything)) {
       const id = String(wanted.subtask_id);
@@ -83,7 +83,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C32 a subtask moves to another task of the account, and to no other', async () => {
+  test('C32 a subtask can move to another task of the same account only', async () => {
     const elsewhere = await owner.carillon.projects.create({ project_name: 'Elsewhere' });
     const other = await tasks.create(elsewhere.project_id, { task_name: 'Other' });
     const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
@@ -102,7 +102,7 @@ for (const { test, testService } of stores) {
     assert.equal((await subtasks.get(subtask_id)).task_id, other.task_id);
   });
 
-  test('C33 a subtask is completed, stays so without telling again, and reopens', async () => {
+  test('C33 a subtask is completed, is not recorded as completed a second time, and reopens', async () => {
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Once' });
     const noted = async (body: unknown, who = owner) => {
       const { result, noted } = await noting(carillon, owner, () => put(subtask_id, body, who));
@@ -110,7 +110,7 @@ for (const { test, testService } of stores) {
       const { completed, date_completed } = result.json.data;
       return { completed, at: date_completed, noted };
     };
-    // C14: of the user who completes.
+    // C14: the occurrence is by the user who completes.
     const first = await noted({ completed: 1 }, member);
     assert.deepEqual(first.noted, [{ kind: 'completed_subtask', record_id: subtask_id, user_id: member.userId }]);
     assert.equal(first.completed, '1');
@@ -123,7 +123,7 @@ for (const { test, testService } of stores) {
     assert.equal((await tasks.get(task.task_id)).completed, '0', 'the task is not completed by its subtasks');
   });
 
-  test('C33 a subtask that is created complete tells of no completion', async () => {
+  test('C33 a subtask that is created complete records no completion', async () => {
     const { result, noted } = await noting(carillon, owner, () =>
       subtasks.create(task.task_id, { subtask_name: 'Born done', completed: true }),
     );
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(noted, [{ kind: 'new_subtask', record_id: result.subtask_id, user_id: owner.userId }]);
   });
 
-  test('C34 a subtask below an unknown task is 404, and nothing is written', async () => {
+  test('C34 creating a subtask of an unknown task is 404 and writes nothing', async () => {
     const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
     const { noted } = await noting(carillon, owner, async () => {
@@ -144,7 +144,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(noted, []);
   });
 
-  test('C34 deleting a subtask leaves its task; the second time is 404', async () => {
+  test('C34 deleting a subtask keeps its task; a second time is 404', async () => {
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Gone', users: [member.userId] });
     const { noted } = await noting(carillon, owner, () => subtasks.delete(subtask_id));
     assert.deepEqual(noted, [{ kind: 'deleted_subtask', record_id: subtask_id, user_id: owner.userId }]);

@@ -48,23 +48,23 @@ export const subtaskFields = {
   start_date: calendarTimeOrNone('First day.'),
   due_date: calendarTimeOrNone('Last day.'),
   date_completed: readOnlyTimestamp('When it was completed, UTC.'),
-  ongoing: flag('It has no end in sight.'),
+  ongoing: flag('Whether it has no end date.'),
   project_id: readOnlyId('The project of its task.'),
   project_name: readOnlyText('The name of that project.'),
   task_id: readOnlyId('The task it belongs to.'),
   task_name: readOnlyText('The name of that task.'),
   estimated_hours: decimal('Estimated hours.'),
-  subtask_order: order('Its place among the subtasks of the task.'),
+  subtask_order: order('Its position among the subtasks of the task.'),
   active: active(),
-  important: flag('It is important.'),
-  completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
+  important: flag('Whether it is important.'),
+  completed: flag('Whether it is completed. 1 completes the subtask, 0 reopens it.'),
   progress: integer('Progress in percent.', 100),
-  notifications: flag('Kept for clients that set it; it changes nothing here.'),
-  recurring: recurring('How it recurs: completing it creates the next one.'),
-  tracked_seconds: readOnlyNumber('Seconds that were worked on it, by its time entries.'),
+  notifications: flag('Stored for existing clients; it has no effect.'),
+  recurring: recurring('Its recurrence: completing it creates the next one.'),
+  tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
   ...stamps,
-  users: assigned('Who is assigned.'),
-  teams: assignedTeams('Which teams are assigned.'),
+  users: assigned('The assigned users.'),
+  teams: assignedTeams('The assigned teams.'),
 };
 
 /** Subtasks have no archive of their own: they are archived with their task. */
@@ -124,9 +124,9 @@ export const subtasks = defineResource('subtask', {
 });
 
 export const subtaskRoutes = resourceRoutes(subtasks, {
-  list: 'Subtasks.',
-  create: 'Adds a subtask to a task.',
-  one: 'One subtask.',
-  change: 'Changes what is given of a subtask, completes or reopens it.',
+  list: 'Lists subtasks.',
+  create: 'Creates a subtask of a task.',
+  one: 'Returns a subtask.',
+  change: 'Changes the given fields of a subtask, completes or reopens it.',
   remove: 'Deletes a subtask with its comments; its time entries stay with the task.',
 });

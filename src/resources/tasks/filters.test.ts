@@ -11,7 +11,7 @@ for (const { test, testService } of stores) {
   const bells = await owner.carillon.projects.create({ project_name: 'Bells' });
   const other = await owner.carillon.projects.create({ project_name: 'Other' });
 
-  /** Every task of the account: its project, when it was created, when completed if it was. */
+  /** All tasks of the account: project, time of creation, and time of completion if completed. */
   const tasks: [project: string, task: Record<string, unknown>, created: string, completed?: string][] = [
     [bells.project_id, { task_name: 'a', due_date: '2027-03-10 00:00:00', tags: 'red' }, '2027-03-09T23:59:59.999Z'],
     [bells.project_id, { task_name: 'b', due_date: '2027-03-10 23:59:59', active: 2 }, '2027-03-10T00:00:00Z'],
@@ -77,7 +77,7 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C7 C31 every order is total: page by page it gives each task once', async () => {
+  test('C7 C31 every order is total: paging returns each task once', async () => {
     for (const order of ['taskname', 'duedate', 'progress', 'latest']) {
       let paged = '';
       for (let offset = 0; offset < tasks.length; offset += 1) {
@@ -88,7 +88,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C31 a filter or order that is none is refused by name', async () => {
+  test('C31 an invalid filter or order is rejected, naming it', async () => {
     for (const [name, value] of [
       ['project_id', 'x'],
       ['status', 'closed'],

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
   const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  /** Every writable field: the value written, and the value returned if different. */
   const everything: Record<string, [written: unknown, shown?: unknown]> = {
     task_name: ['Cast'],
     description: ['Described'],
@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
   const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
   const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/tasks/${id}`, body);
 
-  test('C31 a task has these fields; left out, they are empty', async () => {
+  test('C31 a task has these fields; missing ones are empty', async () => {
     const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, {
       task_name: 'Plain',
     });
@@ -66,7 +66,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/tasks/${task_id}`)).json, json);
   });
 
-  test('C31 every field is kept as it was written', async () => {
+  test('C31 every field is returned as it was written', async () => {
     const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
     const path = `/v2/tasks/${project.project_id}`;
     const { status, json } = await carillon.call(owner, 'POST', path, { ...body, users: [Number(member.userId)] });
@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
   });
 
-  test('C31 each field can be changed alone, and nothing else changes with it', async () => {
+  test('C31 changing one field changes no other', async () => {
     let wanted: Record<string, unknown> = { ...(await tasks.create(project.project_id, { task_name: 'Before' })) };
     for (const [name, field] of Object.entries(everything)) {
       const id = String(wanted.task_id);
@@ -87,7 +87,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C31 a task moves to another project of the account, and to no other', async () => {
+  test('C31 a task can move to another project of the same account only', async () => {
     const other = await owner.carillon.projects.create({ project_name: 'Other' });
     const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const task = await tasks.create(project.project_id, { task_name: 'Moves' });
@@ -123,7 +123,7 @@ for (const { test, testService } of stores) {
     const elsewhere = await tasks.create(project.project_id, { task_name: 'Elsewhere' });
     const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
 
-    // C14: a completion is of the user who completes, not of the one who created.
+    // C14: a completion is by the user who completes, not by the creator.
     const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed: 1 }, member));
     assert.equal(result.json.data.completed, '1');
     assert.match(result.json.data.date_completed, TIME);
@@ -143,7 +143,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await subtasks.get(other.subtask_id), other);
   });
 
-  test('C33 completing what is complete tells nobody again and keeps its date', async () => {
+  test('C33 completing a complete task records nothing and keeps its date', async () => {
     const task = await tasks.create(project.project_id, { task_name: 'Once' });
     const first = await put(task.task_id, { completed: 1 });
     const late = await subtasks.create(task.task_id, { subtask_name: 'Late' });
@@ -159,7 +159,7 @@ for (const { test, testService } of stores) {
     assert.equal((await subtasks.get(late.subtask_id)).completed, '0');
   });
 
-  test('C33 resume and completed: 0 reopen; what is reopened can be completed, and told, again', async () => {
+  test('C33 resume and completed: 0 reopen a task, which can then be completed and recorded again', async () => {
     for (const body of [{ resume: 1 }, { resume: '1' }, { resume: true }, { completed: 0 }, { completed: false }]) {
       const task = await tasks.create(project.project_id, { task_name: 'Again' });
       const completing = () => noting(carillon, owner, () => put(task.task_id, { completed: 1 }));
@@ -173,7 +173,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C33 resume: 0 asks for nothing; resume together with completed: 1 is refused', async () => {
+  test('C33 resume: 0 has no effect; resume together with completed: 1 is rejected', async () => {
     const task = await tasks.create(project.project_id, { task_name: 'Both' });
     assert.equal((await put(task.task_id, { resume: 0, completed: 1 })).json.data.completed, '1');
     assert.equal((await put(task.task_id, { resume: 0 })).json.data.completed, '1');
@@ -181,7 +181,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([status, json.errors[0].field], [400, 'resume']);
   });
 
-  test('C33 a task that is created complete tells of no completion', async () => {
+  test('C33 a task that is created complete records no completion', async () => {
     const { result, noted } = await noting(carillon, owner, () =>
       carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, { task_name: 'Born done', completed: 1 }),
     );
@@ -195,7 +195,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C34 a task below an unknown project is 404, and nothing is written', async () => {
+  test('C34 creating a task in an unknown project is 404 and writes nothing', async () => {
     const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const gone = await owner.carillon.projects.create({ project_name: 'Gone' });
     await owner.carillon.projects.delete(gone.project_id);
@@ -208,7 +208,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(noted, []);
   });
 
-  test('C34 deleting a task takes its subtasks with it, and says so of each', async () => {
+  test('C34 deleting a task deletes its subtasks and records each deletion', async () => {
     const users = [member.userId];
     const task = await tasks.create(project.project_id, { task_name: 'Gone', users });
     const first = await subtasks.create(task.task_id, { subtask_name: 'First', users });

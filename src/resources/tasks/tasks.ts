@@ -54,28 +54,26 @@ export const taskFields = {
   start_date: calendarTimeOrNone('First day.'),
   due_date: calendarTimeOrNone('Last day.'),
   date_completed: readOnlyTimestamp('When it was completed, UTC.'),
-  ongoing: flag('It has no end in sight.'),
+  ongoing: flag('Whether it has no end date.'),
   project_id: readOnlyId('The project it belongs to.'),
   project_name: readOnlyText('The name of that project.'),
   estimated_hours: decimal('Estimated hours.'),
   estimated_cost: decimal('Estimated cost.'),
   hourly_rate: decimal('Rate for one hour.'),
-  fixed_price: fixedPrice('It has a fixed price.'),
+  fixed_price: fixedPrice('Whether it has a fixed price.'),
   price: decimal('Price.'),
-  task_order: order('Its place among the tasks of the project.'),
+  task_order: order('Its position among the tasks of the project.'),
   active: active(),
-  important: flag('It is important.'),
-  completed: flag(
-    'It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task.',
-  ),
+  important: flag('Whether it is important.'),
+  completed: flag('Whether it is completed. 1 completes the task and its open subtasks, 0 reopens the task.'),
   progress: integer('Progress in percent.', 100),
-  notifications: flag('Kept for clients that set it; it changes nothing here.'),
-  recurring: recurring('How it recurs: completing it creates the next one.'),
-  archived: flag('It is archived.'),
-  tracked_seconds: readOnlyNumber('Seconds that were worked on it, by its time entries.'),
+  notifications: flag('Stored for existing clients; it has no effect.'),
+  recurring: recurring('Its recurrence: completing it creates the next one.'),
+  archived: flag('Whether it is archived.'),
+  tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
   ...stamps,
-  users: assigned('Who is assigned.'),
-  teams: assignedTeams('Which teams are assigned.'),
+  users: assigned('The assigned users.'),
+  teams: assignedTeams('The assigned teams.'),
 };
 
 /** Input fields of a change: the task can also move to another project and be reopened with `resume` (C33). */
@@ -110,7 +108,7 @@ export const tasks = defineResource('task', {
   filters: taskFilters,
   orders: {
     descriptions:
-      'taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id.',
+      'taskname and duedate ascending (tasks without a due date last), progress and latest descending; else by id.',
     by: {
       taskname: asc(text('fold(tasks.task_name)')),
       duedate: asc(text("coalesce(tasks.due_date, '9999-99')")),
@@ -155,9 +153,9 @@ async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId:
 }
 
 export const taskRoutes = resourceRoutes(tasks, {
-  list: 'Tasks.',
-  create: 'Adds a task to a project.',
-  one: 'One task.',
-  change: 'Changes what is given of a task, completes or reopens it.',
+  list: 'Lists tasks.',
+  create: 'Creates a task in a project.',
+  one: 'Returns a task.',
+  change: 'Changes the given fields of a task, completes or reopens it.',
   remove: 'Deletes a task with its subtasks, time entries and comments.',
 });

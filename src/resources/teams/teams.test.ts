@@ -10,7 +10,7 @@ for (const { test, testService } of stores) {
   const stranger = await carillon.account('other.test');
   const { projects, tasks, subtasks, teams } = owner.carillon;
 
-  test('C37 a team has these fields; its users go in by their ids, or as they were read', async () => {
+  test('C37 a team has these fields; users are given by id, or as they were returned', async () => {
     const { user_id, user_name } = await member.carillon.user.get();
     const { team_id, ...plain } = await teams.create({ team_name: 'Ringers' });
     assert.deepEqual(plain, { team_name: 'Ringers', color: '', users: [] });
@@ -21,7 +21,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await teams.update(team_id, { users: [] })).users, []);
   });
 
-  test('C37 everybody sees the teams, and admins alone change them', async () => {
+  test('C37 all users see the teams, and only admins change them', async () => {
     const { team_id } = await teams.create({ team_name: 'Closed' });
     assert.equal((await member.carillon.teams.get(team_id)).team_name, 'Closed');
     const refused = { code: 'not_permitted' };
@@ -30,7 +30,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(member.carillon.teams.delete(team_id), refused);
   });
 
-  test('C37 projects, tasks and subtasks take teams, and show them beside their users', async () => {
+  test('C37 teams are assigned to projects, tasks and subtasks, which return them next to users', async () => {
     const [{ team_id }, other] = [await teams.create({ team_name: 'A' }), await teams.create({ team_name: 'B' })];
     const both = [
       { team_id, team_name: 'A' },
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(left, []);
   });
 
-  test('C3 C37 a team or user of another account cannot be named', async () => {
+  test('C3 C37 a team or user of another account cannot be referred to', async () => {
     const theirs = await stranger.carillon.teams.create({ team_name: 'Theirs' });
     const unknown = { code: 'not_found' };
     await assert.rejects(projects.create({ project_name: 'P', teams: [theirs.team_id] }), unknown);

@@ -7,7 +7,7 @@ export const teamFields = {
   team_id: key('Identifier of the team.'),
   team_name: name('Name of the team.'),
   color: shortText('Colour.', 32),
-  users: assigned('Who is in it.'),
+  users: assigned('The members.'),
 };
 
 export const teams = defineResource('team', {
@@ -17,9 +17,9 @@ export const teams = defineResource('team', {
 });
 
 export const teamRoutes = resourceRoutes(teams, {
-  list: 'Teams.',
-  create: 'Adds a team; for admins.',
-  one: 'One team.',
-  change: 'Changes what is given of a team; for admins.',
-  remove: 'Deletes a team; for admins. What it was assigned to stays, without it.',
+  list: 'Lists teams.',
+  create: 'Creates a team; for admins.',
+  one: 'Returns a team.',
+  change: 'Changes the given fields of a team; for admins.',
+  remove: 'Deletes a team and its assignments; for admins.',
 });

@@ -58,7 +58,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([refused.status, (await timeEntries.get(entry_id)).seconds], [412, '3']);
   });
 
-  test('C38 without a date it is of the day that it was started, else of the day where the account is', async () => {
+  test('C38 the default date is the day of date_started, else today in the account’s zone', async () => {
     const { task_id } = await newTask();
     const begun = await timeEntries.create(task_id, { seconds: 0, date_started: '2027-05-01 23:00:00' });
     assert.equal(begun.date, '2027-05-01');
@@ -78,7 +78,7 @@ for (const { test, testService } of stores) {
     for (const [is, wanted] of await Promise.all(days)) assert.equal(is, wanted);
   });
 
-  test('C38 what was worked on a task and on a subtask is the sum of their time entries', async () => {
+  test('C38 tracked time of a task and of a subtask is the sum of their time entries', async () => {
     const { task_id } = await newTask();
     const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
     const tracked = async () => [
@@ -99,7 +99,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await tracked(), ['1', '0']);
   });
 
-  test('C38 a subtask that is named is one of the task, before and after a change', async () => {
+  test('C38 the subtask of an entry belongs to its task, before and after a change', async () => {
     const [task, other] = [await newTask(), await newTask()];
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Subtask' });
     const isWrong = (error: { code: string; errors: readonly { field: string }[] }) => {
@@ -114,7 +114,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(timeEntries.update(entry_id, { subtask_id }), isWrong);
   });
 
-  test('C38 what ends before it begins is refused, and the field that was given is named', async () => {
+  test('C38 an entry that ends before it begins is rejected, naming the given field', async () => {
     const { task_id } = await newTask();
     const times = { date_started: '2027-03-01 09:00:00', date_stopped: '2027-03-01 08:00:00' };
     const naming = (field: string) => (error: { errors: readonly { field: string }[] }) =>
@@ -124,7 +124,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(timeEntries.update(entry_id, { date_started: times.date_started }), naming('date_started'));
   });
 
-  test('C38 a list is narrowed by user, client, project, task, subtask, by what was billed and by days', async () => {
+  test('C38 a list is filtered by user, client, project, task, subtask, billed and days', async () => {
     const { task_id } = await newTask();
     const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
     const place = await projects.create({ project_name: 'Of no client' });
@@ -150,7 +150,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await idsOf({ ...days, created_to: '20200101' }), []);
   });
 
-  test('C38 timers that run are found: started, not stopped, of no seconds yet', async () => {
+  test('C38 running timers are found: started, not stopped, 0 seconds', async () => {
     const { task_id } = await newTask();
     const date_started = '2029-01-01 09:00:00';
     const make = async (given: object) => (await timeEntries.create(task_id, { seconds: 0, ...given })).entry_id;
@@ -164,7 +164,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await idsOf({ task_id, running: '0' }), others);
   });
 
-  test('C34 C38 a task takes its time entries with it; a subtask leaves them to its task, and takes them to another', async () => {
+  test('C34 C38 deleting a task deletes its time entries; a deleted subtask leaves them to its task, a moved one takes them along', async () => {
     const [{ task_id }, other] = [await newTask(), await newTask()];
     const [one, two] = [
       await subtasks.create(task_id, { subtask_name: 'One' }),
@@ -190,7 +190,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('C14 C38 only admins enter time for somebody else, and whoever has left keeps a name', async () => {
+  test('C14 C38 only admins enter time for another user, and a deleted user keeps a name', async () => {
     const { task_id } = await newTask();
     const gone = await carillon.user(owner, 'member');
     const mine = { seconds: 1, user_id: gone.userId };
@@ -201,7 +201,7 @@ for (const { test, testService } of stores) {
     assert.equal((await timeEntries.get(made.entry_id)).user_name, made.user_name);
   });
 
-  test('C3 C38 a task of another account takes no time', async () => {
+  test('C3 C38 time cannot be entered on a task of another account', async () => {
     const { task_id } = await newTask();
     await assert.rejects(stranger.carillon.timeEntries.create(task_id, { seconds: 1 }), { code: 'not_found' });
   });

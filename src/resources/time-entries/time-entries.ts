@@ -32,21 +32,23 @@ import { aliasRoute, resourceRoutes } from '../core/resource-routes.ts';
 /** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {
   entry_id: key('Identifier of the time entry.'),
-  date: calendarDayOrNone('The day it was worked; left out, the day that it is for the account.'),
+  date: calendarDayOrNone(
+    "The day of the work. Default: the day of date_started, or today in the account's time zone.",
+  ),
   date_started: calendarTimeOrNone('When the work began.'),
-  date_stopped: calendarTimeOrNone('When it ended; started, not stopped and of 0 seconds is a timer that runs.'),
+  date_stopped: calendarTimeOrNone('When the work ended. A running timer is started, not stopped, and has 0 seconds.'),
   project_id: readOnlyId('The project of its task.'),
   task_id: readOnlyId('The task that was worked on.'),
-  subtask_id: resourceIdOrNone('The subtask of it.'),
+  subtask_id: resourceIdOrNone('The subtask that was worked on.'),
   project_name: readOnlyText('The name of that project.'),
   task_name: readOnlyText('The name of that task.'),
   subtask_name: readOnlyText('The name of that subtask.'),
-  hours: readOnlyCount('Whole hours of it.'),
-  minutes: readOnlyCount('Whole minutes beside these hours.'),
-  seconds: seconds('How long it took, in seconds.'),
+  hours: readOnlyCount('Whole hours.'),
+  minutes: readOnlyCount('Minutes in addition to the hours.'),
+  seconds: seconds('Duration in seconds.'),
   description: longText('What was done.'),
-  billed: numberFlag('It was billed.'),
-  user_id: resourceIdOrNone('Who worked. Only admins may name another user than themselves.'),
+  billed: numberFlag('Whether it was billed.'),
+  user_id: resourceIdOrNone('The user who worked. Only admins may give another user.'),
   user_name: readOnlyText('The name of that user.'),
 };
 
@@ -60,19 +62,19 @@ const RUNNING =
 export const timeEntryFilters = {
   user_id: idFilter('Of this user.', 'time_entries.user_id'),
   client_id: throughFilter(
-    'Of projects for this client; 0 for those of none.',
+    'Of projects for this client; 0 for projects without one.',
     'time_entries.task_id',
     'tasks.project_id',
     'projects.client_id',
   ),
   project_id: throughFilter('Of this project.', 'time_entries.task_id', 'tasks.project_id'),
   task_id: idFilter('Of this task.', 'time_entries.task_id'),
-  subtask_id: idFilter('Of this subtask; 0 for those of none.', 'time_entries.subtask_id'),
-  hide_billed: wordFilter('1 leaves out what was billed.', {
+  subtask_id: idFilter('Of this subtask; 0 for entries without one.', 'time_entries.subtask_id'),
+  hide_billed: wordFilter('1 leaves out billed entries.', {
     0: condition('1 = 1'),
     1: condition('time_entries.billed = 0'),
   }),
-  running: wordFilter('1: timers that run; 0: all but these.', {
+  running: wordFilter('1: running timers; 0: all others.', {
     0: condition(`not (${RUNNING})`),
     1: condition(RUNNING),
   }),
@@ -114,10 +116,10 @@ async function dayOf(view: AccountView, dateStarted: string | null | undefined):
 }
 
 const routes = resourceRoutes(timeEntries, {
-  list: 'Time entries.',
-  create: 'Adds a time entry to a task.',
-  one: 'One time entry.',
-  change: 'Changes what is given of a time entry.',
+  list: 'Lists time entries.',
+  create: 'Creates a time entry for a task.',
+  one: 'Returns a time entry.',
+  change: 'Changes the given fields of a time entry.',
   remove: 'Deletes a time entry.',
 });
 

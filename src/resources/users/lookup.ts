@@ -22,7 +22,7 @@ export async function resolveOwner(
 ): Promise<number> {
   if (requested === 0 || requested === current) return current;
   if (!isAdmin(caller))
-    throw new Problem('not_permitted', { detail: 'Only admins may name another user as the creator.' });
+    throw new Problem('not_permitted', { detail: 'Only admins may give another user as the creator.' });
   await requireUsers(view, [requested]);
   return requested;
 }

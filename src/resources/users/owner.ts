@@ -5,6 +5,6 @@ import { Problem } from '../../problems.ts';
 export function resolveHookOwner(caller: Caller, requested: number | undefined): number {
   if (requested === undefined || requested === caller.userId) return caller.userId;
   if (!isAdmin(caller))
-    throw new Problem('not_permitted', { detail: 'Only admins may look at what belongs to another user.' });
+    throw new Problem('not_permitted', { detail: 'Only admins may read what belongs to another user.' });
   return requested;
 }

@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('C35 left out, a user has no names and is a member; user_name is what there is of both', async () => {
+  test('C35 by default a user has no names and is a member; user_name joins both names', async () => {
     const owner = await carillon.account('names.test');
     const plain = await owner.carillon.users.create({ email: 'plain@names.test' });
     assert.deepEqual([plain.first_name, plain.last_name, plain.user_name, plain.role], ['', '', '', 'member']);
@@ -39,7 +39,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([changed.last_name, changed.user_name, changed.email], ['Lee', 'Lee', 'plain@names.test']);
   });
 
-  test('C35 /v2/user is the caller, whatever the key may do', async () => {
+  test('C35 /v2/user is the caller, with any permissions', async () => {
     const owner = await carillon.account('caller.test');
     const member = await carillon.user(owner, 'member', []);
     const { status, json } = await carillon.call(member, 'GET', '/v2/user');
@@ -51,7 +51,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(json.data, await owner.carillon.users.get(member.userId));
   });
 
-  test('C35 an e-mail address stands once in an account, compared without case', async () => {
+  test('C35 an e-mail address is unique in an account, compared without case', async () => {
     const owner = await carillon.account('email.test');
     const other = await carillon.account('elsewhere.test');
     for (const [email, again] of [
@@ -100,7 +100,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('X7 a role that is given, taken or changed is never above the caller’s', async () => {
+  test('X7 a caller cannot give, remove or change a role above their own', async () => {
     const owner = await carillon.account('roles.test');
     const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
     const refused = [
@@ -122,7 +122,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'PUT', `/v2/users/${member.userId}`, { role: 'owner' })).status, 200);
   });
 
-  test('X7 the last owner stays an owner, and stays', async () => {
+  test('X7 the last owner cannot be demoted or deleted', async () => {
     const owner = await carillon.account('last.test');
     const path = `/v2/users/${owner.userId}`;
     const demote = () => carillon.call(owner, 'PUT', path, { role: 'admin' });
@@ -136,7 +136,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([left.status, left.json.code], [409, 'last_owner']);
   });
 
-  test('C23 C35 a deleted user is gone, the keys with them; the records stay', async () => {
+  test('C23 C35 deleting a user revokes the keys; the records stay', async () => {
     const owner = await carillon.account('deleted.test');
     const member = await carillon.user(owner, 'member');
     const event = await member.carillon.events.create({

@@ -21,7 +21,7 @@ export const userFields = {
   email: email('E-mail address; unique in the account.', 'required'),
   first_name: shortText('First name.', 100),
   last_name: shortText('Last name.', 100),
-  user_name: readOnlyText('Both names.'),
+  user_name: readOnlyText('First and last name.'),
   role: role('member, admin or owner.'),
   date_created: readOnlyTimestamp('When the user was added, UTC.'),
 };
@@ -143,7 +143,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
 
 function requireNotAbove(caller: Caller, role: Role): void {
   if (!outranks(role, caller.role)) return;
-  throw new Problem('not_permitted', { detail: 'A role above your own is not yours to give or to change.' });
+  throw new Problem('not_permitted', { detail: 'You cannot give or change a role above your own.' });
 }
 
 async function requireAnotherOwner(view: AccountView): Promise<void> {
@@ -171,14 +171,14 @@ export async function findByEmail(
 export const userRoutes: readonly Route[] = [
   get({
     path: '/user',
-    description: 'Who is calling.',
+    description: 'Returns the caller.',
     permission: undefined,
     fields: userFields,
     call: (view, caller) => getUser(view, caller.userId),
   }),
   list({
     path: '/users',
-    description: 'The users of the account.',
+    description: 'Lists the users of the account.',
     permission: 'users:read',
     parameters: {},
     fields: userFields,
@@ -186,7 +186,7 @@ export const userRoutes: readonly Route[] = [
   }),
   create({
     path: '/users',
-    description: 'Adds a user; for admins.',
+    description: 'Creates a user; for admins.',
     permission: 'users:write',
     fields: userFields,
     records: ['new_user'],
@@ -196,14 +196,14 @@ export const userRoutes: readonly Route[] = [
   }),
   get({
     path: '/users/{user_id}',
-    description: 'One user.',
+    description: 'Returns a user.',
     permission: 'users:read',
     fields: userFields,
     call: (view, _caller, ids) => getUser(view, ids.user_id),
   }),
   update({
     path: '/users/{user_id}',
-    description: 'Changes what is given of a user; for admins.',
+    description: 'Changes the given fields of a user; for admins.',
     permission: 'users:write',
     fields: userFields,
     records: ['changed_user'],
@@ -212,7 +212,7 @@ export const userRoutes: readonly Route[] = [
   }),
   remove({
     path: '/users/{user_id}',
-    description: 'Deletes a user; for admins. The keys are revoked, the hooks end, the records stay.',
+    description: 'Deletes a user; for admins. Keys are revoked, hooks end, records stay.',
     permission: 'users:write',
     records: ['deleted_user'],
     problems: ['last_owner'],
