@@ -74,7 +74,7 @@ class Conversion {
 
   run(): Converted {
     const { work, progress } = this.#ports;
-    progress.begin('judging the records', work.count('select count(*) from records'));
+    progress.begin('validating the records', work.count('select count(*) from records'));
     this.#writeHeader();
     for (const table of tables) {
       const tallier = new Tallier();

@@ -78,7 +78,7 @@ function findOwner(work: Work, email: string | undefined): string {
   const [caller] = work.all(`select id, json from records where noun = 'user' and origin = 'source'`);
   if (caller === undefined)
     throw new TransferError(
-      'The source does not say whose key it is: --owner-email must say who owns the account here.',
+      'The source does not return the user of the key: set --owner-email to the owner of the account.',
     );
   const id = String(caller.id);
   if (work.count(`select count(*) from records where noun = 'users' and id = ?`, id) === 0)

@@ -70,7 +70,7 @@ test('X10 who mails needs a sender; neither name nor password of the sign-in is 
   assert.deepEqual([shown['smtp-url'], shown['mail-from']], ['smtp://…@mail.acme.test:587', 'bells@acme.test']);
   assert.equal(showMailServer(undefined), '');
   const without = loadConfig({ flags: { smtpUrl: flags.smtpUrl }, environment: {} });
-  assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: whom the mails come from.'] });
+  assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: the sender of the mails.'] });
 });
 
 test('X10 waits grow from a minute to an hour; three days of tries are the end, and so is a refusal of this mail', () => {

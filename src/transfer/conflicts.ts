@@ -39,7 +39,9 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   const existing = await findExisting(read);
   if (existing === undefined) return;
   if (file.scope === null)
-    throw new TransferError(`The database is not empty (${existing}): a whole service goes into an empty one.`);
+    throw new TransferError(
+      `The database is not empty (${existing}): a whole service can only be imported into an empty one.`,
+    );
   const taken = new Map<string, string[]>();
   await readExport(file.path, {
     async rows(table, rows) {
@@ -49,7 +51,7 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   });
   if (taken.size === 0) return;
   const lines = [...taken].map(([description, values]) => `Taken in this database: ${description} ${listed(values)}.`);
-  throw new TransferError(...lines, 'Ids are kept: this account goes into an empty database of its own.');
+  throw new TransferError(...lines, 'Ids are kept, so this account needs an empty database.');
 }
 
 /** Describes what is in the database; undefined if it is empty. */

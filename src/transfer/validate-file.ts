@@ -41,7 +41,8 @@ class Validator {
 
   get scope(): Scope {
     if (this.#header.domain === null) return null;
-    if (this.#accountId === undefined) throw new TransferError(`The file holds no account ${this.#header.domain}.`);
+    if (this.#accountId === undefined)
+      throw new TransferError(`The file does not contain the account ${this.#header.domain}.`);
     return this.#accountId;
   }
 

@@ -99,11 +99,11 @@ test('backup writes over nothing, and refuses in one line what it cannot do', as
   const empty = join(folder, 'empty.db');
   new DatabaseSync(empty).close();
   const mistakes: [string[], RegExp][] = [
-    [['--to', there], /notes\.txt is there already, and nothing is written over\.$/],
-    [['--to', path], /carillon\.db is there already/],
+    [['--to', there], /notes\.txt already exists and is not overwritten\.$/],
+    [['--to', path], /carillon\.db already exists/],
     [['--database', `sqlite:${join(folder, 'none.db')}`], /^There is no database .*none\.db\.$/],
     [['--database', `sqlite:${other}`], /^The database .*text\.db cannot be read: file is not a database\.$/],
-    [['--database', `sqlite:${empty}`], /empty\.db is no database of Carillon\.$/],
+    [['--database', `sqlite:${empty}`], /empty\.db is not a database of Carillon\.$/],
     [['--database', 'postgres://db.test/carillon'], /^A PostgreSQL is backed up with its own tools, pg_dump/],
     [['--database', 'mysql:x'], /^--database must be sqlite: /],
   ];

@@ -63,7 +63,7 @@ export function whatIsWrong(database: DatabaseSync, how: 'integrity_check' | 'qu
 }
 
 function requireAbsent(to: string): void {
-  if (existsSync(to)) throw new StoreError(`${to} is there already, and nothing is written over.`);
+  if (existsSync(to)) throw new StoreError(`${to} already exists and is not overwritten.`);
 }
 
 function requireSpace(to: string, needed: number, free: number): void {

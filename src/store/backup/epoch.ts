@@ -31,7 +31,7 @@ export async function beginEpoch(queries: Queries, sequences: Sequences, now: nu
   const furthest = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
   if (furthest >= start || start > Number.MAX_SAFE_INTEGER / 2) {
     throw new StoreError(
-      `The clock of this machine says ${new Date(now).toISOString()}, and ids have come to ${furthest}: it is wrong. Set it right, and try again.`,
+      `The clock of this machine is wrong: it is at ${new Date(now).toISOString()}, and ids are at ${furthest}. Correct it and try again.`,
     );
   }
   for (const sequence of all) await sequences.raise(queries, sequence, start);

@@ -45,16 +45,16 @@ export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Repla
   if (!existsSync(from)) throw new StoreError(`There is no backup ${from}.`);
   makeFolder(dirname(replacing.path));
   const path = trueName(replacing.path);
-  if (path === trueName(from)) throw new StoreError(`${from} is the database itself, and no backup of it.`);
+  if (path === trueName(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
   const lock = takeLock(path);
   const temporary = `${path}.restoring`;
   const kept = `${path}.replaced-${stamp}`;
   try {
     const exists = existsSync(path);
     if (exists && !force) {
-      throw new StoreError(`There is a database ${path}. With --force it is kept as ${kept}, and replaced.`);
+      throw new StoreError(`There is a database ${path}. With --force it is replaced, and kept as ${kept}.`);
     }
-    if (existsSync(kept)) throw new StoreError(`${kept} is there already, and nothing is written over.`);
+    if (existsSync(kept)) throw new StoreError(`${kept} already exists and is not overwritten.`);
     // Left over from an interrupted restore.
     removeAll(temporary);
     const version = await copyBackup(from, temporary);
@@ -74,7 +74,7 @@ async function copyBackup(from: string, to: string): Promise<number> {
     backup = new SqliteConnection(from, { readOnly: true, patient: true });
     const { database } = backup;
     const version = versionOf(database);
-    if (version === 0) throw new StoreError(`${from} is no backup of Carillon.`);
+    if (version === 0) throw new StoreError(`${from} is not a backup of Carillon.`);
     await copyDatabase({ database, to, verify: (file) => lookAt(file, async () => undefined) });
     return version;
   } catch (error) {
@@ -122,7 +122,7 @@ function checkpointLog(path: string, kept: string): void {
   } catch (error) {
     if (sqliteCode(error) !== SQLITE_BUSY) return;
     rmSync(keptLog, { force: true });
-    throw new StoreError(`Something has ${path} open. End it, and try again.`);
+    throw new StoreError(`Another process has ${path} open. End it, and try again.`);
   }
 }
 

@@ -29,7 +29,7 @@ export function refuseSecondName(path: string): void {
     const others = readdirSync(dirname(name)).filter((file) => file !== basename(name) && inodeOf(name, file) === ino);
     const listed = others.length > 0 ? `, ${others.join(', ')} among them` : '';
     throw new StoreError(
-      `The database ${path} has ${nlink} names (hard links${listed}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
+      `The database ${path} has ${nlink} names (hard links${listed}): opening it by different names would corrupt it. Keep one name; cp makes a copy.`,
     );
   }
   if (mountPoints().includes(name)) {
@@ -82,8 +82,7 @@ export class OpenFiles {
   lost(): DatabaseLost | undefined {
     for (const { path, opened } of this.#files) {
       const now = identityOf(path);
-      if (now instanceof Error)
-        return new DatabaseLost(`The open file ${path} can no longer be looked at: ${now.message}.`);
+      if (now instanceof Error) return new DatabaseLost(`The open file ${path} can no longer be read: ${now.message}.`);
       if (now !== opened)
         return new DatabaseLost(`The open file ${path} was ${now === undefined ? 'removed' : 'replaced'}.`);
     }

@@ -190,7 +190,7 @@ function checkVersion(): void {
     if (part > min) return;
     if (part < min) {
       throw new StoreError(
-        `This Node brings SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
+        `This Node includes SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
       );
     }
   }
