@@ -22,8 +22,8 @@ export type Judged =
 export type Raw = Readonly<Record<string, unknown>>;
 
 /**
- * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for strings,
- * null or absent for empty, other date formats) and accepts what a POST to this service would accept.
+ * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for
+ * strings, null or absent for empty, other date formats) and accepts what a POST to this service would accept.
  *
  * @param now creation time of records that have none, milliseconds since the epoch
  */

@@ -63,8 +63,8 @@ type Written = Converted & {
 };
 
 /**
- * Imports an account from another service: reads it through the API, writes an export file, imports that, and compares the
- * counts. After an interruption the next run continues where this one stopped.
+ * Imports an account from another service: reads it through the API, writes an export file, imports that, and
+ * compares the counts. After an interruption the next run continues where this one stopped.
  */
 export async function moveIn(ports: MovePorts): Promise<Moved> {
   const written = (await resumeImport(ports)) ?? (await readAndImport(ports));

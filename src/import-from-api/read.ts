@@ -19,8 +19,9 @@ export type ReadPorts = {
 export type Standing = { readonly readings: number; readonly changed: number | undefined };
 
 /**
- * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others write, and lists
- * do not tell what has changed. Continues where an earlier run stopped; if that had finished a pass, starts another one.
+ * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others
+ * write, and lists do not tell what has changed. Continues where an earlier run stopped; if that had finished a
+ * pass, starts another one.
  */
 export async function readAll(ports: ReadPorts): Promise<Standing> {
   const { work, say } = ports;
@@ -121,7 +122,10 @@ async function nextPage(
   }
 }
 
-/** Fetches records one by one that an earlier pass has read and this one has not: deleted, or skipped between two pages. */
+/**
+ * Fetches records one by one that an earlier pass has read and this one has not: deleted, or skipped between
+ * two pages.
+ */
 async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
   for (
     let id = work.unseen(resourceType.name, reading);
@@ -150,7 +154,10 @@ function hasRecords(work: Work, resourceType: ResourceTypeName): boolean {
   return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, resourceType) > 0;
 }
 
-/** Throws unless the key can read at least one list; if it was refused anywhere, checks that it has not been revoked. */
+/**
+ * Throws unless the key can read at least one list; if it was refused anywhere, checks that it has not been
+ * revoked.
+ */
 async function requireReadable({ source, work }: ReadPorts): Promise<void> {
   const states = resourceTypes.map(({ name }) => work.list(name).state);
   const good = resourceTypes[states.indexOf('read')];

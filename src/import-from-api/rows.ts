@@ -118,7 +118,10 @@ export class RowMaker {
     return { [id]: new_id, account_id: this.#ports.plan.accountId };
   }
 
-  /** Resolves references to ids of this service. An unresolved one becomes 0 if optional, else the record is left out. */
+  /**
+   * Resolves references to ids of this service. An unresolved one becomes 0 if optional, else the record is
+   * left out.
+   */
   #resolveReferences(resourceType: ResourceType, raw: Raw) {
     const { work } = this.#ports;
     const references: Record<string, number> = { user_id: work.newId('users', idText(raw.user_id) ?? '0') ?? 0 };

@@ -31,7 +31,10 @@ const MAX_RESPONSE_BYTES = 64 << 20;
 /** The response is too large; a smaller page may not be. */
 export class TooLarge extends TransferError {}
 
-/** Backoff of 1, 2, 4, … seconds, nearly four minutes in all. Only 3 tries before the first response: the URL may be wrong. */
+/**
+ * Backoff of 1, 2, 4, … seconds, nearly four minutes in all. Only 3 tries before the first response: the URL
+ * may be wrong.
+ */
 const MAX_ATTEMPTS = 9;
 const MAX_FIRST_ATTEMPTS = 3;
 const MAX_WAIT_MS = 60_000;

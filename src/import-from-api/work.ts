@@ -7,8 +7,8 @@ import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './nouns.ts';
 
 /**
- * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`: created by
- * the import because other records refer to it.
+ * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`:
+ * created by the import because other records refer to it.
  */
 export type Origin = 'source' | 'nameless' | 'made';
 

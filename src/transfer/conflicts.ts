@@ -32,8 +32,9 @@ function uniques(table: MovedTable): readonly Unique[] {
 }
 
 /**
- * Throws if a file cannot be imported here: a whole service requires an empty database; an account requires that its ids,
- * keys, targets and its domain are not in use. One line for each conflict; nothing has been written.
+ * Throws if a file cannot be imported here: a whole service requires an empty database; an account requires
+ * that its ids, keys, targets and its domain are not in use. One line for each conflict; nothing has been
+ * written.
  */
 export async function refuseCollisions(read: Queries, file: Checked): Promise<void> {
   const existing = await findExisting(read);

@@ -33,9 +33,9 @@ export type ImportPorts = {
 };
 
 /**
- * Imports an export, with its ids. The whole file is validated first, and afterwards the database is compared with it. From
- * the first row to the end of that comparison no service can start on the database. An interrupted import continues after
- * its last commit. Throws `TransferError`.
+ * Imports an export, with its ids. The whole file is validated first, and afterwards the database is compared
+ * with it. From the first row to the end of that comparison no service can start on the database. An
+ * interrupted import continues after its last commit. Throws `TransferError`.
  */
 export async function importFrom(ports: ImportPorts): Promise<Checked> {
   const { store, path, progress } = ports;

@@ -72,8 +72,8 @@ export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
 const HEARTBEAT_CHECK_MS = 1_000;
 
 /**
- * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of killed nodes are
- * ignored. On SQLite the file lock has already excluded other services.
+ * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of
+ * killed nodes are ignored. On SQLite the file lock has already excluded other services.
  */
 export async function refuseServed({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;

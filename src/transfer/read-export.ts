@@ -36,8 +36,8 @@ export type Visitor = {
 export type Said = { readonly header: Header; readonly end: End };
 
 /**
- * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at its end.
- * Throws `TransferError` with the line that is wrong.
+ * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at
+ * its end. Throws `TransferError` with the line that is wrong.
  */
 export async function readExport(path: string, visitor: Visitor): Promise<Said> {
   const file = await open(path).catch((error: unknown) => {

@@ -8,8 +8,8 @@ import { copyDatabase, whatIsWrong } from './copy-database.ts';
 export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
 
 /**
- * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is only read, and
- * not migrated.
+ * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is
+ * only read, and not migrated.
  *
  * @param check additional checks of the copy before it gets its final name; throws to reject the copy
  * @throws StoreError with one line for the operator

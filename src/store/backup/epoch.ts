@@ -13,9 +13,9 @@ const ORIGIN = Date.UTC(2025, 0, 1);
 const IDS_PER_MS = 1_000;
 
 /**
- * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database, or another
- * copy of it, can have issued since the backup, so that nothing is issued twice. Older cursors become invalid. Call it
- * inside a transaction.
+ * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database,
+ * or another copy of it, can have issued since the backup, so that nothing is issued twice. Older cursors
+ * become invalid. Call it inside a transaction.
  *
  * @param now milliseconds since the epoch
  * @throws StoreError if this clock is behind the clock that ids were issued by, or ids would exceed 2^53

@@ -23,8 +23,9 @@ export type Keeping = Pick<Copying, 'freeBytes'> & {
 };
 
 /**
- * Backs up the database before a migration: migrations are forward only, so this copy is the only way back. Does nothing
- * for a new or current database. Throws if there is no space for the copy; then nothing is migrated.
+ * Backs up the database before a migration: migrations are forward only, so this copy is the only way back.
+ * Does nothing for a new or current database. Throws if there is no space for the copy; then nothing is
+ * migrated.
  */
 export async function keepOldVersion(
   database: DatabaseSync,

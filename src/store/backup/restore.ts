@@ -105,8 +105,8 @@ async function migrateAndPrepare<T>(file: string, { prepare }: Replacing<T>): Pr
 }
 
 /**
- * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of the WAL is
- * kept, since SQLite may delete the WAL in the attempt.
+ * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of
+ * the WAL is kept, since SQLite may delete the WAL in the attempt.
  */
 function checkpointLog(path: string, kept: string): void {
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
@@ -129,7 +129,8 @@ function checkpointLog(path: string, kept: string): void {
 const SIDE_FILE_SUFFIXES = ['-wal', '-shm', '-journal'];
 
 function swapFiles(path: string, temporary: string, kept: string): void {
-  // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is missing.
+  // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is
+  // missing.
   for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
   if (existsSync(path)) keepAs(path, kept);
   toDisk(temporary, 'r+');

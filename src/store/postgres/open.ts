@@ -60,8 +60,8 @@ const MAX_ATTEMPTS = 3;
 type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
 
 /**
- * Opens and migrates a PostgreSQL database, which any number of nodes may share. Throws `StoreError` with one line for the
- * operator.
+ * Opens and migrates a PostgreSQL database, which any number of nodes may share. Throws `StoreError` with one
+ * line for the operator.
  */
 export async function openStore(options: Options): Promise<Store> {
   const { address, extras } = readAddress(options.database.url);

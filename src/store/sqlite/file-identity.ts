@@ -6,8 +6,8 @@ import { trueName } from './file-lock.ts';
 const MOUNTS = '/proc/self/mountinfo';
 
 /**
- * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL, which may
- * hold the only copy of acknowledged writes.
+ * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL,
+ * which may hold the only copy of acknowledged writes.
  */
 export function refuseLogAlone(path: string): void {
   const log = `${path}-wal`;
@@ -18,8 +18,9 @@ export function refuseLogAlone(path: string): void {
 }
 
 /**
- * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock are named
- * after the path: two processes that open it by different names would not see each other's and corrupt the database.
+ * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock
+ * are named after the path: two processes that open it by different names would not see each other's and
+ * corrupt the database.
  */
 export function refuseSecondName(path: string): void {
   const name = trueName(path);
