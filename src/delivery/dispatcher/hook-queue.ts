@@ -10,7 +10,7 @@ const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /**
  * Deliveries of one hook that are in flight or delivered but not committed: at most this many are sent again after a
- * crash (decision 133). Large enough that a hook does not wait for a commit of a busy service.
+ * crash. Large enough that a hook does not wait for a commit of a busy service.
  */
 const MAX_UNCOMMITTED = 128;
 
