@@ -214,7 +214,10 @@ for (const { test: testOn, database, testService } of stores) {
       };
       const { base, requests } = await scriptedSource(t, script);
       const order = { base, headers: KEY, database: into, work };
-      await assert.rejects(move(order), /The source does not say whose key it is: --owner-email must say who owns/);
+      await assert.rejects(
+        move(order),
+        /The source does not return the user of the key: set --owner-email to the owner/,
+      );
       await assert.rejects(
         move({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
         /^TransferFault: 6 records cannot be imported, and 5 only with changes: .* Nothing was imported\.$/,

@@ -119,7 +119,10 @@ test('absent and refused are distinguished; redirects are not followed, and only
     source.get(['tasks']),
     /redirects to https:\/\/elsewhere\.test\/v2\/events: redirects are not followed/,
   );
-  await assert.rejects(source.get(['tasks']), /something that is not JSON: --from-api must name the service/);
+  await assert.rejects(
+    source.get(['tasks']),
+    /something other than JSON: --from-api must be the address of the service/,
+  );
   await assert.rejects(source.get(['tasks']), /returned 400: "\{\\"message\\":\\"later\\"\}"$/);
   assert.equal(requests.length, 5);
 });

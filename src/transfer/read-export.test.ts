@@ -58,8 +58,7 @@ test('one changed byte is found anywhere, and its line is reported', async () =>
     // Another character of the same kind, so that only the checksum detects it.
     bytes.writeUInt8(good.readUInt8(at) ^ 1, at);
     if (at % 23 === 0 && good.readUInt8(at) !== 10) {
-      const expected =
-        line === 1 ? /^(?:Line 1 is not as it was written|.* is not an export of Carillon)/ : faultIn(line);
+      const expected = line === 1 ? /^(?:Line 1 is damaged|.* is not an export of Carillon)/ : faultIn(line);
       await refused(bytes, expected);
     }
     if (good.readUInt8(at) === 10) line += 1;
@@ -68,7 +67,7 @@ test('one changed byte is found anywhere, and its line is reported', async () =>
 
 const faultIn = (line: number) =>
   new RegExp(
-    `^Line ${line} is (?:not as it was written: its checksum does not match|no line of an export: it has no checksum)\\.$`,
+    `^Line ${line} is (?:damaged: its checksum does not match|not a line of an export: it has no checksum)\\.$`,
   );
 
 test('a file truncated at any byte is rejected, and the line is reported', async () => {
