@@ -30,10 +30,10 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
   if (values.host !== undefined && !hasBaseUrl) faults.push(...missingBaseUrl(config));
   if (config.database?.scheme === 'sqlite' && config.role !== undefined && config.role !== 'all')
     faults.push(
-      '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does all.',
+      '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does everything.',
     );
   if (values.smtpUrl !== undefined && 'mailFrom' in values && values.mailFrom === undefined)
-    faults.push('--smtp-url needs --mail-from: whom the mails come from.');
+    faults.push('--smtp-url needs --mail-from: the sender of the mails.');
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 
@@ -56,7 +56,7 @@ function textOf(
 function missingBaseUrl(config: Config): string[] {
   if (!isWildcard(config.host)) return [];
   return [
-    `--host ${config.host} listens on every address: say with --base-url under which one others reach the service.`,
+    `--host ${config.host} listens on every address: set --base-url to the one under which others reach the service.`,
   ];
 }
 

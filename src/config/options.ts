@@ -39,7 +39,7 @@ function rateLimit(name: string, counted: string): Option<Rate | undefined> {
   return {
     flag: `rate-limit-${name}`,
     shape: 'off|number/s|m|h',
-    says: `The most ${counted}: 100/s allows a hundred at once and a hundred a second, 6000/m the same pace and 6,000 at once. Beyond it, 429 with Retry-After. Each node counts for itself.`,
+    says: `Rate limit of ${counted}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
     initial: 'off',
     parse: parseLimit,
     show: showRate,
@@ -81,7 +81,7 @@ export const options = {
   database: option({
     flag: 'database',
     shape: 'sqlite:path|postgres://…',
-    says: 'Where everything is kept: a file, or a PostgreSQL that several services may share.',
+    says: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
     initial: 'sqlite:data/carillon.db',
     parse: parseDatabase,
     show: showDatabase,
@@ -89,7 +89,7 @@ export const options = {
   role: option<Role>({
     flag: 'role',
     shape: 'all|api|delivery',
-    says: 'What this node does, where several share a PostgreSQL: answer callers, notify targets, or both.',
+    says: 'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
     initial: 'all',
     parse: (text) => {
       const role = roles.find((one) => one === text);
@@ -99,21 +99,21 @@ export const options = {
   durability: option<'full' | 'any'>({
     flag: 'durability',
     shape: 'full|any',
-    says: 'Whether a PostgreSQL is taken whose settings (fsync, synchronous_commit) may lose what it has confirmed.',
+    says: 'Whether to accept a PostgreSQL whose settings (fsync, synchronous_commit) may lose acknowledged writes: full rejects it, any accepts it.',
     initial: 'full',
     parse: (text) => (text === 'full' || text === 'any' ? { value: text } : { fault: 'must be full or any' }),
   }),
   baseUrl: option({
     flag: 'base-url',
     shape: 'url',
-    says: 'The address under which others reach the service; every address in an answer begins with it. Default: http://{host}:{port}.',
+    says: 'The public address of the service; every URL in a response begins with it. Default: http://{host}:{port}.',
     initial: undefined,
     parse: parseBaseUrl,
   }),
   allowTargets: option<readonly AllowRule[]>({
     flag: 'allow-targets',
     shape: 'list',
-    says: 'Targets that may be called although they are not public: CIDRs or exact names, each with optional :port, separated by commas.',
+    says: 'Targets that are allowed although they are not public: CIDRs or exact names, each with an optional :port, separated by commas.',
     initial: '',
     parse(text) {
       const parsed = parseAllowRules(text);
@@ -123,35 +123,35 @@ export const options = {
   retryWaits: option({
     flag: 'retry-waits',
     shape: 'duration,duration',
-    says: 'The waits after the first and the second failure of a hook; the third failure ends it.',
+    says: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
     initial: '1m,2h',
     parse: parseWaits,
   }),
   attemptTimeout: option({
     flag: 'attempt-timeout',
     shape: 'duration',
-    says: 'The total time one notification may take: name, connection and answer.',
+    says: 'Timeout of one attempt: DNS, connection and response.',
     initial: '15s',
     parse: (text) => parseTime(text, 100, 300_000),
   }),
   corsOrigins: option<readonly string[]>({
     flag: 'cors-origins',
     shape: 'list',
-    says: 'Web origins whose pages may call the interface, separated by commas; null for local files and desktop applications, * for every page.',
+    says: 'Web origins whose pages may call the API, separated by commas; null for local files and desktop applications, * for every page.',
     initial: '',
     parse: (text) => parseOrigins(listOf(text)),
   }),
   trustProxy: option<readonly string[]>({
     flag: 'trust-proxy',
     shape: 'list',
-    says: 'Addresses or CIDRs of the reverse proxies whose X-Forwarded-For is believed, separated by commas.',
+    says: 'Addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, separated by commas.',
     initial: '',
     parse: parseProxies,
   }),
   smtpUrl: option<MailServer | undefined>({
     flag: 'smtp-url',
     shape: 'smtp://…|smtps://…',
-    says: 'The mail server by which owners are told that a hook of theirs fails or has ended: smtp://user:password@host:587. TLS is required but on loopback; ?tls=off does without. Left out: no mails. Who signs in there, and with what, is never shown in a log.',
+    says: 'Mail server for alerts to the owners of failing and ended hooks: smtp://user:password@host:587. TLS is required except on loopback; ?tls=off disables it. Without this option no mails are sent. User and password are never logged.',
     initial: '',
     parse: parseMailServer,
     show: showMailServer,
@@ -159,7 +159,7 @@ export const options = {
   mailFrom: option<Sender | undefined>({
     flag: 'mail-from',
     shape: 'address',
-    says: 'Whom mails come from: carillon@example.com, or Carillon <carillon@example.com>. Needed with --smtp-url.',
+    says: 'Sender of the mails: carillon@example.com, or Carillon <carillon@example.com>. Required with --smtp-url.',
     initial: '',
     parse: parseSender,
     show: showSender,
@@ -167,7 +167,7 @@ export const options = {
   metricsToken: option<string>({
     flag: 'metrics-token',
     shape: 'token',
-    says: 'Opens /metrics from anywhere, as Authorization: Bearer …, and to nobody without it. Left out: to this machine alone.',
+    says: 'Token for /metrics, sent as Authorization: Bearer …. Without this option /metrics is only served to this machine.',
     initial: '',
     parse: (text) =>
       text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' },
@@ -176,21 +176,21 @@ export const options = {
   maxRequests: option({
     flag: 'max-requests',
     shape: 'number',
-    says: 'The most requests of callers under way at once; beyond them, 503 with Retry-After. Requests without a key have places of their own, a quarter as many.',
+    says: 'Maximum of concurrent requests; beyond it, 503 with Retry-After. Requests without a key have a separate limit, a quarter of this one.',
     initial: '1000',
     parse: (text) => parseWhole(text, 1, 100_000),
   }),
   maxConnections: option({
     flag: 'max-connections',
     shape: 'number',
-    says: 'The most connections at once; a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond them, 503 and the connection ends.',
+    says: 'Maximum of open connections; at most a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond it, 503 and the connection is closed.',
     initial: '20000',
     parse: (text) => parseWhole(text, 16, 1_000_000),
   }),
   maxUnread: option({
     flag: 'max-unread',
     shape: 'MiB',
-    says: 'The most MiB of responses that wait in memory for their readers; a quarter of it for one account, an eighth for one user. Beyond it, 503 with Retry-After.',
+    says: 'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
     initial: '128',
     // At least 80 MiB, so that the eighth for one user is enough for the largest page.
     parse: (text) => parseWhole(text, 80, 65_536),
@@ -198,38 +198,38 @@ export const options = {
   maxFollowers: option({
     flag: 'max-followers',
     shape: 'number',
-    says: 'The most callers that wait for something to happen, or have it streamed, at once; a quarter of them of one account. Beyond them, 503.',
+    says: 'Maximum of requests that wait for the feed or stream it; at most a quarter of them of one account. Beyond it, 503.',
     initial: '10000',
     parse: (text) => parseWhole(text, 1, 1_000_000),
   }),
-  rateLimitKeyReads: rateLimit('key-reads', 'calls that read, of each key'),
-  rateLimitKeyWrites: rateLimit('key-writes', 'calls that write, of each key'),
-  rateLimitAccountReads: rateLimit('account-reads', 'calls that read, of each account'),
-  rateLimitAccountWrites: rateLimit('account-writes', 'calls that write, of each account'),
+  rateLimitKeyReads: rateLimit('key-reads', 'reading requests per key'),
+  rateLimitKeyWrites: rateLimit('key-writes', 'writing requests per key'),
+  rateLimitAccountReads: rateLimit('account-reads', 'reading requests per account'),
+  rateLimitAccountWrites: rateLimit('account-writes', 'writing requests per account'),
   wrongKeys: option<Rate | undefined>({
     flag: 'wrong-keys',
     shape: 'off|number/s|m|h',
-    says: 'How many wrong keys may come from one address (of IPv6 from a /64); beyond them each waits for its 401, up to 10 seconds. A good key never waits.',
+    says: 'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
     initial: '60/m',
     parse: parseLimit,
     show: showRate,
   }),
-  maxHooks: quota('max-hooks-per-account', 'The most live hooks of one account; beyond them, 409.'),
+  maxHooks: quota('max-hooks-per-account', 'Quota of live hooks per account; beyond it, 409.'),
   maxPending: quota(
     'max-pending-per-account',
-    'The most deliveries that may be pending for one account. A write that would add to them is then rejected with 429. Pending deliveries are never dropped.',
+    'Quota of pending deliveries per account. Beyond it, a write that would add one is rejected with 429. Pending deliveries are never dropped.',
   ),
   maxAttemptsPerHost: option({
     flag: 'max-attempts-per-host',
     shape: 'number',
-    says: 'The most attempts in flight to one host and port, of all accounts together; at most 2000 are in flight in all.',
+    says: 'Maximum of attempts in flight to one host and port, over all accounts; the maximum over all hosts is 2000.',
     initial: '1000',
     parse: (text) => parseWhole(text, 1, 2_000),
   }),
   logLevel: option({
     flag: 'log-level',
     shape: 'level',
-    says: 'The least important lines to log: debug, info, warn, error or silent.',
+    says: 'The lowest level that is logged: debug, info, warn, error or silent.',
     initial: 'info',
     parse: (text) =>
       ['debug', 'info', 'warn', 'error', 'silent'].includes(text)

@@ -12,7 +12,10 @@ import type { Kept, Work } from './work.ts';
 /** Counts of one resource type. */
 export type Count = {
   leftOut: number;
-  /** Rows without a record at the source: placeholders, and users who could not be imported and became deleted users. */
+  /**
+   * Rows without a record at the source: placeholders, and users who could not be imported and became deleted
+   * users.
+   */
   made: number;
 };
 
@@ -74,7 +77,7 @@ class Conversion {
 
   run(): Converted {
     const { work, progress } = this.#ports;
-    progress.begin('judging the records', work.count('select count(*) from records'));
+    progress.begin('validating the records', work.count('select count(*) from records'));
     this.#writeHeader();
     for (const table of tables) {
       const tallier = new Tallier();
@@ -151,7 +154,8 @@ class Conversion {
   }
 
   #reportChanges(resourceType: ResourceTypeName, { id, origin }: Kept, changes: Made['changes']): void {
-    // For a created record only differences from the source count. The account always exists, so it is not reported as created.
+    // For a created record only differences from the source count. The account always exists, so it is not
+    // reported as created.
     const isMade = origin === 'made' && resourceType !== 'company';
     const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
     if (!isMade && changed.length === 0) return;

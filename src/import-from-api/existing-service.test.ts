@@ -121,7 +121,7 @@ for (const { test, database, testService } of stores) {
     assert.equal(code, 2, stdout);
     assert.match(stdout, /^tasks: 1 of 3, 2 left out$/m);
     assert.match(stdout, /^left out: tasks 505: task_name must be a text of 1 to 255 characters$/m);
-    assert.match(stdout, /^left out: tasks 506: project_id leads to none of the projects that come$/m);
+    assert.match(stdout, /^left out: tasks 506: project_id refers to none of the imported projects$/m);
     const again = await carillon([...args, '--as-domain', 'other.example', '--report', 'r', '--json'], {
       ...{ cwd, environment },
     });

@@ -22,8 +22,8 @@ export type Judged =
 export type Raw = Readonly<Record<string, unknown>>;
 
 /**
- * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for strings,
- * null or absent for empty, other date formats) and accepts what a POST to this service would accept.
+ * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for
+ * strings, null or absent for empty, other date formats) and accepts what a POST to this service would accept.
  *
  * @param now creation time of records that have none, milliseconds since the epoch
  */
@@ -134,7 +134,8 @@ function calendarText(value: unknown): unknown {
 function asPerson(record: Raw, fields: Record<string, unknown>): { fields: Raw; changes: readonly Change[] } {
   const changes: Change[] = [];
   const role = plain(record.role ?? 'member').toLowerCase();
-  if (!isRole(role)) changes.push({ field: 'role', message: 'is no role here: member instead', was: record.role });
+  if (!isRole(role))
+    changes.push({ field: 'role', message: 'is not a role here: imported as member', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
   const isNamed = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
   return {
@@ -152,7 +153,7 @@ function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   return texts.flatMap(([field]) => {
     const was = record[field];
     const isOther = typeof was === 'string' && was !== '' && values[field] !== was && field !== 'role';
-    return isOther ? [{ field, message: 'is written otherwise here', was }] : [];
+    return isOther ? [{ field, message: 'is written differently here', was }] : [];
   });
 }
 
@@ -169,14 +170,22 @@ function readTimestamps(record: Raw, now: number): ReadTimestamps {
   const names = ['date_created', 'date_modified', 'date_completed'] as const;
   const read = Object.fromEntries(names.map((name) => [name, timestampIn(record[name])]));
   const faults = names.filter((name) => read[name] === undefined);
-  if (faults.length > 0) return { faults: faults.map((field) => ({ field, message: 'must be a moment in UTC' })) };
+  if (faults.length > 0) return { faults: faults.map((field) => ({ field, message: 'must be a time in UTC' })) };
   const { date_created = null, date_modified = null, date_completed = null } = read;
   const changes: Change[] = [];
   if (date_created === null)
-    changes.push({ field: 'date_created', message: 'is not said: the moment of the import', was: record.date_created });
+    changes.push({
+      field: 'date_created',
+      message: 'is missing: the time of the import is used',
+      was: record.date_created,
+    });
   const isOpen = ['0', 'false'].includes(plain(record.completed ?? '0'));
   if (isOpen && date_completed !== null)
-    changes.push({ field: 'date_completed', message: 'is none of what is open', was: record.date_completed });
+    changes.push({
+      field: 'date_completed',
+      message: 'is dropped, since the record is open',
+      was: record.date_completed,
+    });
   const moments = { date_created: date_created ?? now, date_modified, date_completed: isOpen ? null : date_completed };
   return { moments, changes };
 }

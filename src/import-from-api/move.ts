@@ -63,8 +63,8 @@ type Written = Converted & {
 };
 
 /**
- * Imports an account from another service: reads it through the API, writes an export file, imports that, and compares the
- * counts. After an interruption the next run continues where this one stopped.
+ * Imports an account from another service: reads it through the API, writes an export file, imports that, and
+ * compares the counts. After an interruption the next run continues where this one stopped.
  */
 export async function moveIn(ports: MovePorts): Promise<Moved> {
   const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
@@ -87,7 +87,7 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
     const written = await write(ports, store, standing);
     if (ports.isStrict && written.leftOut + written.changed > 0)
       throw new TransferError(
-        `${written.leftOut} records cannot come, and ${written.changed} not as they are: see ${ports.paths.report}. Nothing was brought in.`,
+        `${written.leftOut} records cannot be imported, and ${written.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
       );
     ports.work.setFact('written', written);
     await importFile(ports, store, false);
@@ -108,7 +108,7 @@ async function resumeImport(ports: MovePorts): Promise<Written | undefined> {
     if (!isCutOff && !isImported) return undefined;
     if (domain !== ports.domain)
       throw new TransferError(
-        `${work.path} is of an import as ${domain} that is in already: --as-domain ${domain} brings it to its end, --work with another file begins anew.`,
+        `${work.path} belongs to an import as ${domain} that has already started: --as-domain ${domain} completes it, --work with another file starts a new one.`,
       );
     if (isCutOff) await importFile(ports, store, true);
     return written;

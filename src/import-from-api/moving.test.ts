@@ -214,10 +214,13 @@ for (const { test: testOn, database, testService } of stores) {
       };
       const { base, requests } = await scriptedSource(t, script);
       const order = { base, headers: KEY, database: into, work };
-      await assert.rejects(move(order), /The source does not say whose key it is: --owner-email must say who owns/);
+      await assert.rejects(
+        move(order),
+        /The source does not return the user of the key: set --owner-email to the owner/,
+      );
       await assert.rejects(
         move({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
-        /^TransferFault: 6 records cannot come, and 5 not as they are: .* Nothing was brought in\.$/,
+        /^TransferFault: 6 records cannot be imported, and 5 only with changes: .* Nothing was imported\.$/,
       );
       const moved = await move({ ...order, ownerEmail: 'new@acme.test' });
       assert.deepEqual(
@@ -320,7 +323,7 @@ for (const { test: testOn, database, testService } of stores) {
       const into = await database(t);
       const moved = await move({ base, headers: KEY, database: into, work, say: (line) => said.push(line) });
       assert.deepEqual(moved.standing, { readings: 3, changed: 0 });
-      assert.match(said.join('\n'), /The source has changed while it was read, in \d records: it is read once more\./);
+      assert.match(said.join('\n'), /The source has changed while it was read, in \d records: it is read again\./);
       const store = await openAt(t, into);
       const rows = await store.read
         .selectFrom('events')
@@ -428,7 +431,7 @@ for (const { test: testOn, database, testService } of stores) {
     const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
     const moments: [string, number][] = [
       ['reading events', 20],
-      ['judging the records', 1],
+      ['validating the records', 1],
       ['import', 42],
       ['comparing', 0],
     ];
@@ -441,7 +444,7 @@ for (const { test: testOn, database, testService } of stores) {
     );
     await assert.rejects(
       move({ ...order, domain: 'other.test' }),
-      /is of an import as acme\.test that is in already: --as-domain acme\.test brings it to its end/,
+      /belongs to an import as acme\.test that has already started: --as-domain acme\.test completes it/,
     );
     const before = requests.length;
     const moved = await move({ ...order, progress: unseen });
@@ -467,7 +470,7 @@ for (const { test: testOn, database, testService } of stores) {
 test('two imports cannot use the same work file', (t) => {
   const path = join(temporaryFolder(t), 'work');
   const work = new Work(path);
-  assert.throws(() => new Work(path), /work cannot be worked with: .*locked\. Is another import at work on it\?$/);
+  assert.throws(() => new Work(path), /work cannot be used: .*locked\. Is another import using it\?$/);
   work.close();
   new Work(path).remove();
   assert.equal(existsSync(path), false);
@@ -479,7 +482,10 @@ test('an existing file that is not a work file, such as a database, is unchanged
   other.exec('create table lists (noun text)');
   other.close();
   const before = readFileSync(path);
-  assert.throws(() => new Work(path), /carillon\.db is no work file of this version: --work must name another file\.$/);
+  assert.throws(
+    () => new Work(path),
+    /carillon\.db is not a work file of this version: --work must name another file\.$/,
+  );
   assert.deepEqual(readFileSync(path), before);
-  assert.throws(() => new Work(temporaryFolder(t)), /cannot be worked with: unable to open database file/);
+  assert.throws(() => new Work(temporaryFolder(t)), /cannot be used: unable to open database file/);
 });

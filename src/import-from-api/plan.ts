@@ -6,7 +6,10 @@ import { judge } from './judge.ts';
 import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './nouns.ts';
 import { idText, type Work } from './work.ts';
 
-/** Whether the ids of a resource type are kept, or renumbered because `taken` are in use here or `strange` are not ids. */
+/**
+ * Whether the ids of a resource type are kept, or renumbered because `taken` are in use here or `strange` are
+ * not ids.
+ */
 export type Numbering =
   | { readonly kept: true }
   | { readonly kept: false; readonly taken: number; readonly strange: number };
@@ -26,8 +29,8 @@ const QUERY_BATCH_SIZE = 1_000;
 const NEW_OWNER = 'owner';
 
 /**
- * Chooses the owner of the account, creates placeholders for records that others refer to and the source does not list, and
- * assigns ids. Discards the results of an earlier plan.
+ * Chooses the owner of the account, creates placeholders for records that others refer to and the source does
+ * not list, and assigns ids. Discards the results of an earlier plan.
  */
 export async function plan(work: Work, store: Store, ownerEmail: string | undefined): Promise<Plan> {
   work.inOne(() => {
@@ -78,7 +81,7 @@ function findOwner(work: Work, email: string | undefined): string {
   const [caller] = work.all(`select id, json from records where noun = 'user' and origin = 'source'`);
   if (caller === undefined)
     throw new TransferError(
-      'The source does not say whose key it is: --owner-email must say who owns the account here.',
+      'The source does not return the user of the key: set --owner-email to the owner of the account.',
     );
   const id = String(caller.id);
   if (work.count(`select count(*) from records where noun = 'users' and id = ?`, id) === 0)

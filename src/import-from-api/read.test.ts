@@ -102,7 +102,7 @@ test('a key revoked during reading is not treated as a key without permission', 
       return isRevoked;
     },
   });
-  await assert.rejects(reading, /The source showed company before, and answers 401 now\./);
+  await assert.rejects(reading, /The source showed company before, and returns 401 now\./);
 });
 
 test('a record that cannot be stored is rejected in one line', async (t) => {

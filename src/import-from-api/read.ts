@@ -19,8 +19,9 @@ export type ReadPorts = {
 export type Standing = { readonly readings: number; readonly changed: number | undefined };
 
 /**
- * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others write, and lists
- * do not tell what has changed. Continues where an earlier run stopped; if that had finished a pass, starts another one.
+ * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others
+ * write, and lists do not tell what has changed. Continues where an earlier run stopped; if that had finished a
+ * pass, starts another one.
  */
 export async function readAll(ports: ReadPorts): Promise<Standing> {
   const { work, say } = ports;
@@ -35,8 +36,7 @@ export async function readAll(ports: ReadPorts): Promise<Standing> {
     work.setFact('reading', { reading, isOver: true });
     const known = reading === 1 ? undefined : changed;
     if (known === 0 || reading - first + 1 >= ports.readings) return { readings: reading, changed: known };
-    if (known !== undefined)
-      say(`The source has changed while it was read, in ${known} records: it is read once more.`);
+    if (known !== undefined) say(`The source has changed while it was read, in ${known} records: it is read again.`);
   }
 }
 
@@ -122,7 +122,10 @@ async function nextPage(
   }
 }
 
-/** Fetches records one by one that an earlier pass has read and this one has not: deleted, or skipped between two pages. */
+/**
+ * Fetches records one by one that an earlier pass has read and this one has not: deleted, or skipped between
+ * two pages.
+ */
 async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, reading: number): Promise<void> {
   for (
     let id = work.unseen(resourceType.name, reading);
@@ -144,14 +147,17 @@ async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceTy
 }
 
 function lost(what: string, status: number): TransferError {
-  return new TransferError(`The source showed ${what} before, and answers ${status} now.`);
+  return new TransferError(`The source showed ${what} before, and returns ${status} now.`);
 }
 
 function hasRecords(work: Work, resourceType: ResourceTypeName): boolean {
   return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, resourceType) > 0;
 }
 
-/** Throws unless the key can read at least one list; if it was refused anywhere, checks that it has not been revoked. */
+/**
+ * Throws unless the key can read at least one list; if it was refused anywhere, checks that it has not been
+ * revoked.
+ */
 async function requireReadable({ source, work }: ReadPorts): Promise<void> {
   const states = resourceTypes.map(({ name }) => work.list(name).state);
   const good = resourceTypes[states.indexOf('read')];
@@ -160,10 +166,10 @@ async function requireReadable({ source, work }: ReadPorts): Promise<void> {
     const reply = isRefused ? await source.get([good.name], good.single ? {} : ONE) : undefined;
     if (reply !== undefined && reply.state !== 'found') throw lost(good.name, reply.status);
   } else if (isRefused)
-    throw new TransferError('The source accepts neither the key nor the domain: it answers 401 to everything.');
+    throw new TransferError('The source accepts neither the key nor the domain: it returns 401 for everything.');
   else
     throw new TransferError(
-      'There is no such interface: the source answers 404 to everything. --from-api must name its base address.',
+      'The source has no such API: it returns 404 for everything. --from-api must be its base address.',
     );
 }
 
@@ -181,7 +187,7 @@ export function pageOf(
   name: string,
 ): { total: number | null; most: number | null; records: readonly unknown[] } {
   const data = fieldOf(body, 'data');
-  if (!Array.isArray(data)) throw new TransferError(`The source answers no list to GET /v2/${name}: it has no data.`);
+  if (!Array.isArray(data)) throw new TransferError(`The source returned no list for GET /v2/${name}: it has no data.`);
   const paging = fieldOf(body, 'paging');
   return { total: countIn(paging, 'total_records'), most: countIn(paging, 'limit'), records: data };
 }

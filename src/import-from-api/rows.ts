@@ -63,7 +63,7 @@ export class RowMaker {
     const { input, moments, changes } = converted;
     const person = { role: 'member', email: '', ...input };
     if (this.#emails.has(person.email.toLowerCase()))
-      return this.#asDeparted(record, raw, [{ field: 'email', message: 'is that of another user, too' }]);
+      return this.#asDeparted(record, raw, [{ field: 'email', message: 'is also that of another user' }]);
     this.#emails.add(person.email.toLowerCase());
     const { date_created, date_modified } = moments;
     const row = { ...person, ...this.#ids(resourceType, record), date_created, date_modified, date_deleted: null };
@@ -118,7 +118,10 @@ export class RowMaker {
     return { [id]: new_id, account_id: this.#ports.plan.accountId };
   }
 
-  /** Resolves references to ids of this service. An unresolved one becomes 0 if optional, else the record is left out. */
+  /**
+   * Resolves references to ids of this service. An unresolved one becomes 0 if optional, else the record is
+   * left out.
+   */
   #resolveReferences(resourceType: ResourceType, raw: Raw) {
     const { work } = this.#ports;
     const references: Record<string, number> = { user_id: work.newId('users', idText(raw.user_id) ?? '0') ?? 0 };
@@ -128,7 +131,7 @@ export class RowMaker {
       const id = idText(raw[field]) ?? '0';
       const found = work.newId(to, id);
       references[field] = found ?? 0;
-      const message = `leads to none of the ${to} that come`;
+      const message = `refers to none of the imported ${to}`;
       if (found === undefined && required) faults.push({ field, message });
       else if (found === undefined && id !== '0') changes.push({ field, message, was: raw[field] });
     }

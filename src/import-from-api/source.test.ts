@@ -86,21 +86,21 @@ test('transient errors are retried: after Retry-After in seconds or as a date, e
   assert.equal(requests.at(-1)?.address, '/v2/events?limit=1000&offset=2000');
   const { key, domain, 'user-agent': agent } = requests.at(-1)?.headers ?? {};
   assert.deepEqual([key, domain, agent], ['secret-key', 'acme.test', 'Carillon/1 (import)']);
-  assert.match(said.join('\n'), /the answer is 429; again in 30 s\n.*503; again in 65 s/);
-  assert.match(said.join('\n'), /the answer was cut off; again in 32 s/);
+  assert.match(said.join('\n'), /the response is 429; retry in 30 s\n.*503; retry in 65 s/);
+  assert.match(said.join('\n'), /the response was truncated; retry in 32 s/);
   assert.doesNotMatch(said.join('\n'), /secret-key/);
 });
 
 test('a source that never responded is given up after three tries, one that has responded after nine', async (t) => {
   const never = await answering(t, ...Array.from({ length: 9 }, () => status(503)));
-  await assert.rejects(never.source.get(['events']), /cannot be read, after 3 tries: the answer is 503\.$/);
+  await assert.rejects(never.source.get(['events']), /cannot be read, after 3 tries: the response is 503\.$/);
   assert.equal(never.requests.length, 3);
   const later = await answering(t, good, ...Array.from({ length: 9 }, () => status(500)));
   await later.source.get(['user']);
-  await assert.rejects(later.source.get(['events']), /cannot be read, after 9 tries: the answer is 500\.$/);
+  await assert.rejects(later.source.get(['events']), /cannot be read, after 9 tries: the response is 500\.$/);
   assert.equal(later.requests.length, 10);
   const long = await answering(t, status(429, { 'retry-after': '90000' }));
-  await assert.rejects(long.source.get(['events']), /asks for more than a day/);
+  await assert.rejects(long.source.get(['events']), /Retry-After is more than a day/);
   assert.equal(long.requests.length, 1);
 });
 
@@ -117,10 +117,13 @@ test('absent and refused are distinguished; redirects are not followed, and only
   assert.deepEqual(await source.get(['tasks']), { state: 'refused', status: 401 });
   await assert.rejects(
     source.get(['tasks']),
-    /leads to https:\/\/elsewhere\.test\/v2\/events: no redirect is followed/,
+    /redirects to https:\/\/elsewhere\.test\/v2\/events: redirects are not followed/,
   );
-  await assert.rejects(source.get(['tasks']), /something that is not JSON: --from-api must name the service/);
-  await assert.rejects(source.get(['tasks']), /answers 400: "\{\\"message\\":\\"later\\"\}"$/);
+  await assert.rejects(
+    source.get(['tasks']),
+    /something other than JSON: --from-api must be the address of the service/,
+  );
+  await assert.rejects(source.get(['tasks']), /returned 400: "\{\\"message\\":\\"later\\"\}"$/);
   assert.equal(requests.length, 5);
 });
 
@@ -145,7 +148,7 @@ test('JSON is accepted with any content type; an endless or too large response i
     },
   );
   assert.deepEqual(await source.get(['events']), { state: 'found', body: { data: [] } });
-  await assert.rejects(source.get(['events']), /events answers more than 64 MiB\.$/);
+  await assert.rejects(source.get(['events']), /events returned more than 64 MiB\.$/);
   await assert.rejects(source.get(['events']), TooLarge);
   assert.ok(written < 100 << 20, String(written));
 });

@@ -31,7 +31,10 @@ const MAX_RESPONSE_BYTES = 64 << 20;
 /** The response is too large; a smaller page may not be. */
 export class TooLarge extends TransferError {}
 
-/** Backoff of 1, 2, 4, … seconds, nearly four minutes in all. Only 3 tries before the first response: the URL may be wrong. */
+/**
+ * Backoff of 1, 2, 4, … seconds, nearly four minutes in all. Only 3 tries before the first response: the URL
+ * may be wrong.
+ */
 const MAX_ATTEMPTS = 9;
 const MAX_FIRST_ATTEMPTS = 3;
 const MAX_WAIT_MS = 60_000;
@@ -78,8 +81,8 @@ export function createSource(options: SourceOptions): Source {
         const why = reasonOf(response);
         if (tries >= (hasResponded ? MAX_ATTEMPTS : MAX_FIRST_ATTEMPTS)) throw unreadable(url, why, tries);
         const waitMs = waitAfter(response, tries);
-        if (waitMs > MAX_RETRY_AFTER_MS) throw unreadable(url, `${why}, and asks for more than a day`, tries);
-        say(`${url}: ${why}; again in ${Math.ceil(waitMs / 1_000)} s`);
+        if (waitMs > MAX_RETRY_AFTER_MS) throw unreadable(url, `${why}, and Retry-After is more than a day`, tries);
+        say(`${url}: ${why}; retry in ${Math.ceil(waitMs / 1_000)} s`);
         await sleep(clock, waitMs);
       }
     },
@@ -94,20 +97,20 @@ function replyOf(response: HttpResponse | Failed, url: string): Reply | undefine
   if (REFUSED.has(status)) return { state: 'refused', status };
   if (status >= 300 && status < 400)
     throw new TransferError(
-      `${url} leads to ${location ?? 'another address'}: no redirect is followed, the key would go with it. --from-api must name the right address.`,
+      `${url} redirects to ${location ?? 'another address'}: redirects are not followed, since the key would be sent there. --from-api must be the right address.`,
     );
-  if (status !== 200) throw new TransferError(`${url} answers ${status}: ${JSON.stringify(text.slice(0, 200))}`);
-  if (response.text === undefined) throw new TooLarge(`${url} answers more than ${MAX_RESPONSE_BYTES >> 20} MiB.`);
+  if (status !== 200) throw new TransferError(`${url} returned ${status}: ${JSON.stringify(text.slice(0, 200))}`);
+  if (response.text === undefined) throw new TooLarge(`${url} returned more than ${MAX_RESPONSE_BYTES >> 20} MiB.`);
   const body = parsed(text);
   if (body !== undefined) return { state: 'found', body };
   // Truncated JSON: a retry may return all of it.
   if (isJson) return undefined;
-  throw new TransferError(`${url} answers something that is not JSON: --from-api must name the service.`);
+  throw new TransferError(`${url} returned something other than JSON: --from-api must be the address of the service.`);
 }
 
 function reasonOf(response: HttpResponse | Failed): string {
   if ('failed' in response) return response.failed;
-  return response.status === 200 ? 'the answer was cut off' : `the answer is ${response.status}`;
+  return response.status === 200 ? 'the response was truncated' : `the response is ${response.status}`;
 }
 
 /** `Retry-After` if there is one, else exponential backoff. */
@@ -134,7 +137,9 @@ async function exchange({ clock, headers }: SourceOptions, url: string): Promise
       waitMs: retryAfterMs(response.headers.get('retry-after'), clock.now()),
     };
   } catch (error) {
-    return { failed: deadline.signal.aborted ? `no answer within ${REQUEST_TIMEOUT_MS / 1_000} s` : failureOf(error) };
+    return {
+      failed: deadline.signal.aborted ? `no response within ${REQUEST_TIMEOUT_MS / 1_000} s` : failureOf(error),
+    };
   } finally {
     cancel();
   }

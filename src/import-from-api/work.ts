@@ -7,8 +7,8 @@ import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './nouns.ts';
 
 /**
- * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`: created by
- * the import because other records refer to it.
+ * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`:
+ * created by the import because other records refer to it.
  */
 export type Origin = 'source' | 'nameless' | 'made';
 
@@ -88,7 +88,7 @@ export class Work {
     if (application_id === APPLICATION_ID) return;
     const { found } = this.#db.prepare('select count(*) as found from sqlite_schema').get() ?? {};
     if (found !== 0)
-      throw new TransferError(`${this.path} is no work file of this version: --work must name another file.`);
+      throw new TransferError(`${this.path} is not a work file of this version: --work must name another file.`);
   }
 
   close(): void {
@@ -256,7 +256,7 @@ export class Work {
 function cannotUse(path: string, error: unknown): TransferError {
   if (error instanceof TransferError) return error;
   const why = error instanceof Error ? error.message : error;
-  return new TransferError(`${path} cannot be worked with: ${why}. Is another import at work on it?`);
+  return new TransferError(`${path} cannot be used: ${why}. Is another import using it?`);
 }
 
 /** An id, given as number or text, as text; undefined if there is none. */

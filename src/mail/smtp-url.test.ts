@@ -70,7 +70,7 @@ test('X10 a mail server needs a sender; its user name and password are never dis
   assert.deepEqual([shown['smtp-url'], shown['mail-from']], ['smtp://…@mail.acme.test:587', 'bells@acme.test']);
   assert.equal(showMailServer(undefined), '');
   const without = loadConfig({ flags: { smtpUrl: flags.smtpUrl }, environment: {} });
-  assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: whom the mails come from.'] });
+  assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: the sender of the mails.'] });
 });
 
 test('X10 the backoff grows from a minute to an hour; a mail is given up after three days or a permanent rejection', () => {

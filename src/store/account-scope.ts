@@ -19,8 +19,8 @@ import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 export type NewRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
 
 /**
- * Tenant isolation for reads: every query is already restricted to the caller's account. The raw queries are private, so
- * a query without the account does not compile (C3).
+ * Tenant isolation for reads: every query is already restricted to the caller's account. The raw queries are
+ * private, so a query without the account does not compile (C3).
  */
 export class AccountView {
   readonly accountId: number;
@@ -34,7 +34,10 @@ export class AccountView {
     this.now = now;
   }
 
-  /** An identity for caches of committed reads; undefined inside a transaction, which sees its own uncommitted changes. */
+  /**
+   * An identity for caches of committed reads; undefined inside a transaction, which sees its own uncommitted
+   * changes.
+   */
   get committed(): object | undefined {
     return this.#queries;
   }

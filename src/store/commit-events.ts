@@ -107,7 +107,10 @@ function withAll(set: Set<number> | undefined, items: Iterable<number>): Set<num
   return all;
 }
 
-/** Adds a query to those that are awaited with the commit. Its error surfaces there, or nowhere if the work fails first. */
+/**
+ * Adds a query to those that are awaited with the commit. Its error surfaces there, or nowhere if the work
+ * fails first.
+ */
 export function trail(
   trailing: Promise<unknown>[],
   queries: Queries,

@@ -7,8 +7,8 @@ const DELETE_BATCH_SIZE = 500;
 type Cutoff = { readonly before: number; readonly now: number };
 
 /**
- * Deletes old rows of an append-only table in batches, oldest first, one transaction each; for tables, or parts of tables,
- * that are not partitioned by time. Returns the number of rows.
+ * Deletes old rows of an append-only table in batches, oldest first, one transaction each; for tables, or parts
+ * of tables, that are not partitioned by time. Returns the number of rows.
  */
 export async function deleteInBatches(
   write: Store['write'],
@@ -28,8 +28,8 @@ export async function deleteInBatches(
 type DeleteBatch = (cutoff: Cutoff) => (tx: Tx) => Promise<number>;
 
 const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
-  // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong. Attempts
-  // from the future are skipped, so that they do not block the deletion of others.
+  // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was
+  // wrong. Attempts from the future are skipped, so that they do not block the deletion of others.
   attempts:
     ({ before, now }) =>
     async ({ queries }) => {

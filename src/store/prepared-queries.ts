@@ -13,10 +13,10 @@ class Placeholder {
 }
 
 /**
- * Plan caching. `once`: a named prepared statement, planned once per connection. `anew`: planned at each execution, for
- * queries whose best plan depends on the values. `together`: as `once`, and concurrent executions of the same text may be
- * merged into one round trip (see `QueryBatcher`); only for selects by number or text, whose row order does not matter,
- * and for inserts of one row with a generated id.
+ * Plan caching. `once`: a named prepared statement, planned once per connection. `anew`: planned at each
+ * execution, for queries whose best plan depends on the values. `together`: as `once`, and concurrent
+ * executions of the same text may be merged into one round trip (see `QueryBatcher`); only for selects by
+ * number or text, whose row order does not matter, and for inserts of one row with a generated id.
  */
 export type Planned = 'once' | 'anew' | 'together';
 
@@ -108,8 +108,8 @@ export function preparedOver<Item extends Values, Given extends Values, Row>(
 const MAX_IDS = 1_024;
 
 /**
- * As `prepared`, for records by id, in any order. Up to MAX_IDS ids are one statement: the last id is repeated until the
- * length is a power of two.
+ * As `prepared`, for records by id, in any order. Up to MAX_IDS ids are one statement: the last id is repeated
+ * until the length is a power of two.
  */
 export function preparedByIds<Given extends Values, Row>(
   build: (queries: Queries, ids: readonly number[], values: Given) => Built<Row>,

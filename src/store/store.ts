@@ -67,15 +67,18 @@ export type Tx = {
 };
 
 /**
- * Runs once per commit, right before it, with the items that the writes have added, in their order. It must send all its
- * queries before it awaits any of them.
+ * Runs once per commit, right before it, with the items that the writes have added, in their order. It must
+ * send all its queries before it awaits any of them.
  */
 export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
 /** The account of a write and its lock mode. */
 export type Writer = { readonly accountId: number; readonly how: LockMode };
 
-/** Account lock mode. `alone`: exclusive, no other write of the account runs. `beside`: shared, concurrent with other inserts. */
+/**
+ * Account lock mode. `alone`: exclusive, no other write of the account runs. `beside`: shared, concurrent with
+ * other inserts.
+ */
 export type LockMode = 'alone' | 'beside';
 
 /** The database: SQLite or PostgreSQL. Both implementations export the same names and give the same guarantees. */
@@ -88,9 +91,10 @@ export type Store = {
    */
   limitedRead<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. `work` must await queries
-   * of its `tx` only, and may be called again after a conflict. Rejects with the problem `storage_unavailable` if the
-   * database is full, busy for too long or unreachable, `overloaded` if too many writes are waiting (load shedding).
+   * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. `work` must
+   * await queries of its `tx` only, and may be called again after a conflict. Rejects with the problem
+   * `storage_unavailable` if the database is full, busy for too long or unreachable, `overloaded` if too many
+   * writes are waiting (load shedding).
    *
    * @param whose the account and its lock mode, for fair scheduling between accounts
    */
@@ -117,8 +121,8 @@ export type Store = {
   /** The id sequences, for the start of a new epoch. */
   readonly sequences: Sequences;
   /**
-   * Drops old rows of an append-only table: whole partitions where there are any, else in batches. Returns the number of
-   * rows.
+   * Drops old rows of an append-only table: whole partitions where there are any, else in batches. Returns the
+   * number of rows.
    *
    * @param before milliseconds since the epoch
    * @param isStopped checked between batches

@@ -31,9 +31,9 @@ const delivery = {
 };
 
 /**
- * Every table with its columns; the types of queries and the format of exports are derived from it. Timestamps are
- * milliseconds since the epoch, UTC; start_date and due_date are calendar times without a zone (`YYYY-MM-DD HH:MM:SS`), or
- * null; flags are 0 or 1; id 0 means none.
+ * Every table with its columns; the types of queries and the format of exports are derived from it. Timestamps
+ * are milliseconds since the epoch, UTC; start_date and due_date are calendar times without a zone (`YYYY-MM-DD
+ * HH:MM:SS`), or null; flags are 0 or 1; id 0 means none.
  */
 export const columns = {
   accounts: {

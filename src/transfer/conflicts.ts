@@ -32,14 +32,17 @@ function uniques(table: MovedTable): readonly Unique[] {
 }
 
 /**
- * Throws if a file cannot be imported here: a whole service requires an empty database; an account requires that its ids,
- * keys, targets and its domain are not in use. One line for each conflict; nothing has been written.
+ * Throws if a file cannot be imported here: a whole service requires an empty database; an account requires
+ * that its ids, keys, targets and its domain are not in use. One line for each conflict; nothing has been
+ * written.
  */
 export async function refuseCollisions(read: Queries, file: Checked): Promise<void> {
   const existing = await findExisting(read);
   if (existing === undefined) return;
   if (file.scope === null)
-    throw new TransferError(`The database is not empty (${existing}): a whole service goes into an empty one.`);
+    throw new TransferError(
+      `The database is not empty (${existing}): a whole service can only be imported into an empty one.`,
+    );
   const taken = new Map<string, string[]>();
   await readExport(file.path, {
     async rows(table, rows) {
@@ -49,7 +52,7 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   });
   if (taken.size === 0) return;
   const lines = [...taken].map(([description, values]) => `Taken in this database: ${description} ${listed(values)}.`);
-  throw new TransferError(...lines, 'Ids are kept: this account goes into an empty database of its own.');
+  throw new TransferError(...lines, 'Ids are kept, so this account needs an empty database.');
 }
 
 /** Describes what is in the database; undefined if it is empty. */

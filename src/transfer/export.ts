@@ -39,7 +39,8 @@ export async function exportTo(
       const tallier = new Tallier();
       for await (const page of pagesOf(queries, table, scope)) {
         const wrong = page.map((row) => faultOf(table, row)).find((fault) => fault !== undefined);
-        if (wrong !== undefined) throw new TransferError(`The database holds what no export can: ${table}${wrong}.`);
+        if (wrong !== undefined)
+          throw new TransferError(`The database contains a row that cannot be exported: ${table}${wrong}.`);
         await sink.write(writer.rows(table, page, tallier));
         progress.advance(page.length);
       }

@@ -27,8 +27,8 @@ type Content<Name extends string> = {
 };
 
 /**
- * All exported tables, in an order in which rows come after the rows that they refer to. Hooks, deliveries and credentials
- * come last. The type requires every table.
+ * All exported tables, in an order in which rows come after the rows that they refer to. Hooks, deliveries and
+ * credentials come last. The type requires every table.
  */
 export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & string> } = {
   accounts: { key: ['account_id'], idsOf: 'accounts' },

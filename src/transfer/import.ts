@@ -33,9 +33,9 @@ export type ImportPorts = {
 };
 
 /**
- * Imports an export, with its ids. The whole file is validated first, and afterwards the database is compared with it. From
- * the first row to the end of that comparison no service can start on the database. An interrupted import continues after
- * its last commit. Throws `TransferError`.
+ * Imports an export, with its ids. The whole file is validated first, and afterwards the database is compared
+ * with it. From the first row to the end of that comparison no service can start on the database. An
+ * interrupted import continues after its last commit. Throws `TransferError`.
  */
 export async function importFrom(ports: ImportPorts): Promise<Checked> {
   const { store, path, progress } = ports;
@@ -69,7 +69,7 @@ async function start({ store, clock }: ImportPorts, file: Checked): Promise<void
 function resume({ resume: mayResume }: ImportPorts, file: Checked, unfinished: Unfinished): void {
   if (unfinished.work !== 'import' || !mayResume) throw new TransferError(explain(unfinished));
   if (unfinished.checksum !== file.end.sha256)
-    throw new TransferError(`The import that was not finished is of another file than ${file.path}.`);
+    throw new TransferError(`The incomplete import is of another file than ${file.path}.`);
 }
 
 /** @param from number of lines that are already imported */
@@ -107,11 +107,14 @@ function throwWithLines(rows: readonly FileRow[], table: MovedTable): (error: un
   return (error) => {
     if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
     const [first, last] = [rows[0]?.line, rows.at(-1)?.line];
-    throw new TransferError(`Lines ${first} to ${last}: the database does not take these ${table}: ${error.message}.`);
+    throw new TransferError(`Lines ${first} to ${last}: the database rejects these ${table}: ${error.message}.`);
   };
 }
 
 function addAdvice(error: unknown): never {
   if (!(error instanceof TransferError)) throw error;
-  throw new TransferError(...error.lines, 'The database stays closed: carillon import --undo takes the import back.');
+  throw new TransferError(
+    ...error.lines,
+    'No service can start on this database: carillon import --undo removes the import.',
+  );
 }

@@ -16,8 +16,8 @@ export async function findUnfinished(read: Queries): Promise<Unfinished | undefi
 /** Explains to the operator why no service can start on the database, and what to do. One line. */
 export function explain({ work }: Pick<Unfinished, 'work'>): string {
   return work === 'import'
-    ? 'An import into this database was not finished: carillon import --resume goes on with it, carillon import --undo takes it back.'
-    : 'The removal of an account from this database was not finished: carillon import --undo brings it to its end.';
+    ? 'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.'
+    : 'The removal of an account from this database is incomplete: carillon import --undo completes it.';
 }
 
 /** Marks the database as incomplete: no service can start on it. Throws if a transfer or a service is running. */
@@ -61,7 +61,7 @@ export async function advance({ queries }: Tx, checksum: string, from: number, t
   if (numUpdatedRows !== 1n) throw new TransferError(ANOTHER);
 }
 
-const ANOTHER = 'Another import is at work on this database.';
+const ANOTHER = 'Another import is running on this database.';
 
 /** Removes the mark: services can start again. */
 export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
@@ -72,8 +72,8 @@ export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
 const HEARTBEAT_CHECK_MS = 1_000;
 
 /**
- * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of killed nodes are
- * ignored. On SQLite the file lock has already excluded other services.
+ * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of
+ * killed nodes are ignored. On SQLite the file lock has already excluded other services.
  */
 export async function refuseServed({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;

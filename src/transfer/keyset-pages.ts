@@ -11,8 +11,8 @@ const PAGE_SIZE = 2_000;
 const list = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
 /**
- * Keyset pagination over the rows of a table within a scope, in the order of its key: each page starts after the last row
- * of the previous one. Memory use is constant.
+ * Keyset pagination over the rows of a table within a scope, in the order of its key: each page starts after
+ * the last row of the previous one. Memory use is constant.
  */
 export async function* pagesOf(
   queries: Queries,
@@ -44,7 +44,8 @@ export async function countOf(queries: Queries, table: MovedTable, scope: Scope)
 /** SQL condition: the row belongs to the scope. */
 export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
   if (scope === null) return sql`1 = 1`;
-  // If the key does not begin with the account, an index by account would require a sort for each page: `+ 0` prevents it.
+  // If the key does not begin with the account, an index by account would require a sort for each page: `+ 0`
+  // prevents it.
   const leads = contents[table].key[0] === 'account_id';
   return leads ? sql`account_id = ${scope}` : sql`account_id + 0 = ${scope}`;
 }

@@ -58,7 +58,7 @@ test('one changed byte is found anywhere, and its line is reported', async () =>
     // Another character of the same kind, so that only the checksum detects it.
     bytes.writeUInt8(good.readUInt8(at) ^ 1, at);
     if (at % 23 === 0 && good.readUInt8(at) !== 10) {
-      const expected = line === 1 ? /^(?:Line 1 is not as it was written|.* is no export of Carillon)/ : faultIn(line);
+      const expected = line === 1 ? /^(?:Line 1 is damaged|.* is not an export of Carillon)/ : faultIn(line);
       await refused(bytes, expected);
     }
     if (good.readUInt8(at) === 10) line += 1;
@@ -67,33 +67,33 @@ test('one changed byte is found anywhere, and its line is reported', async () =>
 
 const faultIn = (line: number) =>
   new RegExp(
-    `^Line ${line} is (?:not as it was written: its checksum does not match|no line of an export: it has no checksum)\\.$`,
+    `^Line ${line} is (?:damaged: its checksum does not match|not a line of an export: it has no checksum)\\.$`,
   );
 
 test('a file truncated at any byte is rejected, and the line is reported', async () => {
   const good = readFileSync(path);
   const lines = linesIn(path).length;
-  await refused(good.subarray(0, good.length - 1), `Line ${lines} is cut off: the export is not whole.`);
+  await refused(good.subarray(0, good.length - 1), `Line ${lines} is cut off: the export is incomplete.`);
   let line = 1;
   for (let at = 1; at < good.length - 1; at += 1) {
     if (good.readUInt8(at - 1) === 10) {
       line += 1;
-      await refused(good.subarray(0, at), `Line ${line}, the end of the export, is missing: the export is not whole.`);
-      await refused(good.subarray(0, at + 9), `Line ${line} is cut off: the export is not whole.`);
+      await refused(good.subarray(0, at), `Line ${line}, the end of the export, is missing: the export is incomplete.`);
+      await refused(good.subarray(0, at + 9), `Line ${line} is cut off: the export is incomplete.`);
     }
   }
-  await refused('', `${other} is empty: it is no export of Carillon.`);
+  await refused('', `${other} is empty: it is not an export of Carillon.`);
 });
 
 test('a line that is missing, duplicated, moved or after the end is reported', async () => {
   const lines = linesIn(path);
   const text = (some: readonly (string | undefined)[]) => `${some.join('\n')}\n`;
-  const wrong = (line: number) => `Line ${line} is not as it was written: its checksum does not match.`;
+  const wrong = (line: number) => `Line ${line} is damaged: its checksum does not match.`;
   await refused(text(lines.toSpliced(6, 1)), wrong(7));
   await refused(text(lines.toSpliced(6, 0, lines[6] ?? '')), wrong(8));
   await refused(text(lines.toSpliced(6, 2, lines[7] ?? '', lines[6] ?? '')), wrong(7));
-  await refused(text([...lines, lines[3]]), `Line ${lines.length + 1} stands behind the end of the export.`);
-  await refused(text(lines.toSpliced(6, 0, '')), 'Line 7 is no line of an export: it has no checksum.');
+  await refused(text([...lines, lines[3]]), `Line ${lines.length + 1} is after the end of the export.`);
+  await refused(text(lines.toSpliced(6, 0, '')), 'Line 7 is not a line of an export: it has no checksum.');
 });
 
 test('a line that does not match its table is reported with its field', async () => {
@@ -132,7 +132,7 @@ test('a line that does not match its table is reported with its field', async ()
   );
   await refused(
     with_((body) => body.replace('"events"', '"users"')),
-    `Line ${at}: users stands before subtasks in an export.`,
+    `Line ${at}: users must come before subtasks in an export.`,
   );
 });
 
@@ -159,13 +159,13 @@ test('a file of another version is rejected with instructions', async () => {
   );
   await refused(
     from((body) => body.replace(/"schema":\d+,"version":"[^"]+"/, '"schema":1,"version":"0.0.1"')),
-    /^The file is from an older Carillon \(0\.0\.1, schema 1\); this one takes \d+ alone\. Import it with 0\.0\.1 and upgrade then, or export it anew\.$/,
+    /^The file is from an older Carillon \(0\.0\.1, schema 1\); this one only imports schema \d+\. Import it with 0\.0\.1 and then upgrade, or export it again\.$/,
   );
   await refused(
     from((body) => body.replace('"carillon":2', '"carillon":3')),
     /^The file is from a newer Carillon/,
   );
-  await refused('{"hello":"world"}\n', `${other} is no export of Carillon.`);
+  await refused('{"hello":"world"}\n', `${other} is not an export of Carillon.`);
   await assert.rejects(checkFile(join(folder, 'none'), unseen), { message: /none cannot be read: ENOENT/ });
 });
 
@@ -197,7 +197,7 @@ test('rows that the database rejects are reported with their lines, and no servi
   const store = await openAt(t, await sqlite.database(t));
   const at = text.split('\n').findIndex((line) => line.startsWith('{"table":"events"')) + 1;
   await assert.rejects(imported(store, other), {
-    message: new RegExp(`^Lines ${at} to ${at + 1}: the database does not take these events: .*UNIQUE`),
+    message: new RegExp(`^Lines ${at} to ${at + 1}: the database rejects these events: .*UNIQUE`),
   });
   assert.equal((await findUnfinished(store.read))?.work, 'import');
 });

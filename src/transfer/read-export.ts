@@ -36,8 +36,8 @@ export type Visitor = {
 export type Said = { readonly header: Header; readonly end: End };
 
 /**
- * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at its end.
- * Throws `TransferError` with the line that is wrong.
+ * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at
+ * its end. Throws `TransferError` with the line that is wrong.
  */
 export async function readExport(path: string, visitor: Visitor): Promise<Said> {
   const file = await open(path).catch((error: unknown) => {
@@ -77,9 +77,9 @@ async function eachChunk(file: FileHandle, path: string, reader: Reader): Promis
     const whole = read.lastIndexOf(LINE_FEED) + 1;
     if (whole > 0) await reader.take(read.subarray(0, whole));
     kept = Buffer.from(read.subarray(whole));
-    if (kept.length > MAX_LINE_BYTES) throw new TransferError(`${path} is no export of Carillon.`);
+    if (kept.length > MAX_LINE_BYTES) throw new TransferError(`${path} is not an export of Carillon.`);
   }
-  if (kept.length > 0) throw new TransferError(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
+  if (kept.length > 0) throw new TransferError(`Line ${reader.lines + 1} is cut off: the export is incomplete.`);
 }
 
 class Reader {
@@ -114,7 +114,7 @@ class Reader {
     while (begin < bytes.length) {
       const end = bytes.indexOf(LINE_FEED, begin);
       this.lines += 1;
-      if (this.#end !== undefined) throw new TransferError(`Line ${this.lines} stands behind the end of the export.`);
+      if (this.#end !== undefined) throw new TransferError(`Line ${this.lines} is after the end of the export.`);
       const body = this.#check(bytes.subarray(begin, end));
       if (this.#header === undefined) this.#header = this.#readHeader(body);
       else if (body.startsWith('{"end":')) {
@@ -131,9 +131,9 @@ class Reader {
   }
 
   result(): Said {
-    if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is no export of Carillon.`);
+    if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is not an export of Carillon.`);
     if (this.#end === undefined)
-      throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
+      throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is incomplete.`);
     return { header: this.#header, end: this.#end };
   }
 
@@ -141,19 +141,19 @@ class Reader {
   #check(line: Buffer): string {
     const length = line.length - CHECK_LENGTH;
     const expected = length < 0 ? undefined : checkOf(line.toString('latin1', length));
-    if (expected === undefined && this.lines === 1) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    if (expected === undefined && this.lines === 1)
+      throw new TransferError(`${this.#path} is not an export of Carillon.`);
     if (expected === undefined)
-      throw new TransferError(`Line ${this.lines} is no line of an export: it has no checksum.`);
+      throw new TransferError(`Line ${this.lines} is not a line of an export: it has no checksum.`);
     const body = line.subarray(0, length);
     this.#crc = crc32(body, this.#crc);
-    if (expected !== this.#crc)
-      throw new TransferError(`Line ${this.lines} is not as it was written: its checksum does not match.`);
+    if (expected !== this.#crc) throw new TransferError(`Line ${this.lines} is damaged: its checksum does not match.`);
     return body.toString('utf8');
   }
 
   #readHeader(body: string): Header {
     const header = parse(`${body}}`);
-    if (!isHeader(header)) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    if (!isHeader(header)) throw new TransferError(`${this.#path} is not an export of Carillon.`);
     const known = newestVersion();
     if (header.carillon > FORMAT || header.schema > known)
       throw new TransferError(
@@ -162,7 +162,7 @@ class Reader {
     this.#isFormat1 = isFormat1(header);
     if (!this.#isFormat1 && (header.carillon < FORMAT || header.schema < known))
       throw new TransferError(
-        `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one takes ${known} alone. Import it with ${header.version} and upgrade then, or export it anew.`,
+        `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one only imports schema ${known}. Import it with ${header.version} and then upgrade, or export it again.`,
       );
     const named = this.#isFormat1 ? convertHeader(header) : header;
     this.#visitor.header?.(named);
@@ -177,7 +177,9 @@ class Reader {
     if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${name}.`);
     const index = tables.indexOf(table);
     if (index < this.#tableIndex)
-      throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#tableIndex]} in an export.`);
+      throw new TransferError(
+        `Line ${this.lines}: ${table} must come before ${tables[this.#tableIndex]} in an export.`,
+      );
     this.#closeTables(index);
     this.#prefix = prefix;
   }

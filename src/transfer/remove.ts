@@ -25,7 +25,7 @@ type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: 
 export async function undoImport({ store, progress }: Ports): Promise<number> {
   await refuseServed(store);
   const unfinished = await findUnfinished(store.read);
-  if (unfinished === undefined) throw new TransferError('There is no import that was not finished.');
+  if (unfinished === undefined) throw new TransferError('There is no incomplete import.');
   if (isUntouched(unfinished)) {
     await store.write(finish);
     return 0;
@@ -42,7 +42,7 @@ export async function removeMoved({ store, clock, progress }: Ports, path: strin
   const file = await checkFile(path, progress);
   const { header, end, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())
-    throw new TransferError(`${path} is no export of ${domain} alone.`);
+    throw new TransferError(`${path} is not an export of ${domain} only.`);
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined && (unfinished.work !== 'removal' || unfinished.checksum !== end.sha256))
     throw new TransferError(explain(unfinished));
@@ -61,7 +61,7 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
     if (!(error instanceof TransferError)) throw error;
     throw new TransferError(
       ...error.lines,
-      'Nothing was removed: export and import the account anew, the service stopped.',
+      'Nothing was removed: stop the service, then export and import the account again.',
     );
   }
 }

@@ -157,7 +157,7 @@ for (const { test, database } of stores) {
       assert.ok(lines.includes('Taken in this database: the ids in events 2009.'));
       assert.ok(lines.includes('Taken in this database: the targets with the hash target_hash 2009 ä😀.'));
       assert.ok(lines.includes('Taken in this database: the keys with the hash key_hash 2009 ä😀.'));
-      assert.equal(lines.at(-1), 'Ids are kept: this account goes into an empty database of its own.');
+      assert.equal(lines.at(-1), 'Ids are kept, so this account needs an empty database.');
       return true;
     });
     assert.deepEqual(await allRows(destination), before);
@@ -186,7 +186,7 @@ for (const { test, database } of stores) {
     await fillAccount(destination, 'third.test', { accountId: 9, first: 90_001, count: 1 });
     const before = await allRows(destination);
     await assert.rejects(imported(destination, path), {
-      message: 'The database is not empty (it has third.test): a whole service goes into an empty one.',
+      message: 'The database is not empty (it has third.test): a whole service can only be imported into an empty one.',
     });
     assert.deepEqual(await allRows(destination), before);
   });
@@ -273,16 +273,13 @@ for (const { test, database } of stores) {
     const destination = await openAt(t, into);
     const { line = 0 } = (await findUnfinished(destination.read)) ?? {};
     assert.ok(line > 40);
-    await assert.rejects(
-      imported(destination, path),
-      /^TransferFault: An import into this database was not finished: /,
-    );
+    await assert.rejects(imported(destination, path), /^TransferFault: An import into this database is incomplete: /);
     await assert.rejects(imported(destination, another, { resume: true }), /is of another file than /);
     const ports = { store: destination, clock: systemClock, progress: unseen };
-    await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database was not finished/);
+    await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database is incomplete/);
     assert.equal(await undoImport(ports), line - 1);
     assert.deepEqual(await allRows(destination), before);
-    await assert.rejects(undoImport(ports), { message: 'There is no import that was not finished.' });
+    await assert.rejects(undoImport(ports), { message: 'There is no incomplete import.' });
     await imported(destination, path);
     assert.deepEqual(await allRows(destination), await movedRows(source));
   });
@@ -303,7 +300,7 @@ for (const { test, database } of stores) {
       message: [
         'events: the rows in the database are not those of the file.',
         'manual_attempts: 14 rows in the database, 15 in the file.',
-        'The database stays closed: carillon import --undo takes the import back.',
+        'No service can start on this database: carillon import --undo removes the import.',
       ].join('\n'),
     });
     assert.equal((await findUnfinished(destination.read))?.work, 'import');
@@ -320,10 +317,10 @@ for (const { test, database } of stores) {
     await exported(source, path, 'acme.test');
     await exported(source, join(folder, 'service.jsonl'));
 
-    await assert.rejects(removeMoved(ports, path, 'other.test'), /is no export of other\.test alone/);
+    await assert.rejects(removeMoved(ports, path, 'other.test'), /is not an export of other\.test only/);
     await assert.rejects(
       removeMoved(ports, join(folder, 'service.jsonl'), 'acme.test'),
-      /is no export of acme\.test alone/,
+      /is not an export of acme\.test only/,
     );
 
     const late = await source.write(({ queries }) =>

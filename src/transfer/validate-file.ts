@@ -9,8 +9,8 @@ import { TransferError } from './transfer-error.ts';
 export type Checked = Said & { readonly path: string; readonly scope: Scope };
 
 /**
- * Validates a whole export before any of it is imported: the checksum of every line, the columns of every row, and, in the
- * export of one account, that every row belongs to it. Throws `TransferError` with line and field.
+ * Validates a whole export before any of it is imported: the checksum of every line, the columns of every row,
+ * and, in the export of one account, that every row belongs to it. Throws `TransferError` with line and field.
  */
 export async function checkFile(path: string, progress: Progress): Promise<Checked> {
   progress.begin('checking the file', await rowsSaid(path));
@@ -41,7 +41,8 @@ class Validator {
 
   get scope(): Scope {
     if (this.#header.domain === null) return null;
-    if (this.#accountId === undefined) throw new TransferError(`The file holds no account ${this.#header.domain}.`);
+    if (this.#accountId === undefined)
+      throw new TransferError(`The file does not contain the account ${this.#header.domain}.`);
     return this.#accountId;
   }
 

@@ -89,7 +89,7 @@ for (const { test, database, testService } of stores) {
     assert.equal(await importKilled(into, path, 'import', rows), 'SIGKILL');
 
     const expectedError =
-      'An import into this database was not finished: carillon import --resume goes on with it, carillon import --undo takes it back.';
+      'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.';
     const arrivedBefore = target.received.length;
     for (const args of [
       ['serve', '--port', '0'],

@@ -23,7 +23,7 @@ import type {
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A project, as it is read. C30, C34. */
+/** A project as returned by the API. C30, C34. */
 export type Project = {
   /** Identifier of the project. */
   readonly project_id: string;
@@ -39,9 +39,9 @@ export type Project = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateText;
   /** Whether it has no end date. */
   readonly ongoing: Flag;
@@ -59,7 +59,7 @@ export type Project = {
   readonly estimated_hours: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
@@ -95,7 +95,7 @@ export type Project = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** What a project is created from. C30, C34. */
+/** Input to create a project. C30, C34. */
 export type ProjectInput = {
   /** Name of the project. */
   readonly project_name: string;
@@ -110,9 +110,9 @@ export type ProjectInput = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
   /** Whether it has no end date. */
   readonly ongoing: FlagInput;
@@ -124,7 +124,7 @@ export type ProjectInput = {
   readonly estimated_hours: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
@@ -154,10 +154,10 @@ export type ProjectInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** What can be changed of a project. C30, C34. */
+/** Fields of a project that can be changed. C30, C34. */
 export type ProjectChanges = Optional<ProjectInput>;
 
-/** What a list of projects is narrowed by; all of it must hold. C30, C34. */
+/** Filters of the list of projects, combined with AND. C30, C34. */
 export type ProjectFilters = Window &
   Optional<{
     /** For this client; 0 for projects without one. */
@@ -178,10 +178,10 @@ export type ProjectFilters = Window &
     readonly order: 'projectname' | 'duedate' | 'progress' | 'billablehours' | 'latest';
   }>;
 
-/** Projects. C30, C34. */
+/** Methods for projects. C30, C34. */
 export type Projects = Editable<Project, ProjectChanges, ProjectFilters> & Creates<Project, ProjectInput>;
 
-/** Projects at `/projects`. */
+/** Methods for projects at `/projects`. */
 export function projects(send: Send): Projects {
   return {
     ...editable<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),

@@ -23,7 +23,7 @@ import type {
 import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A task, as it is read. C31, C33, C34. */
+/** A task as returned by the API. C31, C33, C34. */
 export type Task = {
   /** Identifier of the task. */
   readonly task_id: string;
@@ -37,9 +37,9 @@ export type Task = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateText;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
@@ -55,7 +55,7 @@ export type Task = {
   readonly estimated_cost: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
@@ -89,7 +89,7 @@ export type Task = {
   readonly teams: readonly AssignedTeam[];
 };
 
-/** What a task is created from. C31, C33, C34. */
+/** Input to create a task. C31, C33, C34. */
 export type TaskInput = {
   /** Name of the task. */
   readonly task_name: string;
@@ -102,9 +102,9 @@ export type TaskInput = {
   readonly tags: string;
   /** Notes. */
   readonly notes: string;
-  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** First day. Accepts yyyymmdd or the output format; empty for none. */
   readonly start_date: DateInputOrNone;
-  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  /** Last day. Accepts yyyymmdd or the output format; empty for none. */
   readonly due_date: DateInputOrNone;
   /** Whether it has no end date. */
   readonly ongoing: FlagInput;
@@ -114,7 +114,7 @@ export type TaskInput = {
   readonly estimated_cost: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** Whether it has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
@@ -142,7 +142,7 @@ export type TaskInput = {
   readonly teams: readonly AssignedTeamInput[];
 }>;
 
-/** What can be changed of a task. C31, C33, C34. */
+/** Fields of a task that can be changed. C31, C33, C34. */
 export type TaskChanges = Optional<
   TaskInput & {
     /** The project it moves to. */
@@ -152,7 +152,7 @@ export type TaskChanges = Optional<
   }
 >;
 
-/** What a list of tasks is narrowed by; all of it must hold. C31, C33, C34. */
+/** Filters of the list of tasks, combined with AND. C31, C33, C34. */
 export type TaskFilters = Window &
   Optional<{
     /** Of this project. */
@@ -177,10 +177,10 @@ export type TaskFilters = Window &
     readonly order: 'taskname' | 'duedate' | 'progress' | 'latest';
   }>;
 
-/** Tasks; `create` takes the id of what they belong to first. C31, C33, C34. */
+/** Methods for tasks; the first argument of `create` is the id of the parent. C31, C33, C34. */
 export type Tasks = Editable<Task, TaskChanges, TaskFilters> & CreatesUnder<Task, TaskInput> & Completes<Task>;
 
-/** Tasks at `/tasks`. */
+/** Methods for tasks at `/tasks`. */
 export function tasks(send: Send): Tasks {
   return {
     ...editable<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),

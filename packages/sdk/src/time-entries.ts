@@ -14,15 +14,15 @@ import type {
 import { type CreatesUnder, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 
-/** A time entry, as it is read. C38. */
+/** A time entry as returned by the API. C38. */
 export type TimeEntry = {
   /** Identifier of the time entry. */
   readonly entry_id: string;
-  /** The day of the work. Default: the day of date_started, or today in the account's time zone. Written yyyymmdd, or as it is answered. */
+  /** The day of the work. Default: the day of date_started, or today in the account's time zone. Accepts yyyymmdd or the output format. */
   readonly date: string;
-  /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work began. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_started: DateText;
-  /** When the work ended. A running timer is started, not stopped, and has 0 seconds. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work ended. A running timer is started, not stopped, and has 0 seconds. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_stopped: DateText;
   /** The project of its task. */
   readonly project_id: string;
@@ -52,16 +52,16 @@ export type TimeEntry = {
   readonly user_name: string;
 };
 
-/** What a time entry is created from. C38. */
+/** Input to create a time entry. C38. */
 export type TimeEntryInput = {
   /** Duration in seconds. A fraction is rounded. */
   readonly seconds: NumberInput;
 } & Optional<{
-  /** The day of the work. Default: the day of date_started, or today in the account's time zone. Written yyyymmdd, or as it is answered. */
+  /** The day of the work. Default: the day of date_started, or today in the account's time zone. Accepts yyyymmdd or the output format. */
   readonly date: string | null;
-  /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work began. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_started: DateInputOrNone;
-  /** When the work ended. A running timer is started, not stopped, and has 0 seconds. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When the work ended. A running timer is started, not stopped, and has 0 seconds. Accepts yyyymmdd or the output format; empty for none. */
   readonly date_stopped: DateInputOrNone;
   /** The subtask that was worked on. "0" for none. */
   readonly subtask_id: IdOrNone;
@@ -73,7 +73,7 @@ export type TimeEntryInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a time entry. C38. */
+/** Fields of a time entry that can be changed. C38. */
 export type TimeEntryChanges = Optional<
   TimeEntryInput & {
     /** The task it moves to. */
@@ -81,7 +81,7 @@ export type TimeEntryChanges = Optional<
   }
 >;
 
-/** What a list of time entries is narrowed by; all of it must hold. C38. */
+/** Filters of the list of time entries, combined with AND. C38. */
 export type TimeEntryFilters = Window &
   Optional<{
     /** Of this user. */
@@ -108,11 +108,11 @@ export type TimeEntryFilters = Window &
     readonly date_to: Day;
   }>;
 
-/** TimeEntries; `create` takes the id of what they belong to first. C38. */
+/** Methods for time entries; the first argument of `create` is the id of the parent. C38. */
 export type TimeEntries = Editable<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
   CreatesUnder<TimeEntry, TimeEntryInput>;
 
-/** TimeEntries at `/time_entries`. */
+/** Methods for time entries at `/time_entries`. */
 export function timeEntries(send: Send): TimeEntries {
   return {
     ...editable<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),

@@ -99,11 +99,11 @@ test('backup overwrites nothing, and reports errors in one line', async (t) => {
   const empty = join(folder, 'empty.db');
   new DatabaseSync(empty).close();
   const mistakes: [string[], RegExp][] = [
-    [['--to', there], /notes\.txt is there already, and nothing is written over\.$/],
-    [['--to', path], /carillon\.db is there already/],
+    [['--to', there], /notes\.txt already exists and is not overwritten\.$/],
+    [['--to', path], /carillon\.db already exists/],
     [['--database', `sqlite:${join(folder, 'none.db')}`], /^There is no database .*none\.db\.$/],
     [['--database', `sqlite:${other}`], /^The database .*text\.db cannot be read: file is not a database\.$/],
-    [['--database', `sqlite:${empty}`], /empty\.db is no database of Carillon\.$/],
+    [['--database', `sqlite:${empty}`], /empty\.db is not a database of Carillon\.$/],
     [['--database', 'postgres://db.test/carillon'], /^Back up PostgreSQL with its own tools, such as pg_dump/],
     [['--database', 'mysql:x'], /^--database must be sqlite: /],
   ];

@@ -59,7 +59,7 @@ for (const { test, database } of stores) {
     const mistakes: [string[], RegExp][] = [
       [[], /^Give --from with a file that carillon export wrote, or --from-api with another service\.$/],
       [['--from', '/nowhere/x.jsonl'], /^\/nowhere\/x\.jsonl cannot be read: ENOENT/],
-      [['--undo'], /^There is no import that was not finished\.$/],
+      [['--undo'], /^There is no incomplete import\.$/],
     ];
     for (const [args, fault] of mistakes) {
       const { code, stdout, faults } = await carillon(['import', '--database', into, ...args]);

@@ -125,12 +125,12 @@ test('restore replaces a database only with --force and only by a backup; otherw
   database.exec("insert into migrations values (99, 'from_the_future')");
   database.close();
   const mistakes: [string[], RegExp][] = [
-    [['--from', backup], /^There is a database .*\. With --force it is kept as .*\.replaced-\d+T\d+, and replaced\.$/],
+    [['--from', backup], /^There is a database .*\. With --force it is replaced, and kept as .*\.replaced-\d+T\d+\.$/],
     [['--from', join(folder, 'none.db'), '--force'], /^There is no backup .*none\.db\.$/],
     [['--from', text, '--force'], /^The backup .*text\.db cannot be read: file is not a database\.$/],
-    [['--from', empty, '--force'], /empty\.db is no backup of Carillon\.$/],
+    [['--from', empty, '--force'], /empty\.db is not a backup of Carillon\.$/],
     [['--from', newer, '--force'], /^The database is at version 99, from a newer Carillon; .* Update Carillon\.$/],
-    [['--from', path, '--force'], /carillon\.db is the database itself, and no backup of it\.$/],
+    [['--from', path, '--force'], /carillon\.db is the database itself, not a backup of it\.$/],
     [['--force'], /^Give the backup with --from\.$/],
     [['--from', backup, '--after-restore'], /^--after-restore and --from cannot be combined\.$/],
     [['--database', 'postgres://db.test/x', '--from', backup], /^Restore PostgreSQL with its own tools/],
@@ -204,7 +204,7 @@ test('a database that another process has open is not replaced', async (t) => {
   open.exec('pragma journal_mode = wal; begin; select * from events');
   const { code, faults } = await carillon(['restore', '--from', backup, '--force'], { environment });
   assert.deepEqual([code, faults.length], [1, 1]);
-  assert.match(faults[0] ?? '', /^Something has .*carillon\.db open\. End it, and try again\.$/);
+  assert.match(faults[0] ?? '', /^Another process has .*carillon\.db open\. End it, and try again\.$/);
   assert.deepEqual(namesIn(path), ['Before', 'Since']);
 });
 

@@ -129,8 +129,8 @@ test('an invalid source, a rejected key and a work file of another source are er
   const closed = await scriptedSource(t, { lists: {}, singles: {}, refuses });
   const empty = await scriptedSource(t, { lists: {}, singles: {} });
   const mistakes: [string, string, RegExp][] = [
-    [closed.base, 'a', /^The source accepts neither the key nor the domain: it answers 401 to everything\.$/],
-    [empty.base, 'b', /^There is no such interface: the source answers 404 to everything\./],
+    [closed.base, 'a', /^The source accepts neither the key nor the domain: it returns 401 for everything\.$/],
+    [empty.base, 'b', /^The source has no such API: it returns 404 for everything\./],
     [empty.base, 'a', /^a belongs to an import of old\.test from .*: give another file with --work\.$/],
   ];
   for (const [base, work, fault] of mistakes) {
@@ -159,7 +159,7 @@ test('unreadable hooks of the source do not fail the import; a report of another
   const { code, stdout, faults } = await carillon(args, { cwd, environment });
   assert.equal(code, 0, faults.join());
   assert.match(JSON.parse(stdout).key, /^carillon_/);
-  assert.match(faults.join(), /\/v2\/hooks\S* answers something that is not JSON/);
+  assert.match(faults.join(), /\/v2\/hooks\S* returned something other than JSON/);
   const report = readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8');
   assert.match(report, /"resource":"users"/);
   const again = await carillon([...args, '--as-domain', 'new.test'], { cwd, environment });

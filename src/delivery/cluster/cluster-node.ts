@@ -13,7 +13,10 @@ const HEARTBEAT_INTERVAL_MS = 200;
 /** How long attempts may start after a confirmed heartbeat was sent, on this node's monotonic clock. */
 const LEASE_TTL_MS = 1_000;
 
-/** Eviction of a peer whose connection is closed (it was killed): no heartbeat for this long. Longer than its lease lasts. */
+/**
+ * Eviction of a peer whose connection is closed (it was killed): no heartbeat for this long. Longer than its
+ * lease lasts.
+ */
 const DEAD_AFTER_MS = LEASE_TTL_MS + 100;
 
 /** Eviction of a peer whose connection is open (it is paused or cut off): no heartbeat for this long. */
@@ -52,8 +55,8 @@ type NodeId = { readonly nodeId: number };
 /** A peer and its heartbeat counter. */
 type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
 /**
- * A hook leased to this node that ended or changed without this node having processed the notification. `value`: when it
- * ended; null if only its secrets changed.
+ * A hook leased to this node that ended or changed without this node having processed the notification.
+ * `value`: when it ended; null if only its secrets changed.
  */
 type Unacknowledged = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
 type HeartbeatRow =
@@ -62,8 +65,8 @@ type HeartbeatRow =
   | { readonly what: 'self'; readonly id: number; readonly value: null };
 
 /**
- * Heartbeat, peers and unacknowledged hooks in one statement. `lease_owner <> 0` is redundant; it lets a cached plan use
- * the partial index.
+ * Heartbeat, peers and unacknowledged hooks in one statement. `lease_owner <> 0` is redundant; it lets a cached
+ * plan use the partial index.
  */
 const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
   const renewed = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
@@ -77,15 +80,15 @@ const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
 /**
  * Cluster membership of one of several nodes on a PostgreSQL database: heartbeats, leases, eviction.
  *
- * - Heartbeat: every 200 ms a node increments its counter in `nodes`. Its leases are valid, and attempts may start, for
- *   one second after a confirmed heartbeat was sent.
- * - Lease: `hooks.lease_owner`. A claim raises `hooks.generation`, the fencing token: results of the previous owner are
- *   ignored.
- * - Eviction: a peer whose counter does not change is deleted from `nodes` and its leases are freed, after 1.1 s if its
- *   database connection is closed, else after 8 s. No clocks are compared: each node measures with its own monotonic
- *   clock how long a counter has not changed.
- * - Acknowledgement: a write that ends a hook or rotates its secrets returns only after the lease owner has acknowledged
- *   it, or was evicted (C13, C23, X8).
+ * - Heartbeat: every 200 ms a node increments its counter in `nodes`. Its leases are valid, and attempts may
+ *   start, for one second after a confirmed heartbeat was sent.
+ * - Lease: `hooks.lease_owner`. A claim raises `hooks.generation`, the fencing token: results of the previous
+ *   owner are ignored.
+ * - Eviction: a peer whose counter does not change is deleted from `nodes` and its leases are freed, after 1.1
+ *   s if its database connection is closed, else after 8 s. No clocks are compared: each node measures with its
+ *   own monotonic clock how long a counter has not changed.
+ * - Acknowledgement: a write that ends a hook or rotates its secrets returns only after the lease owner has
+ *   acknowledged it, or was evicted (C13, C23, X8).
  */
 export class ClusterNode implements LeaseManager, LeaseOwner {
   readonly pollMs = POLL_MS;
@@ -154,7 +157,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
         if (this.#leaving) tx.news.addPending(hookIds);
-        // A lease that this node has claimed again since is kept. An ended hook has a new generation too, but is released.
+        // A lease that this node has claimed again since is kept. An ended hook has a new generation too, but
+        // is released.
         await sql`update hooks set lease_owner = 0
           from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
           where hooks.hook_id = held.hook_id and hooks.lease_owner = ${nodeId}

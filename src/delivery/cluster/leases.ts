@@ -13,8 +13,8 @@ export type LeaseListeners = {
 };
 
 /**
- * Leases of hook queues: only the node that has the lease of a hook sends its deliveries. A lease is valid as long as its
- * node's heartbeat is confirmed. Each claim raises the hook's generation, the fencing token.
+ * Leases of hook queues: only the node that has the lease of a hook sends its deliveries. A lease is valid as
+ * long as its node's heartbeat is confirmed. Each claim raises the hook's generation, the fencing token.
  */
 export type LeaseManager = {
   /** Starts heartbeats; `listeners` are called from now on. */
@@ -27,7 +27,10 @@ export type LeaseManager = {
   claim(hookIds: readonly number[]): Promise<HookQueueRow[]>;
   /** Releases leases; one whose generation has changed since the claim is kept. */
   release(queues: readonly Lease[]): Promise<void>;
-  /** Acknowledges a change: this node's cached data of these hooks is dropped, so the write that waits for that can return. */
+  /**
+   * Acknowledges a change: this node's cached data of these hooks is dropped, so the write that waits for that
+   * can return.
+   */
   acknowledge(hookIds: readonly number[]): Promise<void>;
   /** Graceful shutdown: claims nothing more, and announces released hooks to the other nodes. */
   stopClaiming(): void;

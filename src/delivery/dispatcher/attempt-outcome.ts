@@ -18,7 +18,7 @@ type Answered = { kind: 'answered'; status: number; retryAfterMs?: number };
 export type Result = Answered | Failed | LocalError;
 
 /**
- * The outcome of one attempt. `ms` is its duration; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`; `note` may
- * contain IP addresses and is only written to the operator's log.
+ * The outcome of one attempt. `ms` is its duration; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`;
+ * `note` may contain IP addresses and is only written to the operator's log.
  */
 export type Outcome = Result & { ms: number; note?: string };

@@ -39,9 +39,9 @@ export type Completion = {
 };
 
 /**
- * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended hooks. A result
- * whose generation (fencing token) is stale, because the hook ended or another node claimed it, changes no state; its
- * attempt is still recorded.
+ * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended
+ * hooks. A result whose generation (fencing token) is stale, because the hook ended or another node claimed it,
+ * changes no state; its attempt is still recorded.
  *
  * @param take returns the batch; called when the transaction begins, and again if it is retried
  * @returns the completions that were fenced
@@ -61,7 +61,8 @@ export async function completeDeliveries(store: Store, take: () => Batch, notice
     // Pipelined: the statements are independent of each other.
     await Promise.all([
       ...corrections.filter((one) => one !== undefined).map((one) => correct(tx.queries, one)),
-      // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it again (C20).
+      // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it
+      // again (C20).
       moveToFinalized(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
       moveToFinalized(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
       deleteCompletedManualAttempts(tx.queries, valid),
@@ -92,7 +93,10 @@ function isAlertDue({ attempt, queue }: Completion): boolean {
 
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
 
-/** The attempt's row with its reason corrected, if the hook was claimed again or restored since: it counts nothing (X3). */
+/**
+ * The attempt's row with its reason corrected, if the hook was claimed again or restored since: it counts
+ * nothing (X3).
+ */
 function correctionOf(completion: Completion, current: number | undefined): AttemptRow | undefined {
   if (current === undefined || current === completion.generation) return undefined;
   const row = attemptRow(completion);

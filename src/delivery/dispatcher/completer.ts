@@ -57,7 +57,8 @@ export class Completer {
     do {
       await waitForBatch(() => this.#waiting.length, MAX_BATCH_SIZE);
       isWritten = await this.#writeBatch();
-      // Checked in the same tick in which `#writing` is cleared: a result that arrives in between must not wait for the next.
+      // Checked in the same tick in which `#writing` is cleared: a result that arrives in between must not wait
+      // for the next.
     } while (isWritten && this.#waiting.length > 0);
     this.#writing = undefined;
   }

@@ -13,8 +13,8 @@ type Line<L> = {
 };
 
 /**
- * An account or a host with a concurrency limit. `taken`: attempts in flight plus reserved permits; `lines`: its waiting
- * lines, the longest waiting first.
+ * An account or a host with a concurrency limit. `taken`: attempts in flight plus reserved permits; `lines`:
+ * its waiting lines, the longest waiting first.
  */
 type LimitedOwner<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
 
@@ -32,13 +32,13 @@ type Limits = {
 };
 
 /**
- * Semaphores with fair queueing: limits attempts in flight per account, per host, and over all unproven targets (those
- * whose last outcome was not 200), so that no account, host or set of hanging targets takes all slots (C22). Attempts to
- * unproven targets are also rate-limited.
+ * Semaphores with fair queueing: limits attempts in flight per account, per host, and over all unproven targets
+ * (those whose last outcome was not 200), so that no account, host or set of hanging targets takes all slots
+ * (C22). Attempts to unproven targets are also rate-limited.
  *
- * A hook queue that gets no permit waits in the line of its account and host. When a permit is released, lines are served
- * round-robin, one queue each; for unproven targets the accounts are. A served queue holds a reserved permit until it
- * calls `admits`.
+ * A hook queue that gets no permit waits in the line of its account and host. When a permit is released, lines
+ * are served round-robin, one queue each; for unproven targets the accounts are. A served queue holds a
+ * reserved permit until it calls `admits`.
  */
 export class ConcurrencyLimiter<L extends Permit> {
   readonly #limits: Limits;
@@ -118,7 +118,10 @@ export class ConcurrencyLimiter<L extends Permit> {
     }
   }
 
-  /** The first line whose account and host both have room. Skips at most as many lines as there are full accounts or hosts. */
+  /**
+   * The first line whose account and host both have room. Skips at most as many lines as there are full
+   * accounts or hosts.
+   */
   #nextOf(lines: ReadonlyMap<number | string, Line<L>> | undefined): Line<L> | undefined {
     for (const line of lines?.values() ?? []) if (this.#hasRoom(line)) return line;
     return undefined;

@@ -69,19 +69,20 @@ export type DispatcherPorts = {
 };
 
 /**
- * Drains the outbox: sends every pending delivery to the target of its hook until it is delivered or the hook has ended.
+ * Drains the outbox: sends every pending delivery to the target of its hook until it is delivered or the hook
+ * has ended.
  *
  * 1. Wake: a commit event, a notification from another node, or the poll names hooks with pending deliveries.
  * 2. Claim (`#claimLoop`): this node takes the lease of each hook and keeps a `HookQueue` for it in memory.
  * 3. Prefetch (`Prefetcher`): loads the next pending deliveries, the manual attempts and the signing secrets.
  * 4. Dispatch (`#dispatchLoop`): starts attempts, one per queue and iteration, within the concurrency limits.
  * 5. Decide (`retry-policy.ts`): the outcome becomes delivered, retry with backoff, or end of the hook.
- * 6. Complete (`Completer`): attempts, finalized deliveries and hook state are committed in batches. A result with a
- *    stale fencing token (`generation`) changes nothing but the log of attempts.
+ * 6. Complete (`Completer`): attempts, finalized deliveries and hook state are committed in batches. A result
+ *    with a stale fencing token (`generation`) changes nothing but the log of attempts.
  *
- * Delivery is at least once: a crash between sending and completing sends again, with the same `Webhook-Id`. A slow,
- * dead or hostile target only uses the slots of its own queue (C22). No transaction and no lock is open while an attempt
- * is in flight. Graceful shutdown is `stop`.
+ * Delivery is at least once: a crash between sending and completing sends again, with the same `Webhook-Id`. A
+ * slow, dead or hostile target only uses the slots of its own queue (C22). No transaction and no lock is open
+ * while an attempt is in flight. Graceful shutdown is `stop`.
  */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
@@ -100,7 +101,10 @@ export class Dispatcher {
   #evictions = 0;
   /** Hooks that ended, or were lost, during the current claim query: the rows that it returns for them are stale. */
   readonly #endedDuringClaim = new Set<number>();
-  /** Hooks whose secret-rotation acknowledgement is being written. Secrets must not be reloaded until it is committed. */
+  /**
+   * Hooks whose secret-rotation acknowledgement is being written. Secrets must not be reloaded until it is
+   * committed.
+   */
   readonly #acknowledging = new Set<number>();
   /** Hooks acknowledged during the current claim query: the secrets that it returns for them are stale. */
   readonly #changedDuringClaim = new Set<number>();
@@ -153,7 +157,10 @@ export class Dispatcher {
     );
   }
 
-  /** Starts claiming and sending. Deliveries that were pending at the last stop or crash are found by the first poll (C20). */
+  /**
+   * Starts claiming and sending. Deliveries that were pending at the last stop or crash are found by the first
+   * poll (C20).
+   */
   async start(): Promise<void> {
     const { store, claims } = this.#ports;
     store.onCommitted((events) => this.#onCommit(events));
@@ -168,8 +175,8 @@ export class Dispatcher {
   }
 
   /**
-   * Graceful shutdown: starts no attempt, lets attempts in flight finish for `graceMs`, aborts the rest, and commits all
-   * results. Leases are released as soon as their queue is drained.
+   * Graceful shutdown: starts no attempt, lets attempts in flight finish for `graceMs`, aborts the rest, and
+   * commits all results. Leases are released as soon as their queue is drained.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
@@ -258,7 +265,10 @@ export class Dispatcher {
     return queues;
   }
 
-  /** Resolves with false if the write failed: the leases then stay with this node until it claims them again or stops. */
+  /**
+   * Resolves with false if the write failed: the leases then stay with this node until it claims them again or
+   * stops.
+   */
   #releaseLeases(queues: readonly Lease[]): Promise<boolean> {
     const { claims, log } = this.#ports;
     return claims.release(queues).then(
@@ -277,7 +287,10 @@ export class Dispatcher {
     this.#queues.delete(queue.hookId);
   }
 
-  /** Gives up queues whose hook ended or whose lease is lost: nothing starts, and attempts that have sent nothing are aborted. */
+  /**
+   * Gives up queues whose hook ended or whose lease is lost: nothing starts, and attempts that have sent
+   * nothing are aborted.
+   */
   async #dropAndRelease(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#endedDuringClaim.add(hookId);
     const queues = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
@@ -296,8 +309,8 @@ export class Dispatcher {
   }
 
   /**
-   * X8: stops using the cached secrets. Acknowledges the rotation first, then reloads: a rotation that commits in between
-   * must not be acknowledged unseen.
+   * X8: stops using the cached secrets. Acknowledges the rotation first, then reloads: a rotation that commits
+   * in between must not be acknowledged unseen.
    */
   #invalidateSecrets(hookIds: readonly number[]): void {
     for (const hookId of hookIds) this.#queues.get(hookId)?.invalidateSecrets();
@@ -331,8 +344,9 @@ export class Dispatcher {
   }
 
   /**
-   * C13: the response to a write that ended a hook is sent after this resolves, so no attempt starts after that response.
-   * A queue that the retry policy ended stays in `#queues` until its end is committed: a wake-up must not claim it again.
+   * C13: the response to a write that ended a hook is sent after this resolves, so no attempt starts after that
+   * response. A queue that the retry policy ended stays in `#queues` until its end is committed: a wake-up must
+   * not claim it again.
    */
   #onCommit(events: CommitEvents): Promise<void> | undefined {
     const ended = [...events.ended.keys()];
@@ -438,8 +452,8 @@ export class Dispatcher {
   }
 
   /**
-   * @param now one timestamp throughout: if the retry came due between two reads of the clock, the queue would be neither
-   *   scheduled nor timed
+   * @param now one timestamp throughout: if the retry came due between two reads of the clock, the queue would
+   *   be neither scheduled nor timed
    */
   #tryDispatch(queue: HookQueue, now: number): void {
     if (queue.isUnread(now) && !this.#acknowledging.has(queue.hookId)) {

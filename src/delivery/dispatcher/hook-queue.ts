@@ -10,11 +10,14 @@ const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /**
  * Deliveries of one hook that are in flight or delivered but not committed: at most this many are sent again after a
- * crash (decision 133). Large enough that a hook does not wait for a commit of a busy service.
+ * crash. Large enough that a hook does not wait for a commit of a busy service.
  */
 const MAX_UNCOMMITTED = 128;
 
-/** Deliveries pushed by commit events that are remembered until the next read; beyond it the queue reads them instead. */
+/**
+ * Deliveries pushed by commit events that are remembered until the next read; beyond it the queue reads them
+ * instead.
+ */
 const MAX_PUSHED = 32;
 
 /** Arguments of `HookQueue.finish`. */
@@ -30,16 +33,18 @@ export type Finished = {
 };
 
 /**
- * The pending deliveries of one hook, in the memory of the node that holds its lease. A state machine without I/O: the
- * prefetcher fills it, the dispatcher starts what it returns and applies decisions, the completer commits its results.
+ * The pending deliveries of one hook, in the memory of the node that holds its lease. A state machine without
+ * I/O: the prefetcher fills it, the dispatcher starts what it returns and applies decisions, the completer
+ * commits its results.
  *
  * States; several can hold at the same time, and the first that does decides what may start:
  *
- * - ENDED: the hook has ended or the lease is lost. Nothing starts; attempts that have sent nothing are aborted (C13).
+ * - ENDED: the hook has ended or the lease is lost. Nothing starts; attempts that have sent nothing are aborted
+ *   (C13).
  * - STALE SECRETS: the signing secrets were rotated. Nothing starts until they are read again (X8).
  * - PAUSED until `#pausedUntil`: local errors delay all attempts, with exponential backoff (C19).
- * - BACKOFF until `#dueAt`: the target failed once or twice in a row. Only manual attempts start. Then deliveries start
- *   one at a time, the one that failed first before the others (C18).
+ * - BACKOFF until `#dueAt`: the target failed once or twice in a row. Only manual attempts start. Then
+ *   deliveries start one at a time, the one that failed first before the others (C18).
  * - SATURATED: MAX_UNCOMMITTED deliveries are in flight or not committed. Waits for the completer.
  * - UNREAD: nothing is left in memory, the outbox may hold more. Waits for the prefetcher.
  * - READY: up to `#concurrency` attempts are in flight at a time.
@@ -48,8 +53,8 @@ export type Finished = {
  * Transitions:
  *
  * - 200: failures are reset, BACKOFF and PAUSED end, `#concurrency` grows by 1.
- * - failure 1 or 2 in a row: BACKOFF, `#concurrency` is 1. Attempts that were in flight at that time are part of the same
- *   failure (`#failureEpoch`) and are not counted again.
+ * - failure 1 or 2 in a row: BACKOFF, `#concurrency` is 1. Attempts that were in flight at that time are part
+ *   of the same failure (`#failureEpoch`) and are not counted again.
  * - failure 3 in a row, or 401: ENDED.
  * - local error: PAUSED; nothing is counted.
  */
@@ -222,9 +227,9 @@ export class HookQueue {
   }
 
   /**
-   * Adds deliveries directly from a commit event, which saves the read, if nothing has to be read before them and one
-   * more may start; otherwise they are left to the next read. `readPosition` does not move: an earlier commit of another
-   * node may be announced later.
+   * Adds deliveries directly from a commit event, which saves the read, if nothing has to be read before them
+   * and one more may start; otherwise they are left to the next read. `readPosition` does not move: an earlier
+   * commit of another node may be announced later.
    */
   push(rows: readonly PendingDelivery[], now: number): void {
     const isFull = this.#pushed.size + rows.length > MAX_PUSHED;
@@ -251,7 +256,10 @@ export class HookQueue {
     return this.canDispatch(now) ? this.#take(this.#waiting) : undefined;
   }
 
-  /** Removes and returns the next manual attempt, if it may start now; on a failing hook only when nothing else is in flight (C22). */
+  /**
+   * Removes and returns the next manual attempt, if it may start now; on a failing hook only when nothing else
+   * is in flight (C22).
+   */
   nextManual(now: number): PendingDelivery | undefined {
     if (this.#ended || this.secretsAreStale || this.#pauseMs(now) > 0) return undefined;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
@@ -300,14 +308,20 @@ export class HookQueue {
     };
   }
 
-  /** The hook has ended or the lease is lost: no attempt starts, and attempts that have sent nothing are aborted (C13). */
+  /**
+   * The hook has ended or the lease is lost: no attempt starts, and attempts that have sent nothing are aborted
+   * (C13).
+   */
   end(): void {
     this.#ended = true;
     this.forget();
     this.#abortUnsent();
   }
 
-  /** The secrets were rotated: no attempt starts until they are read, and attempts that have sent nothing restart (X8). */
+  /**
+   * The secrets were rotated: no attempt starts until they are read, and attempts that have sent nothing
+   * restart (X8).
+   */
   invalidateSecrets(): void {
     this.secretsAreStale = true;
     this.#abortUnsent();
@@ -370,7 +384,10 @@ export class HookQueue {
     }
   }
 
-  /** The ids of manual attempts that are done: the attempt's own, and after a 200 all that wait for the same delivery. */
+  /**
+   * The ids of manual attempts that are done: the attempt's own, and after a 200 all that wait for the same
+   * delivery.
+   */
   #completedManual(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
@@ -393,7 +410,10 @@ export class HookQueue {
     if (row.manualAttemptId === null) this.#concurrency = Math.min(this.#concurrency + 1, MAX_IN_FLIGHT_PER_HOOK);
   }
 
-  /** The attempt was in flight at the last local error: no attempt starts between a local error and the end of its pause. */
+  /**
+   * The attempt was in flight at the last local error: no attempt starts between a local error and the end of
+   * its pause.
+   */
   #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
     return this.#localErrors > 0 && beganAt <= this.#lastLocalErrorAt;
   }

@@ -7,7 +7,10 @@ export class InFlightAttempt {
   readonly beganAt: number;
   /** When it was due; the lateness metric is `beganAt - dueAt`. */
   readonly dueAt: number;
-  /** The queue's failure epoch at the start: failures of attempts from before a counted failure are part of that one. */
+  /**
+   * The queue's failure epoch at the start: failures of attempts from before a counted failure are part of that
+   * one.
+   */
   readonly failureEpoch: number;
   readonly #abort = new AbortController();
   #dialled = false;

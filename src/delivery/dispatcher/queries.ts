@@ -109,7 +109,10 @@ export async function findSecrets(read: Queries, hookId: number): Promise<readon
   return readSecrets(row?.secrets ?? null);
 }
 
-/** One page of hooks with pending deliveries, the cursor of the next page (undefined: last), and hooks with manual attempts. */
+/**
+ * One page of hooks with pending deliveries, the cursor of the next page (undefined: last), and hooks with
+ * manual attempts.
+ */
 export type Work = {
   readonly pending: readonly number[];
   readonly asked: readonly number[];
@@ -120,8 +123,9 @@ export type Work = {
 const QUEUES_PER_POLL = 1_000;
 
 /**
- * The poll: live hooks after `after` with pending deliveries or manual attempts. It finds what a lost wake-up missed. A
- * recursive query skips from hook to hook along the index (loose index scan), so its cost does not depend on the backlog.
+ * The poll: live hooks after `after` with pending deliveries or manual attempts. It finds what a lost wake-up
+ * missed. A recursive query skips from hook to hook along the index (loose index scan), so its cost does not
+ * depend on the backlog.
  */
 export async function queuesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
@@ -193,7 +197,10 @@ const pendingAfter = prepared(
   'together',
 );
 
-/** The next pending deliveries of a hook after a position, oldest first. Tests have no position and are not included. */
+/**
+ * The next pending deliveries of a hook after a position, oldest first. Tests have no position and are not
+ * included.
+ */
 export async function nextPending(
   read: Queries,
   hookId: number,

@@ -11,9 +11,9 @@ const MIN_LOCAL_ERROR_WAIT_MS = 1_000;
 const MAX_LOCAL_ERROR_WAIT_MS = 60_000;
 
 /**
- * A process pause of at least this part of the deadline, and at least a second, turns a failure into a local error (C19).
- * Shorter pauses leave a healthy target enough time. A busy event loop is late by some hundred milliseconds, which must
- * not excuse a target that hangs.
+ * A process pause of at least this part of the deadline, and at least a second, turns a failure into a local
+ * error (C19). Shorter pauses leave a healthy target enough time. A busy event loop is late by some hundred
+ * milliseconds, which must not excuse a target that hangs.
  */
 const EXCUSING_PART = 1 / 5;
 const MIN_EXCUSING_PAUSE_MS = 1_000;
@@ -78,9 +78,9 @@ export function decide(context: AttemptContext): Decision {
 }
 
 /**
- * Turns a timeout or reset into the local error `process_paused` if this process was paused during the attempt (C19): the
- * deadline passed, or the target stopped waiting, while nothing could be sent or read. A response counts whenever it is
- * read.
+ * Turns a timeout or reset into the local error `process_paused` if this process was paused during the attempt
+ * (C19): the deadline passed, or the target stopped waiting, while nothing could be sent or read. A response
+ * counts whenever it is read.
  */
 export function excusePaused(result: Result, pausedMs: number, deadlineMs: number): Result {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;

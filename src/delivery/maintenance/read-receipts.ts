@@ -25,8 +25,9 @@ const resourceAt: ReadonlyMap<string, ResourceType> = new Map(
 );
 
 /**
- * Read receipts: when an API key of a user last fetched a record, so that the console can show notified users who never
- * read it. Write-behind: buffered in memory, flushed once a second. Best effort: no request waits for it or fails with it.
+ * Read receipts: when an API key of a user last fetched a record, so that the console can show notified users
+ * who never read it. Write-behind: buffered in memory, flushed once a second. Best effort: no request waits for
+ * it or fails with it.
  */
 export class ReadReceipts {
   readonly #store: Store;

@@ -45,9 +45,9 @@ function doubting(trustedAt: number, now: number): Known {
 }
 
 /**
- * The trusted time for retention: a clock that is set far ahead, or is wrong at a start, must not drop rows too early.
- * Trusted time advances with the monotonic running time of services; a jump of the clock is accepted after services have
- * run for a day since.
+ * The trusted time for retention: a clock that is set far ahead, or is wrong at a start, must not drop rows too
+ * early. Trusted time advances with the monotonic running time of services; a jump of the clock is accepted
+ * after services have run for a day since.
  */
 export class RetentionClock {
   readonly #store: Store;

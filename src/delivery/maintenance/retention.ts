@@ -21,7 +21,10 @@ const INTERVAL_MS = 3_600_000;
 /** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
 
-/** One retention round at the trusted time `now`; returns the number of dropped rows. Checks `isStopped` between writes. */
+/**
+ * One retention round at the trusted time `now`; returns the number of dropped rows. Checks `isStopped` between
+ * writes.
+ */
 export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
 /** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called. */

@@ -3,7 +3,10 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Minimum lifetime of a cached result. An expensive count is cached longer, so that counting takes at most 1 % of the time. */
+/**
+ * Minimum lifetime of a cached result. An expensive count is cached longer, so that counting takes at most 1 %
+ * of the time.
+ */
 const MIN_CACHE_TTL_MS = 1_000;
 const CACHE_TTL_PER_COUNT = 100;
 
@@ -19,8 +22,8 @@ export type BacklogPorts = {
 };
 
 /**
- * Quota of pending deliveries per account, checked by every write. Results are cached: an account can exceed its quota by
- * what it enqueues while a result is cached (a second, or 100 times the duration of the count).
+ * Quota of pending deliveries per account, checked by every write. Results are cached: an account can exceed
+ * its quota by what it enqueues while a result is cached (a second, or 100 times the duration of the count).
  */
 export class BacklogQuota {
   readonly #ports: BacklogPorts;

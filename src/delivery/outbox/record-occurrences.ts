@@ -21,8 +21,8 @@ const allocationsOf = (allocations: readonly Allocation[]) =>
   )})`;
 
 /**
- * Allocates feed positions. Locks the accounts' rows until the commit, so it runs last in a transaction; in a fixed order,
- * which prevents deadlocks. `occurred_at` of an account never decreases.
+ * Allocates feed positions. Locks the accounts' rows until the commit, so it runs last in a transaction; in a
+ * fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
  */
 const allocatePositions = preparedOver((queries, allocations: readonly Allocation[]) => {
   const held = queries
@@ -80,9 +80,10 @@ const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
 type WriteFacts = { readonly accountId: number; readonly now: number; readonly facts: readonly NewOccurrence[] };
 
 /**
- * The transactional outbox: records occurrences at the next feed positions of the account and enqueues one pending
- * delivery for each matching live hook (C14, C20), in the transaction of the change itself. Runs once per commit, for all
- * writes of the commit group, right before the commit: the account's row is locked only for the duration of the commit.
+ * The transactional outbox: records occurrences at the next feed positions of the account and enqueues one
+ * pending delivery for each matching live hook (C14, C20), in the transaction of the change itself. Runs once
+ * per commit, for all writes of the commit group, right before the commit: the account's row is locked only for
+ * the duration of the commit.
  */
 export function record(write: AccountWrite, facts: readonly NewOccurrence[]): void {
   if (facts.length === 0) return;

@@ -36,8 +36,8 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
 }
 
 /**
- * Enqueues a test of a hook (X1); returns the id of its delivery. An account that has reached its quota may still have one
- * pending test per hook, to check whether the target works again.
+ * Enqueues a test of a hook (X1); returns the id of its delivery. An account that has reached its quota may
+ * still have one pending test per hook, to check whether the target works again.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
   if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
@@ -72,7 +72,8 @@ export async function requestRedelivery(
   delivery: { deliveryId: number; hookId: number },
 ): Promise<void> {
   const tx = AccountWrite.transactionOf(write);
-  // Locks the hook so that it stays live until the commit: on an ended hook the attempt would be made at its restoration.
+  // Locks the hook so that it stays live until the commit: on an ended hook the attempt would be made at its
+  // restoration.
   const live = tx.queries
     .selectFrom('hooks')
     .select('hook_id')

@@ -44,9 +44,9 @@ const STALE = 'stale';
 type Ports = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
 
 /**
- * Creates the function that sends all webhooks. An attempt uses a keep-alive connection of its hook, or dials an address
- * that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure. `ca` replaces the
- * trusted certificate authorities.
+ * Creates the function that sends all webhooks. An attempt uses a keep-alive connection of its hook, or dials
+ * an address that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure.
+ * `ca` replaces the trusted certificate authorities.
  */
 export function createAttempt(ports: Ports): Attempt {
   return measured(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
@@ -236,7 +236,10 @@ function parseRetryAfter(header: string | string[] | undefined, now: number): nu
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** Parses the three date forms of RFC 9110, 5.6.7; NaN for anything else, since `Date.parse` accepts nearly everything. */
+/**
+ * Parses the three date forms of RFC 9110, 5.6.7; NaN for anything else, since `Date.parse` accepts nearly
+ * everything.
+ */
 function parseHttpDate(text: string): number {
   if (/^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return Date.parse(text);
   if (/^\w{6,9}, \d{2}-\w{3}-\d{2} \d{2}:\d{2}:\d{2} GMT$/.test(text)) return Date.parse(text);

@@ -83,7 +83,10 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
   throw new DialError(mostSignificant(results));
 }
 
-/** The result of several failed addresses: a local shortage first, then a failure of the target, then no route (C19). */
+/**
+ * The result of several failed addresses: a local shortage first, then a failure of the target, then no route
+ * (C19).
+ */
 function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | LocalError {
   const unreachable = (result: Failed | LocalError) =>
     result.kind === 'ours' && (result.fault === 'no_route' || result.fault === 'no_local_port');

@@ -12,10 +12,10 @@ const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
 const INTERIM_START = 'HTTP/1.1 100 ';
 
 /**
- * Limits the bytes that undici reads of a response, and removes interim responses. undici breaks the connection at a `100
- * Continue` (8.12), although a client must ignore interim responses (RFC 9110, 15.2) and some servers send one before
- * each response to a POST. `101` is kept: it switches protocols. Without the limit, a flood of interim responses would be
- * read as fast as it arrives and leave no time for other targets (C22).
+ * Limits the bytes that undici reads of a response, and removes interim responses. undici breaks the connection
+ * at a `100 Continue` (8.12), although a client must ignore interim responses (RFC 9110, 15.2) and some servers
+ * send one before each response to a POST. `101` is kept: it switches protocols. Without the limit, a flood of
+ * interim responses would be read as fast as it arrives and leave no time for other targets (C22).
  */
 export class ResponseLimiter {
   readonly #socket: Socket;

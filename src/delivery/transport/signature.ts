@@ -40,8 +40,8 @@ export function overlapsUntil(secrets: readonly Secret[], now: number): number |
 const UNSIGNED: readonly string[] = [];
 
 /**
- * The Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and values; empty if
- * the hook is not signed.
+ * The Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and
+ * values; empty if the hook is not signed.
  */
 export function signatureOf(
   secrets: readonly Secret[],

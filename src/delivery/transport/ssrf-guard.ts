@@ -6,7 +6,10 @@ import type { Resolve } from './dns-resolver.ts';
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = readonly [base: Address, bits: number];
 
-/** One entry of `CARILLON_ALLOW_TARGETS`; `text` is as the operator wrote it. Without `port` it applies to every port. */
+/**
+ * One entry of `CARILLON_ALLOW_TARGETS`; `text` is as the operator wrote it. Without `port` it applies to every
+ * port.
+ */
 export type AllowRule = { text: string; port?: number } & (
   | { kind: 'range'; base: Address; bits: number }
   | { kind: 'name'; name: string }
@@ -16,8 +19,8 @@ export type AllowRule = { text: string; port?: number } & (
 export type CheckedAddress = { address: string; family: 4 | 6 };
 
 /**
- * API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the operator: `setting` is
- * the complete assignment that would allow the target, absent if none can.
+ * API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the operator:
+ * `setting` is the complete assignment that would allow the target, absent if none can.
  */
 export type Refused = { allowed: false; word: 'forbidden'; address: string; setting?: string };
 
@@ -73,8 +76,9 @@ const SPECIAL_IPV6 = ranges(
 );
 
 /**
- * Metadata services and the like: only a rule that lies completely inside one of these ranges allows them, not a name and
- * not a wider rule. An operator who allows `10.0.0.0/8`, `::/0` or a name means internal services, not cloud credentials.
+ * Metadata services and the like: only a rule that lies completely inside one of these ranges allows them, not
+ * a name and not a wider rule. An operator who allows `10.0.0.0/8`, `::/0` or a name means internal services,
+ * not cloud credentials.
  */
 const EXPLICIT_ONLY = ranges(
   '169.254.0.0/16',
@@ -128,9 +132,10 @@ const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) =
 ];
 
 /**
- * The SSRF guard: decides which targets may be contacted, when a hook is created and again at each connection (C11, C17),
- * which also stops DNS rebinding. A target is forbidden if any address of its name is neither public nor allowed by the
- * operator. `loopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only listens on loopback.
+ * The SSRF guard: decides which targets may be contacted, when a hook is created and again at each connection
+ * (C11, C17), which also stops DNS rebinding. A target is forbidden if any address of its name is neither
+ * public nor allowed by the operator. `loopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only
+ * listens on loopback.
  */
 export function createSsrfGuard({
   resolve,
@@ -179,7 +184,10 @@ export function createSsrfGuard({
   };
 }
 
-/** Explains a refusal for the operator's log and `carillon doctor target`. Contains addresses: never in API responses. */
+/**
+ * Explains a refusal for the operator's log and `carillon doctor target`. Contains addresses: never in API
+ * responses.
+ */
 export function explain(refused: Refused): string {
   const finding = `${refused.address} is not a public address`;
   if (refused.setting === undefined) return `${finding}, and no setting can allow it`;

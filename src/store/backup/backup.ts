@@ -8,8 +8,8 @@ import { copyDatabase, whatIsWrong } from './copy-database.ts';
 export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
 
 /**
- * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is only read, and
- * not migrated.
+ * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is
+ * only read, and not migrated.
  *
  * @param check additional checks of the copy before it gets its final name; throws to reject the copy
  * @throws StoreError with one line for the operator
@@ -26,7 +26,7 @@ export async function backUp<T>(
     reader = new SqliteConnection(path, { readOnly: true, patient: true });
     const { database } = reader;
     const version = versionOf(database);
-    if (version === 0) throw new StoreError(`${path} is no database of Carillon.`);
+    if (version === 0) throw new StoreError(`${path} is not a database of Carillon.`);
     let found: { value: T } | undefined;
     const verify = async (file: string) => {
       found = { value: await lookAt(file, check) };
@@ -47,7 +47,7 @@ export async function lookAt<T>(file: string, check: (queries: Queries) => Promi
   const copy = new SqliteConnection(file, { readOnly: true, patient: true });
   try {
     const wrong = whatIsWrong(copy.database, 'integrity_check');
-    if (wrong.length > 0) throw new StoreError(`${file} is not sound: ${wrong[0]}.`);
+    if (wrong.length > 0) throw new StoreError(`${file} is damaged: ${wrong[0]}.`);
     return await check(copy.queries);
   } finally {
     copy.close();

@@ -20,9 +20,9 @@ export type Copying = {
 };
 
 /**
- * Copies a consistent snapshot of a database (`vacuum into`) to a new file, while other connections go on writing. The copy
- * is readable by its owner only, gets its final name after it is verified and synced to disk, and never overwrites
- * anything. Returns its size in bytes.
+ * Copies a consistent snapshot of a database (`vacuum into`) to a new file, while other connections go on
+ * writing. The copy is readable by its owner only, gets its final name after it is verified and synced to disk,
+ * and never overwrites anything. Returns its size in bytes.
  */
 export async function copyDatabase({ database, to, verify, freeBytes = freeOn }: Copying): Promise<number> {
   parts += 1;
@@ -63,7 +63,7 @@ export function whatIsWrong(database: DatabaseSync, how: 'integrity_check' | 'qu
 }
 
 function requireAbsent(to: string): void {
-  if (existsSync(to)) throw new StoreError(`${to} is there already, and nothing is written over.`);
+  if (existsSync(to)) throw new StoreError(`${to} already exists and is not overwritten.`);
 }
 
 function requireSpace(to: string, needed: number, free: number): void {

@@ -73,14 +73,14 @@ for (const { test, database } of stores) {
     await assert.rejects(
       begin(store, Date.UTC(2024, 11, 31)),
       refused(
-        /^The clock of this machine says 2024-12-31T00:00:00\.000Z, and ids have come to \d+: it is wrong\. Set it/,
+        /^The clock of this machine is wrong: it is at 2024-12-31T00:00:00\.000Z, and ids are at \d+\. Correct it/,
       ),
     );
     await assert.rejects(begin(store, Date.UTC(2225, 0, 1)), refused(/2225-01-01/));
     assert.deepEqual(await positionsOf(store), [[0, 0]]);
     assert.equal((await store.sequences.all(store.read)).find(({ table }) => table === 'users')?.last, 1);
     await begin(store, BEGUN);
-    await assert.rejects(begin(store, BEGUN), refused(/ids have come to 63072000000000: it is wrong/));
+    await assert.rejects(begin(store, BEGUN), refused(/ids are at 63072000000000\. Correct it/));
     await assert.rejects(begin(store, BEGUN - DAY_MS), refused(/2026-12-31/));
   });
 }

@@ -13,9 +13,9 @@ const ORIGIN = Date.UTC(2025, 0, 1);
 const IDS_PER_MS = 1_000;
 
 /**
- * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database, or another
- * copy of it, can have issued since the backup, so that nothing is issued twice. Older cursors become invalid. Call it
- * inside a transaction.
+ * Begins a new epoch after a restore: raises all ids and feed positions beyond everything that this database,
+ * or another copy of it, can have issued since the backup, so that nothing is issued twice. Older cursors
+ * become invalid. Call it inside a transaction.
  *
  * @param now milliseconds since the epoch
  * @throws StoreError if this clock is behind the clock that ids were issued by, or ids would exceed 2^53
@@ -31,7 +31,7 @@ export async function beginEpoch(queries: Queries, sequences: Sequences, now: nu
   const furthest = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
   if (furthest >= start || start > Number.MAX_SAFE_INTEGER / 2) {
     throw new StoreError(
-      `The clock of this machine says ${new Date(now).toISOString()}, and ids have come to ${furthest}: it is wrong. Set it right, and try again.`,
+      `The clock of this machine is wrong: it is at ${new Date(now).toISOString()}, and ids are at ${furthest}. Correct it and try again.`,
     );
   }
   for (const sequence of all) await sequences.raise(queries, sequence, start);

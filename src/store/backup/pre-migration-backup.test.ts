@@ -92,7 +92,7 @@ test('without space for the backup nothing is migrated: one line, and the databa
     assert.ok(error instanceof StoreError);
     assert.match(
       error.message,
-      /^The database is at version 1 and is not brought up to date without a copy of it: .* may need 0\.\d MiB, and 1\.0 MiB are free there\.$/,
+      /^The database is at version 1 and is not migrated without a copy of it: .* may need 0\.\d MiB, and 1\.0 MiB are free there\.$/,
     );
     return true;
   });

@@ -23,8 +23,9 @@ export type Keeping = Pick<Copying, 'freeBytes'> & {
 };
 
 /**
- * Backs up the database before a migration: migrations are forward only, so this copy is the only way back. Does nothing
- * for a new or current database. Throws if there is no space for the copy; then nothing is migrated.
+ * Backs up the database before a migration: migrations are forward only, so this copy is the only way back.
+ * Does nothing for a new or current database. Throws if there is no space for the copy; then nothing is
+ * migrated.
  */
 export async function keepOldVersion(
   database: DatabaseSync,
@@ -55,9 +56,7 @@ async function copyOf(
     if (sqliteCode(error) === SQLITE_BUSY) throw error;
     if (existsSync(to) || versionOf(database) !== version) return undefined;
     const why = error instanceof Error ? error.message : String(error);
-    throw new StoreError(
-      `The database is at version ${version} and is not brought up to date without a copy of it: ${why}`,
-    );
+    throw new StoreError(`The database is at version ${version} and is not migrated without a copy of it: ${why}`);
   }
 }
 
@@ -65,7 +64,7 @@ function requireSound(file: string, version: number): void {
   const copy = new DatabaseSync(file, { readOnly: true });
   try {
     const wrong = whatIsWrong(copy, 'quick_check');
-    if (wrong.length > 0) throw new StoreError(`the copy is not sound: ${wrong[0]}`);
+    if (wrong.length > 0) throw new StoreError(`the copy is damaged: ${wrong[0]}`);
     if (versionOf(copy) !== version) throw new StoreError(`the copy is at version ${versionOf(copy)}`);
   } finally {
     copy.close();

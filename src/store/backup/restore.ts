@@ -45,16 +45,16 @@ export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Repla
   if (!existsSync(from)) throw new StoreError(`There is no backup ${from}.`);
   makeFolder(dirname(replacing.path));
   const path = trueName(replacing.path);
-  if (path === trueName(from)) throw new StoreError(`${from} is the database itself, and no backup of it.`);
+  if (path === trueName(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
   const lock = takeLock(path);
   const temporary = `${path}.restoring`;
   const kept = `${path}.replaced-${stamp}`;
   try {
     const exists = existsSync(path);
     if (exists && !force) {
-      throw new StoreError(`There is a database ${path}. With --force it is kept as ${kept}, and replaced.`);
+      throw new StoreError(`There is a database ${path}. With --force it is replaced, and kept as ${kept}.`);
     }
-    if (existsSync(kept)) throw new StoreError(`${kept} is there already, and nothing is written over.`);
+    if (existsSync(kept)) throw new StoreError(`${kept} already exists and is not overwritten.`);
     // Left over from an interrupted restore.
     removeAll(temporary);
     const version = await copyBackup(from, temporary);
@@ -74,7 +74,7 @@ async function copyBackup(from: string, to: string): Promise<number> {
     backup = new SqliteConnection(from, { readOnly: true, patient: true });
     const { database } = backup;
     const version = versionOf(database);
-    if (version === 0) throw new StoreError(`${from} is no backup of Carillon.`);
+    if (version === 0) throw new StoreError(`${from} is not a backup of Carillon.`);
     await copyDatabase({ database, to, verify: (file) => lookAt(file, async () => undefined) });
     return version;
   } catch (error) {
@@ -105,8 +105,8 @@ async function migrateAndPrepare<T>(file: string, { prepare }: Replacing<T>): Pr
 }
 
 /**
- * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of the WAL is
- * kept, since SQLite may delete the WAL in the attempt.
+ * Checkpoints the old database, so that its file is complete without its WAL. If it cannot be opened, a copy of
+ * the WAL is kept, since SQLite may delete the WAL in the attempt.
  */
 function checkpointLog(path: string, kept: string): void {
   const [log, keptLog] = [`${path}-wal`, `${kept}-wal`];
@@ -122,14 +122,15 @@ function checkpointLog(path: string, kept: string): void {
   } catch (error) {
     if (sqliteCode(error) !== SQLITE_BUSY) return;
     rmSync(keptLog, { force: true });
-    throw new StoreError(`Something has ${path} open. End it, and try again.`);
+    throw new StoreError(`Another process has ${path} open. End it, and try again.`);
   }
 }
 
 const SIDE_FILE_SUFFIXES = ['-wal', '-shm', '-journal'];
 
 function swapFiles(path: string, temporary: string, kept: string): void {
-  // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is missing.
+  // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is
+  // missing.
   for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
   if (existsSync(path)) keepAs(path, kept);
   toDisk(temporary, 'r+');

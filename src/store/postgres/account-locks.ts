@@ -7,9 +7,9 @@ type LockState = {
 };
 
 /**
- * In-process shared/exclusive lock per account, with a limit of shared holders. Waiting writes queue here in order instead
- * of blocking a pooled connection, and one account cannot fill a whole group transaction. Load shedding: beyond
- * `maxWaiting` waiting writes, further ones are rejected with `overloaded`.
+ * In-process shared/exclusive lock per account, with a limit of shared holders. Waiting writes queue here in
+ * order instead of blocking a pooled connection, and one account cannot fill a whole group transaction. Load
+ * shedding: beyond `maxWaiting` waiting writes, further ones are rejected with `overloaded`.
  */
 export class AccountLocks {
   readonly #maxShared: number;

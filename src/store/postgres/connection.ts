@@ -27,7 +27,10 @@ const types = {
 
 /** Our own options in the query string of `postgres://…?`. */
 export type Extras = {
-  /** Whether statements are prepared once per connection; `off` behind a pooler without support for prepared statements. */
+  /**
+   * Whether statements are prepared once per connection; `off` behind a pooler without support for prepared
+   * statements.
+   */
   readonly prepared: boolean;
   /** Whether nodes use LISTEN/NOTIFY; `off` behind a pooler that does not support it. */
   readonly listen: boolean;
@@ -38,8 +41,8 @@ export type Extras = {
 const DEFAULT_POOL = 10;
 
 /**
- * Query timeout of a service. After it the connection is closed, which fails everything that waits on it: the network may
- * have been cut silently.
+ * Query timeout of a service. After it the connection is closed, which fails everything that waits on it: the
+ * network may have been cut silently.
  */
 export const QUERY_TIMEOUT_MS = 15_000;
 
@@ -63,9 +66,9 @@ export function readAddress(address: string): { address: string; extras: Extras 
 }
 
 /**
- * Settings for cached plans. A plan that was made while a table was almost empty would choose a sequential scan and keep it
- * when thousands of deliveries are pending. So cached plans always use an index where there is one, and are never
- * JIT-compiled.
+ * Settings for cached plans. A plan that was made while a table was almost empty would choose a sequential scan
+ * and keep it when thousands of deliveries are pending. So cached plans always use an index where there is one,
+ * and are never JIT-compiled.
  */
 export const BY_INDEX = 'set enable_seqscan = off; set jit = off';
 
@@ -114,8 +117,8 @@ export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
 export type QueryFunction = (text: string, values: readonly unknown[], planned: Planned) => Promise<pg.QueryResult>;
 
 /**
- * Returns the function that sends SQL to a pool or over one connection. Queries that are planned once are named prepared
- * statements.
+ * Returns the function that sends SQL to a pool or over one connection. Queries that are planned once are named
+ * prepared statements.
  *
  * @param failed called with every error; returns the error that the caller gets
  * @param timeoutMs query timeout, milliseconds; none if omitted

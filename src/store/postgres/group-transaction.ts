@@ -28,15 +28,15 @@ export type Limits = {
   /** Query timeout. */
   readonly answerMs: number;
   /**
-   * `idle_in_transaction_session_timeout`: a paused process would hold its locks, so the database ends its transactions,
-   * sooner than the peers evict the node.
+   * `idle_in_transaction_session_timeout`: a paused process would hold its locks, so the database ends its
+   * transactions, sooner than the peers evict the node.
    */
   readonly stillMs: number;
 };
 
 /**
- * A write. `run` is called again after a rollback. With `accountId` it may share a transaction with other writes, and does
- * not wait for an exclusive lock of its account: it is then retried alone.
+ * A write. `run` is called again after a rollback. With `accountId` it may share a transaction with other
+ * writes, and does not wait for an exclusive lock of its account: it is then retried alone.
  */
 export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
@@ -63,7 +63,8 @@ export class TransactionConnection {
     this.queries = queriesOver(send);
     // Batches queries that the members of a group send in the same tick.
     this.#batcher = new QueryBatcher((text, values) => send(text, values, 'once'), process.nextTick);
-    // While the connection is checked out, the pool does not handle its errors, and one without a listener ends the process.
+    // While the connection is checked out, the pool does not handle its errors, and one without a listener ends
+    // the process.
     client.on('error', (error) => this.#fail(error));
   }
 
@@ -116,8 +117,8 @@ export class TransactionConnection {
 }
 
 /**
- * The result of one write: its value, or its error and how to retry it: `alone` in its own transaction, `beside` others in
- * a group, or not at all.
+ * The result of one write: its value, or its error and how to retry it: `alone` in its own transaction,
+ * `beside` others in a group, or not at all.
  */
 export type WriteResult =
   | { readonly value: unknown }
@@ -147,9 +148,10 @@ class GroupMember {
 }
 
 /**
- * Runs one write, or a group of writes concurrently, in one transaction. Pipelined: queries of one member do not wait for
- * those of others, `begin` is sent with the first ones, and `withCommit` queries with the commit. If a member fails after
- * it has changed something, or does not get its account lock, the whole group is rolled back.
+ * Runs one write, or a group of writes concurrently, in one transaction. Pipelined: queries of one member do
+ * not wait for those of others, `begin` is sent with the first ones, and `withCommit` queries with the commit.
+ * If a member fails after it has changed something, or does not get its account lock, the whole group is rolled
+ * back.
  */
 export async function transact(
   connection: TransactionConnection,
@@ -239,7 +241,10 @@ class GroupTransaction {
     };
   }
 
-  /** Waits for the lock in a transaction of its own; in a group it never waits, and a missing lock rolls the group back. */
+  /**
+   * Waits for the lock in a transaction of its own; in a group it never waits, and a missing lock rolls the
+   * group back.
+   */
   async #lock(accountId: number, how: LockMode): Promise<boolean> {
     if (!this.#isExclusive) return how === 'beside' && (await this.#sharedLocks).has(accountId);
     const shared = how === 'beside' ? '_shared' : '';

@@ -56,7 +56,7 @@ async function readFacts(queries: Queries, now: () => number): Promise<{ facts: 
     queries,
   );
   const [facts] = rows;
-  if (facts === undefined) throw new Error('The database does not say what it is.');
+  if (facts === undefined) throw new Error('The database did not return its version.');
   return { facts, clockAheadMs: facts.at - (begun + now()) / 2 };
 }
 

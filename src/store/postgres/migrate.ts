@@ -22,8 +22,8 @@ export const dialect: Dialect = {
 const MIGRATION_LOCK = 0x43_41_52_4d;
 
 /**
- * Lock timeout and retries of a migration. The timeout is short, because queries queue behind a waiting DDL lock: a long
- * read (an export, a dump) must not block the nodes of the old version.
+ * Lock timeout and retries of a migration. The timeout is short, because queries queue behind a waiting DDL
+ * lock: a long read (an export, a dump) must not block the nodes of the old version.
  */
 const LOCK_TIMEOUT = '2s';
 const RETRY_DELAY_MS = 3_000;
@@ -46,7 +46,10 @@ export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock
   }
 }
 
-/** Migrates in one transaction, so a crash leaves the old version intact. Nodes that start concurrently wait for each other. */
+/**
+ * Migrates in one transaction, so a crash leaves the old version intact. Nodes that start concurrently wait for
+ * each other.
+ */
 async function migrate(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {

@@ -13,8 +13,8 @@ const IDS_PER_MESSAGE = 200;
 const RECONNECT_AFTER_MS = 250;
 
 /**
- * Query timeout on this connection. After it the connection counts as cut and is opened again, well before the peers evict
- * this node.
+ * Query timeout on this connection. After it the connection counts as cut and is opened again, well before the
+ * peers evict this node.
  */
 const PING_TIMEOUT_MS = 4_000;
 
@@ -35,10 +35,10 @@ type Message = {
 };
 
 /**
- * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that shows that the
- * node is connected. Commit events are published to the other nodes on one channel, batched per event-loop iteration.
- * Notifications may be lost: the poll finds what they would have announced, so they only reduce latency. The connection is
- * reopened after it is lost.
+ * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that
+ * shows that the node is connected. Commit events are published to the other nodes on one channel, batched per
+ * event-loop iteration. Notifications may be lost: the poll finds what they would have announced, so they only
+ * reduce latency. The connection is reopened after it is lost.
  */
 export class NotifierSession implements Sessions {
   readonly #address: string;
@@ -118,7 +118,10 @@ export class NotifierSession implements Sessions {
     return new Set(rows.map((row) => Number(row.node_id)));
   }
 
-  /** Publishes commit events to the other nodes; events that arrive while a message is being sent are merged into the next. */
+  /**
+   * Publishes commit events to the other nodes; events that arrive while a message is being sent are merged
+   * into the next.
+   */
   publish(events: CommitEvents): void {
     if (!this.#extras.listen || this.#closed) return;
     this.#waiting.add(events);

@@ -32,7 +32,7 @@ for (const { test, database } of shared) {
       assert.ok(error instanceof StoreError);
       assert.match(
         error.message,
-        /^The database may lose what it has confirmed: synchronous_commit off\..*--durability any\.$/,
+        /^The database may lose acknowledged writes: synchronous_commit off\..*--durability any\.$/,
       );
       return true;
     });

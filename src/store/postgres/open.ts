@@ -60,8 +60,8 @@ const MAX_ATTEMPTS = 3;
 type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
 
 /**
- * Opens and migrates a PostgreSQL database, which any number of nodes may share. Throws `StoreError` with one line for the
- * operator.
+ * Opens and migrates a PostgreSQL database, which any number of nodes may share. Throws `StoreError` with one
+ * line for the operator.
  */
 export async function openStore(options: Options): Promise<Store> {
   const { address, extras } = readAddress(options.database.url);
@@ -85,17 +85,17 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
     select current_setting('server_version_num')::int / 10000 as version, current_setting('server_encoding') as encoding,
       current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits`);
   const [row] = rows;
-  if (row === undefined) throw new StoreError('The database does not say what it is.');
+  if (row === undefined) throw new StoreError('The database did not return its version.');
   if (row.version < MIN_POSTGRES_VERSION) {
     throw new StoreError(`The database is PostgreSQL ${row.version}; Carillon needs ${MIN_POSTGRES_VERSION} or newer.`);
   }
   if (row.encoding !== 'UTF8')
-    throw new StoreError(`The database keeps text as ${row.encoding}; Carillon needs one that was made with UTF8.`);
+    throw new StoreError(`The database has the encoding ${row.encoding}; Carillon needs UTF8.`);
   if (durability === 'any') return;
   const weak = [...(row.fsync === 'off' ? ['fsync'] : []), ...(row.commits === 'off' ? ['synchronous_commit'] : [])];
   if (weak.length === 0) return;
   throw new StoreError(
-    `The database may lose what it has confirmed: ${weak.join(' and ')} off. Turn it on, or say --durability any.`,
+    `The database may lose acknowledged writes: ${weak.join(' and ')} off. Turn it on, or set --durability any.`,
   );
 }
 

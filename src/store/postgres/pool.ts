@@ -18,7 +18,8 @@ export class Pool {
       const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
       // An idle connection was lost; another one is opened on demand.
       pool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }));
-      // Errors of busy connections are reported by their queries. Without a listener an error event would end the process.
+      // Errors of busy connections are reported by their queries. Without a listener an error event would end
+      // the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
       // Sent before all other queries of the connection.
       if (extras.prepared) pool.on('connect', (client) => void client.query(BY_INDEX).catch(() => undefined));
@@ -60,8 +61,8 @@ export class Pool {
   }
 
   /**
-   * Replaces all connections after the network was cut; running queries fail. Waiting callers are moved to the new pool,
-   * since a pool that has ended never serves them.
+   * Replaces all connections after the network was cut; running queries fail. Waiting callers are moved to the
+   * new pool, since a pool that has ended never serves them.
    */
   renew(): void {
     const old = this.#pool;

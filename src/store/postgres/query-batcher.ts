@@ -24,9 +24,9 @@ type BatchedQuery = {
 };
 
 /**
- * Query batching (as DataLoader does): concurrent queries of the same text are sent as one statement, since a short query
- * costs mostly its round trip and its execution overhead. Batches selects by numbers or text, such as a record by its id,
- * and inserts of one row. Any other query is sent on its own.
+ * Query batching (as DataLoader does): concurrent queries of the same text are sent as one statement, since a
+ * short query costs mostly its round trip and its execution overhead. Batches selects by numbers or text, such
+ * as a record by its id, and inserts of one row. Any other query is sent on its own.
  */
 export class QueryBatcher {
   readonly #send: Send;
@@ -109,7 +109,10 @@ function batchedSelect(text: string, types: readonly (string | undefined)[]): Ba
 
 const INSERT = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
 
-/** Batches inserts. Generated ids ascend in insertion order and are the first column, so sorting by id assigns the rows. */
+/**
+ * Batches inserts. Generated ids ascend in insertion order and are the first column, so sorting by id assigns
+ * the rows.
+ */
 function batchedInsert(text: string): BatchedQuery | undefined {
   const [, table, columns = '', placeholders = ''] = INSERT.exec(text) ?? [];
   if (table === undefined) return undefined;

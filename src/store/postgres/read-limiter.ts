@@ -39,7 +39,10 @@ export class ReadLimiter {
     return new Promise((begin, giveUp) => this.#waiting.push({ since, begin, giveUp }));
   }
 
-  /** Starts the next request. Those that have waited too long are rejected, so that the ones behind them are served in time. */
+  /**
+   * Starts the next request. Those that have waited too long are rejected, so that the ones behind them are
+   * served in time.
+   */
   #beginNext(): void {
     const minSince = this.#clock.monotonic() - MAX_WAIT_MS;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {

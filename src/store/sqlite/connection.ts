@@ -45,10 +45,11 @@ export class SqliteConnection {
   #readSnapshot: NodeJS.Immediate | undefined;
 
   /**
-   * @param options `patient`: a blocking busy timeout, for commands that have nothing else to do. `failed`: maps errors of
-   *   reads. `readsInTurns`: reads of one event-loop iteration share a transaction (a read snapshot), since beginning one
-   *   takes longer than a short read. `inTransactions`: rejects queries outside a transaction; otherwise, after a failure
-   *   that ended the transaction, statements that were sent together with the failed one would be committed on their own
+   * @param options `patient`: a blocking busy timeout, for commands that have nothing else to do. `failed`:
+   *   maps errors of reads. `readsInTurns`: reads of one event-loop iteration share a transaction (a read
+   *   snapshot), since beginning one takes longer than a short read. `inTransactions`: rejects queries outside
+   *   a transaction; otherwise, after a failure that ended the transaction, statements that were sent together
+   *   with the failed one would be committed on their own
    * @param sqlite replaces SQLite in simulations
    */
   constructor(

@@ -6,8 +6,8 @@ import { trueName } from './file-lock.ts';
 const MOUNTS = '/proc/self/mountinfo';
 
 /**
- * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL, which may
- * hold the only copy of acknowledged writes.
+ * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL,
+ * which may hold the only copy of acknowledged writes.
  */
 export function refuseLogAlone(path: string): void {
   const log = `${path}-wal`;
@@ -18,8 +18,9 @@ export function refuseLogAlone(path: string): void {
 }
 
 /**
- * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock are named
- * after the path: two processes that open it by different names would not see each other's and corrupt the database.
+ * Throws if a database file has a second name (hard link) or is mounted as a single file. The WAL and the lock
+ * are named after the path: two processes that open it by different names would not see each other's and
+ * corrupt the database.
  */
 export function refuseSecondName(path: string): void {
   const name = trueName(path);
@@ -29,7 +30,7 @@ export function refuseSecondName(path: string): void {
     const others = readdirSync(dirname(name)).filter((file) => file !== basename(name) && inodeOf(name, file) === ino);
     const listed = others.length > 0 ? `, ${others.join(', ')} among them` : '';
     throw new StoreError(
-      `The database ${path} has ${nlink} names (hard links${listed}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
+      `The database ${path} has ${nlink} names (hard links${listed}): opening it by different names would corrupt it. Keep one name; cp makes a copy.`,
     );
   }
   if (mountPoints().includes(name)) {
@@ -82,8 +83,7 @@ export class OpenFiles {
   lost(): DatabaseLost | undefined {
     for (const { path, opened } of this.#files) {
       const now = identityOf(path);
-      if (now instanceof Error)
-        return new DatabaseLost(`The open file ${path} can no longer be looked at: ${now.message}.`);
+      if (now instanceof Error) return new DatabaseLost(`The open file ${path} can no longer be read: ${now.message}.`);
       if (now !== opened)
         return new DatabaseLost(`The open file ${path} was ${now === undefined ? 'removed' : 'replaced'}.`);
     }

@@ -90,14 +90,15 @@ class WriteOfGroup implements Tx {
 }
 
 /**
- * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after another in one
- * transaction, each in its own savepoint, and all resolve after the single fsync of its commit. A write that fails rolls
- * back to its savepoint, and the others commit. `beforeCommit` actions run once per group. Load shedding: writes beyond
- * MAX_WAITING are rejected with `overloaded`.
+ * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after
+ * another in one transaction, each in its own savepoint, and all resolve after the single fsync of its commit.
+ * A write that fails rolls back to its savepoint, and the others commit. `beforeCommit` actions run once per
+ * group. Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
  *
- * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes of that
- * group never resolve, and the process must exit and recover at its next start. It is also called, once, when the
- * database files were removed or replaced: all writes are rejected from then on, including that group.
+ * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes
+ * of that group never resolve, and the process must exit and recover at its next start. It is also called,
+ * once, when the database files were removed or replaced: all writes are rejected from then on, including that
+ * group.
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
@@ -218,8 +219,8 @@ export class GroupCommit {
       group.items.addAll(own.items);
       return { waiting, value };
     } catch (error) {
-      // A storage failure fails the whole group: it may have ended the transaction, and statements that were pipelined with
-      // the failed one may still run.
+      // A storage failure fails the whole group: it may have ended the transaction, and statements that were
+      // pipelined with the failed one may still run.
       if (!this.#connection.database.isTransaction || isOfStorage(error)) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');

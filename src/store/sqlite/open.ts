@@ -37,8 +37,8 @@ const FILES_INTERVAL_MS = 1_000;
 type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
 
 /**
- * Opens and migrates the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit, one connection
- * for reads. Throws `StoreError` with one line for the operator.
+ * Opens and migrates the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit, one
+ * connection for reads. Throws `StoreError` with one line for the operator.
  */
 export async function openStore(options: Options): Promise<Store> {
   checkVersion();
@@ -107,7 +107,8 @@ function createStore(
   let otherVersion: number | undefined;
   return {
     read: reader.queries,
-    // Queries are synchronous, so no limit is needed; large pages yield between slices (see http/routes/page-slices.ts).
+    // Queries are synchronous, so no limit is needed; large pages yield between slices (see
+    // http/routes/page-slices.ts).
     limitedRead: (work) => work(),
     sessions: undefined,
     dropPartitions: (table, before, isStopped) =>
@@ -190,7 +191,7 @@ function checkVersion(): void {
     if (part > min) return;
     if (part < min) {
       throw new StoreError(
-        `This Node brings SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
+        `This Node includes SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
       );
     }
   }
