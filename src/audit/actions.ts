@@ -5,8 +5,10 @@ import type { Tx } from '../store/store.ts';
 /** Actions of the audit log, with their descriptions in the reference: access, hooks, denied requests. */
 export const auditActions = {
   'account.created': 'An account was created, with its owner and a first key.',
-  'account.changed': 'The company name or the time zone of an account was changed; the detail has the new values of both.',
-  'account.moved_in': 'An account was imported from another service; the detail has its address and the number of records.',
+  'account.changed':
+    'The company name or the time zone of an account was changed; the detail has the new values of both.',
+  'account.moved_in':
+    'An account was imported from another service; the detail has its address and the number of records.',
   'user.created': 'A user was created; the detail has e-mail address and role.',
   'user.role_changed': 'The role of a user was changed; the detail has the old and the new role.',
   'user.deleted': 'A user was deleted; the revoked keys and ended hooks have entries of their own.',
@@ -25,14 +27,12 @@ export const auditActions = {
   'invitation.made': 'An invitation link was created; the detail has its user, never the link.',
   'invitation.used': 'An invitation link was used.',
   'invitation.withdrawn': 'An unused invitation link was revoked; the detail has the reason.',
-  'calendar.made':
-    'A calendar address was created; the detail has its user and scope, never the address.',
+  'calendar.made': 'A calendar address was created; the detail has its user and scope, never the address.',
   'calendar.revoked': 'A calendar was revoked; the detail has the reason.',
   'passphrase.set': 'A user set a passphrase.',
   'database.restored': 'The database was restored from a backup and a new epoch began; for all accounts.',
   'denied.unknown_key': 'Calls with an unknown key or without one, for the account whose domain they named.',
-  'denied.dead_key':
-    'Calls with a key that is revoked, expired, or of another domain; the detail says which.',
+  'denied.dead_key': 'Calls with a key that is revoked, expired, or of another domain; the detail says which.',
   'denied.not_permitted': 'Calls with a valid key that lacks the permission.',
   'denied.others': 'Further denied requests that have no entries of their own.',
 } as const satisfies Record<string, string>;

@@ -127,7 +127,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
-  const heartbeatClock = setup.ports?.clock === undefined ? {} : { beats: slowHeartbeatClock };
+  const heartbeatClock = setup.ports?.clock === undefined ? {} : { realClock: slowHeartbeatClock };
   const service = await startService(loaded.config, {
     log,
     ...heartbeatClock,

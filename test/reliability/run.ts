@@ -25,26 +25,26 @@ const named = positionals.map((word) => {
   return process.exit(1);
 });
 
-function numberIn(name: 'count' | 'seed', least: number): number | undefined {
+function numberIn(name: 'count' | 'seed', min: number): number | undefined {
   const text = values[name];
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= least) return value;
-  log(`--${name} must be a whole number from ${least}.`);
+  if (Number.isSafeInteger(value) && value >= min) return value;
+  log(`--${name} must be a whole number from ${min}.`);
   return process.exit(1);
 }
 const seed = numberIn('seed', 0) ?? Date.now() % 2 ** 31;
-const wanted = numberIn('count', 1);
+const requestedCount = numberIn('count', 1);
 // Complete: all databases, the full count, and no replay of a known failure.
 const isComplete =
-  wanted === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
+  requestedCount === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
 const isFullRun = isComplete && !values.quick;
 const commit = sourceNow();
 if (isComplete && commit === undefined) log('The source is not as committed: what it comes to is said, and not kept.');
 
 /** Runs one test, prints its result, and stores that of a full run. Returns whether the promise holds. */
 async function execute(proof: ReliabilityTest): Promise<boolean> {
-  const count = wanted ?? (values.quick ? (proof.smoke ?? proof.full) : proof.full);
+  const count = requestedCount ?? (values.quick ? (proof.smoke ?? proof.full) : proof.full);
   log(`${proof.id} ${proof.title}`);
   const began = performance.now();
   const store = (came: RunResult & { lacks?: string }) => {

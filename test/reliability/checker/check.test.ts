@@ -4,7 +4,7 @@ import { check } from './check.ts';
 import type { Arrival, Call, Crash, History } from './history.ts';
 
 const at = (id: number) => `http://127.0.0.1/v2/events/${id}`;
-const made = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>
+const created = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>
   ({
     did: 'occur',
     kind: 'new_event',
@@ -15,7 +15,7 @@ const made = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>
     answeredAt: askedAt + 1,
     ...more,
   }) as Call;
-const told = (id: number, moment: number, more: Partial<Arrival> = {}): Arrival => ({
+const delivered = (id: number, moment: number, more: Partial<Arrival> = {}): Arrival => ({
   path: '/a',
   deliveryId: String(id),
   body: JSON.stringify({ resource_url: at(id) }),
@@ -33,7 +33,7 @@ const subscribed: Call = {
   askedAt: 0,
   answeredAt: 1,
 };
-const fact = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
+const occurrence = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
 const hook = { path: '/a', kind: 'new_event', userId: '1', endedReason: null };
 const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
   at: moment,
@@ -42,15 +42,15 @@ const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0):
 });
 
 /** Two events, both acknowledged, stored and delivered. */
-const agreed: History = {
-  calls: [subscribed, made(1, 10), made(2, 20)],
-  arrivals: [told(1, 12), told(2, 22)],
+const consistent: History = {
+  calls: [subscribed, created(1, 10), created(2, 20)],
+  arrivals: [delivered(1, 12), delivered(2, 22)],
   database: {
     records: new Map([
       [at(1), 'w1'],
       [at(2), 'w2'],
     ]),
-    occurrences: [fact(1), fact(2)],
+    occurrences: [occurrence(1), occurrence(2)],
     hooks: [hook],
     pending: 0,
   },
@@ -58,154 +58,171 @@ const agreed: History = {
   waitsMs: [60, 7_200],
   settlesWithinMs: 50,
 };
-const found = (change: Partial<History>): string[] => check({ ...agreed, ...change }).map(({ what }) => what);
-const failing = (id: number, moment: number, answer: number | undefined = 500) => told(id, moment, { answer });
+const rulesBroken = (change: Partial<History>): string[] => check({ ...consistent, ...change }).map(({ what }) => what);
+const failing = (id: number, moment: number, answer: number | undefined = 500) => delivered(id, moment, { answer });
 const withHook = (change: Partial<typeof hook> | { endedReason: string }): History['database'] => ({
-  ...agreed.database,
+  ...consistent.database,
   hooks: [{ ...hook, ...change }],
 });
 
 test('a consistent history has no faults, also with a failure, a crash or a lost response', () => {
-  assert.deepEqual(check(agreed), []);
-  assert.deepEqual(found({ arrivals: [failing(1, 12), told(1, 100), told(2, 102)] }), []);
-  const over = [told(1, 12), told(2, 22, { answer: undefined, answeredAt: 60 }), told(2, 102)];
-  assert.deepEqual(found({ arrivals: over, crashes: [crash(50, ['2'])] }), []);
-  const unanswered = made(2, 20, { record: undefined, answeredAt: undefined });
-  assert.deepEqual(found({ calls: [subscribed, made(1, 10), unanswered] }), []);
+  assert.deepEqual(check(consistent), []);
+  assert.deepEqual(rulesBroken({ arrivals: [failing(1, 12), delivered(1, 100), delivered(2, 102)] }), []);
+  const over = [delivered(1, 12), delivered(2, 22, { answer: undefined, answeredAt: 60 }), delivered(2, 102)];
+  assert.deepEqual(rulesBroken({ arrivals: over, crashes: [crash(50, ['2'])] }), []);
+  const unanswered = created(2, 20, { record: undefined, answeredAt: undefined });
+  assert.deepEqual(rulesBroken({ calls: [subscribed, created(1, 10), unanswered] }), []);
 });
 
 test('an acknowledged record or deletion that the database does not contain is reported as lost', () => {
-  const { database } = agreed;
+  const { database } = consistent;
   const one = new Map([[at(1), 'w1']]);
   assert.deepEqual(
-    found({ database: { ...database, records: one, occurrences: [fact(1)] }, arrivals: [told(1, 12)] }),
+    rulesBroken({
+      database: { ...database, records: one, occurrences: [occurrence(1)] },
+      arrivals: [delivered(1, 12)],
+    }),
     ['acknowledged and lost'],
   );
-  const without = { database: { ...database, occurrences: [fact(1)] }, arrivals: [told(1, 12)] };
-  assert.deepEqual(found(without), ['acknowledged and lost'], 'a record without its occurrence');
-  const same = { calls: [...agreed.calls, made(2, 50, { word: 'w3' })] };
-  assert.deepEqual(found(same), ['acknowledged and lost', 'without a request'], 'an id that was issued twice');
+  const without = { database: { ...database, occurrences: [occurrence(1)] }, arrivals: [delivered(1, 12)] };
+  assert.deepEqual(rulesBroken(without), ['acknowledged and lost'], 'a record without its occurrence');
+  const same = { calls: [...consistent.calls, created(2, 50, { word: 'w3' })] };
+  assert.deepEqual(rulesBroken(same), ['acknowledged and lost', 'without a request'], 'an id that was issued twice');
   const gone: Call = { did: 'delete', record: at(2), askedAt: 30, answeredAt: 31 };
-  const ended = { ...fact(2), kind: 'deleted_event' };
+  const ended = { ...occurrence(2), kind: 'deleted_event' };
   const deleted = { ...database, records: one, occurrences: [...database.occurrences, ended] };
-  assert.deepEqual(found({ database: deleted, calls: [...agreed.calls, gone] }), []);
+  assert.deepEqual(rulesBroken({ database: deleted, calls: [...consistent.calls, gone] }), []);
   assert.deepEqual(
-    found({ database: { ...database, records: one }, calls: [...agreed.calls, gone] }),
+    rulesBroken({ database: { ...database, records: one }, calls: [...consistent.calls, gone] }),
     ['acknowledged and lost'],
     'a deletion without its occurrence',
   );
-  assert.deepEqual(found({ calls: [...agreed.calls, gone] }), ['acknowledged and lost'], 'a deletion');
+  assert.deepEqual(rulesBroken({ calls: [...consistent.calls, gone] }), ['acknowledged and lost'], 'a deletion');
 });
 
 test('an occurrence that a live hook did not receive is reported, and so are pending deliveries at the end', () => {
-  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['pending and not delivered']);
-  assert.deepEqual(found({ database: { ...agreed.database, pending: 1 } }), ['still pending at the end']);
-  const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
-  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), [
+  assert.deepEqual(rulesBroken({ arrivals: [delivered(1, 12)] }), ['pending and not delivered']);
+  assert.deepEqual(rulesBroken({ database: { ...consistent.database, pending: 1 } }), ['still pending at the end']);
+  const cutOff = created(2, 20, { record: undefined, answeredAt: undefined });
+  assert.deepEqual(rulesBroken({ calls: [subscribed, created(1, 10), cutOff], arrivals: [delivered(1, 12)] }), [
     'pending and not delivered',
   ]);
   const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
-  const calls = [late, made(1, 10), made(2, 20)];
+  const calls = [late, created(1, 10), created(2, 20)];
   assert.deepEqual(
-    found({ calls, arrivals: [told(2, 22)] }),
+    rulesBroken({ calls, arrivals: [delivered(2, 22)] }),
     [],
     'an occurrence from before the hook is not delivered',
   );
-  assert.deepEqual(found({ calls }), ['delivered to the wrong hook']);
+  assert.deepEqual(rulesBroken({ calls }), ['delivered to the wrong hook']);
 });
 
 test('a notification of a missing or unfetchable record, to the wrong hook, or with a wrong body is reported', () => {
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(3, 30)] }), ['delivered without a record']);
-  assert.deepEqual(found({ arrivals: [told(1, 12, { fetched: 404 }), told(2, 22)] }), [
+  assert.deepEqual(rulesBroken({ arrivals: [...consistent.arrivals, delivered(3, 30)] }), [
+    'delivered without a record',
+  ]);
+  assert.deepEqual(rulesBroken({ arrivals: [delivered(1, 12, { fetched: 404 }), delivered(2, 22)] }), [
     'delivered before it could be fetched',
   ]);
-  const another = { ...agreed.database, hooks: [hook, { ...hook, path: '/b', userId: '2' }] };
+  const another = { ...consistent.database, hooks: [hook, { ...hook, path: '/b', userId: '2' }] };
   const there: Call = { ...subscribed, path: '/b', userId: '2' };
-  const heard = told(1, 12, { path: '/b', deliveryId: '9' });
-  const wrong = { database: another, calls: [...agreed.calls, there], arrivals: [...agreed.arrivals, heard] };
-  assert.deepEqual(found(wrong), ['delivered to the wrong hook']);
-  const ofAnother = { ...agreed.database, occurrences: [fact(1), { ...fact(2), userId: '2' }] };
-  const mistaken = { database: ofAnother, arrivals: [told(1, 12)] };
-  assert.deepEqual(found(mistaken), ['delivered to the wrong hook'], 'the occurrence has the wrong user');
-  const more = told(2, 22, { body: `{"resource_url":"${at(2)}","kind":"new_event"}` });
-  assert.ok(found({ arrivals: [told(1, 12), more] }).includes('malformed notification'));
+  const heard = delivered(1, 12, { path: '/b', deliveryId: '9' });
+  const wrong = { database: another, calls: [...consistent.calls, there], arrivals: [...consistent.arrivals, heard] };
+  assert.deepEqual(rulesBroken(wrong), ['delivered to the wrong hook']);
+  const ofAnother = { ...consistent.database, occurrences: [occurrence(1), { ...occurrence(2), userId: '2' }] };
+  const mistaken = { database: ofAnother, arrivals: [delivered(1, 12)] };
+  assert.deepEqual(rulesBroken(mistaken), ['delivered to the wrong hook'], 'the occurrence has the wrong user');
+  const more = delivered(2, 22, { body: `{"resource_url":"${at(2)}","kind":"new_event"}` });
+  assert.ok(rulesBroken({ arrivals: [delivered(1, 12), more] }).includes('malformed notification'));
 });
 
 test('a duplicate is allowed only after a failure, or after a crash that left the delivery pending', () => {
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['unexplained duplicate']);
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, ['2'])] }), []);
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
+  assert.deepEqual(rulesBroken({ arrivals: [...consistent.arrivals, delivered(2, 30)] }), ['unexplained duplicate']);
+  assert.deepEqual(
+    rulesBroken({ arrivals: [...consistent.arrivals, delivered(2, 30)], crashes: [crash(25, ['2'])] }),
+    [],
+  );
+  assert.deepEqual(rulesBroken({ arrivals: [...consistent.arrivals, delivered(2, 30)], crashes: [crash(25, [])] }), [
     'unexplained duplicate',
   ]);
   assert.deepEqual(
-    found({ arrivals: [...agreed.arrivals, told(2, 90)], crashes: [crash(85, ['2'])] }),
+    rulesBroken({ arrivals: [...consistent.arrivals, delivered(2, 90)], crashes: [crash(85, ['2'])] }),
     ['unexplained duplicate'],
     'a result so long before the crash is committed',
   );
   const deadSince = (killedAt: number) => ({
-    arrivals: [...agreed.arrivals, told(2, 90)],
+    arrivals: [...consistent.arrivals, delivered(2, 90)],
     crashes: [{ ...crash(85, ['2']), killedAt }],
   });
-  assert.deepEqual(found(deadSince(60)), [], 'killed long before the crash was noticed');
-  assert.deepEqual(found(deadSince(80)), ['unexplained duplicate'], 'killed too late to lose the result');
-  const both = [told(1, 12), told(2, 22, { answeredAt: 40 }), told(2, 30, { answeredAt: 41 })];
-  assert.deepEqual(found({ arrivals: both }), ['unexplained duplicate'], 'two attempts in flight');
+  assert.deepEqual(rulesBroken(deadSince(60)), [], 'killed long before the crash was noticed');
+  assert.deepEqual(rulesBroken(deadSince(80)), ['unexplained duplicate'], 'killed too late to lose the result');
+  const both = [delivered(1, 12), delivered(2, 22, { answeredAt: 40 }), delivered(2, 30, { answeredAt: 41 })];
+  assert.deepEqual(rulesBroken({ arrivals: both }), ['unexplained duplicate'], 'two attempts in flight');
 });
 
 test('a delivery after the response to a DELETE is reported', () => {
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
-  const change = { calls: [...agreed.calls, ended], database: withHook({ endedReason: 'deleted' }) };
-  assert.deepEqual(found(change), ['delivered after the end of the hook']);
-  assert.deepEqual(found({ ...change, arrivals: [told(1, 12), told(2, 20)] }), []);
+  const change = { calls: [...consistent.calls, ended], database: withHook({ endedReason: 'deleted' }) };
+  assert.deepEqual(rulesBroken(change), ['delivered after the end of the hook']);
+  assert.deepEqual(rulesBroken({ ...change, arrivals: [delivered(1, 12), delivered(2, 20)] }), []);
   const again: Call = { did: 'restore', path: '/a', askedAt: 21, answeredAt: 22 };
-  assert.deepEqual(found({ ...change, calls: [...change.calls, again] }), []);
+  assert.deepEqual(rulesBroken({ ...change, calls: [...change.calls, again] }), []);
 });
 
 test('a hook ends at its third failure in a row or its first 401, and for no other reason', () => {
   const wrong = 'hook state differs from the state table';
   const three = [failing(1, 100), failing(1, 200), failing(1, 8_000)];
   const ended = { database: withHook({ endedReason: 'three_failures' }) };
-  assert.deepEqual(found({ ...ended, arrivals: three }), []);
-  assert.deepEqual(found({ ...ended, arrivals: three.slice(1) }), [wrong], 'ended after two failures');
-  assert.ok(found({ arrivals: three }).includes(wrong), 'live after three failures');
+  assert.deepEqual(rulesBroken({ ...ended, arrivals: three }), []);
+  assert.deepEqual(rulesBroken({ ...ended, arrivals: three.slice(1) }), [wrong], 'ended after two failures');
+  assert.ok(rulesBroken({ arrivals: three }).includes(wrong), 'live after three failures');
   assert.ok(
-    found({ ...ended, arrivals: [...three, failing(1, 9_000)] }).includes(wrong),
+    rulesBroken({ ...ended, arrivals: [...three, failing(1, 9_000)] }).includes(wrong),
     'an attempt after the third failure',
   );
-  const recovered = [failing(1, 100), failing(1, 200), told(1, 8_000), failing(2, 8_010), told(2, 8_100)];
-  assert.deepEqual(found({ arrivals: recovered }), []);
-  assert.deepEqual(found({ ...ended, arrivals: recovered }), [wrong], 'a 200 resets the count');
-  assert.deepEqual(found({ database: withHook({ endedReason: 'answered_401' }), arrivals: [failing(1, 12, 401)] }), []);
+  const recovered = [failing(1, 100), failing(1, 200), delivered(1, 8_000), failing(2, 8_010), delivered(2, 8_100)];
+  assert.deepEqual(rulesBroken({ arrivals: recovered }), []);
+  assert.deepEqual(rulesBroken({ ...ended, arrivals: recovered }), [wrong], 'a 200 resets the count');
   assert.deepEqual(
-    found({ ...ended, arrivals: [failing(1, 100), failing(1, 120), failing(1, 8_000)] }),
+    rulesBroken({ database: withHook({ endedReason: 'answered_401' }), arrivals: [failing(1, 12, 401)] }),
+    [],
+  );
+  assert.deepEqual(
+    rulesBroken({ ...ended, arrivals: [failing(1, 100), failing(1, 120), failing(1, 8_000)] }),
     [wrong],
     'a retry during the backoff',
   );
-  const earned = told(3, 90);
-  const burst = [earned, failing(1, 100), told(2, 100.5, { answer: 500, answeredAt: 130 }), told(1, 200), told(2, 202)];
+  const earned = delivered(3, 90);
+  const burst = [
+    earned,
+    failing(1, 100),
+    delivered(2, 100.5, { answer: 500, answeredAt: 130 }),
+    delivered(1, 200),
+    delivered(2, 202),
+  ];
   const ofThree = {
-    calls: [...agreed.calls, made(3, 10)],
+    calls: [...consistent.calls, created(3, 10)],
     database: {
-      ...agreed.database,
-      records: new Map([...agreed.database.records, [at(3), 'w3']]),
-      occurrences: [...agreed.database.occurrences, fact(3)],
+      ...consistent.database,
+      records: new Map([...consistent.database.records, [at(3), 'w3']]),
+      occurrences: [...consistent.database.occurrences, occurrence(3)],
     },
   };
-  assert.deepEqual(found({ ...ofThree, arrivals: burst }), [], 'attempts in flight at a failure are part of it');
-  const other = [failing(1, 12), told(2, 100), told(1, 102)];
-  assert.deepEqual(found({ arrivals: other }), [wrong], 'another delivery is sent before the retry');
+  assert.deepEqual(rulesBroken({ ...ofThree, arrivals: burst }), [], 'attempts in flight at a failure are part of it');
+  const other = [failing(1, 12), delivered(2, 100), delivered(1, 102)];
+  assert.deepEqual(rulesBroken({ arrivals: other }), [wrong], 'another delivery is sent before the retry');
 });
 
 test('an attempt that a crash cuts off is no failure', () => {
-  const cut = told(1, 12, { answer: undefined, answeredAt: 40 });
-  const change = { arrivals: [cut, told(1, 50), told(2, 52)], crashes: [crash(20, ['1', '2'])] };
-  assert.deepEqual(found(change), []);
+  const cut = delivered(1, 12, { answer: undefined, answeredAt: 40 });
+  const change = { arrivals: [cut, delivered(1, 50), delivered(2, 52)], crashes: [crash(20, ['1', '2'])] };
+  assert.deepEqual(rulesBroken(change), []);
   const counted = { ...change, crashes: [crash(20, ['1', '2'], 1)] };
-  assert.deepEqual(found(counted), ['hook state differs from the state table'], 'the failure was counted');
+  assert.deepEqual(rulesBroken(counted), ['hook state differs from the state table'], 'the failure was counted');
   const elsewhere = { ...crash(20, ['1', '2']), fates: new Map([['/b', 0]]) };
   const other = { ...change, crashes: [elsewhere] };
   assert.deepEqual(
-    found(other),
+    rulesBroken(other),
     ['hook state differs from the state table'],
     'a crash of a process that delivers for another hook',
   );
@@ -213,81 +230,93 @@ test('an attempt that a crash cuts off is no failure', () => {
 
 test('a missing response during a pause is no failure, and a response during a pause is known at its end', () => {
   const pauses = [{ from: 100, stoppedAt: 102, to: 200 }];
-  const unanswered = (moment: number, end: number) => told(1, moment, { answer: undefined, answeredAt: end });
+  const unanswered = (moment: number, end: number) => delivered(1, moment, { answer: undefined, answeredAt: end });
   const then = (...arrivals: Arrival[]) =>
-    found({ pauses, maxResultDelayMs: 5, arrivals: [...arrivals, told(2, 400)] });
+    rulesBroken({ pauses, maxResultDelayMs: 5, arrivals: [...arrivals, delivered(2, 400)] });
   const [during, twice] = [unanswered(99, 150), [failing(1, 270), failing(1, 350)]];
   const all = [during, ...twice];
-  assert.deepEqual(found({ pauses, waitsMs: [60, 70], arrivals: [...all, told(1, 430), told(2, 440)] }), []);
+  assert.deepEqual(
+    rulesBroken({ pauses, waitsMs: [60, 70], arrivals: [...all, delivered(1, 430), delivered(2, 440)] }),
+    [],
+  );
   const ended = { ...withHook({ endedReason: 'three_failures' }), pending: 0 };
-  assert.deepEqual(found({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
+  assert.deepEqual(rulesBroken({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
     'hook state differs from the state table',
   ]);
-  assert.deepEqual(then(during, told(1, 210)), [], 'retried before a backoff could be over');
+  assert.deepEqual(then(during, delivered(1, 210)), [], 'retried before a backoff could be over');
   assert.deepEqual(
-    then(unanswered(90, 95), told(1, 210)),
+    then(unanswered(90, 95), delivered(1, 210)),
     [],
     'ended so shortly before the pause that its result may be unknown',
   );
-  assert.deepEqual(then(unanswered(80, 90), told(1, 110)), ['hook state differs from the state table']);
-  assert.deepEqual(then(told(1, 99, { answeredAt: 150 }), told(1, 210)), ['unexplained duplicate']);
-  assert.deepEqual(then(told(1, 99, { answeredAt: 210 }), told(1, 220)), [], 'timed out before the response');
-  const burst = [failing(1, 99, 500), told(2, 203, { answer: 500 })];
+  assert.deepEqual(then(unanswered(80, 90), delivered(1, 110)), ['hook state differs from the state table']);
+  assert.deepEqual(then(delivered(1, 99, { answeredAt: 150 }), delivered(1, 210)), ['unexplained duplicate']);
+  assert.deepEqual(then(delivered(1, 99, { answeredAt: 210 }), delivered(1, 220)), [], 'timed out before the response');
+  const burst = [failing(1, 99, 500), delivered(2, 203, { answer: 500 })];
   assert.deepEqual(
-    found({ pauses, maxResultDelayMs: 5, arrivals: [...burst, told(1, 300), told(2, 302)] }),
+    rulesBroken({ pauses, maxResultDelayMs: 5, arrivals: [...burst, delivered(1, 300), delivered(2, 302)] }),
     [],
     'known only after the pause',
   );
 });
 
 test('a kill soon after a failure may lose it, however late the kill is noticed', () => {
-  const arrivals = [failing(1, 12), told(1, 92), told(2, 94)];
+  const arrivals = [failing(1, 12), delivered(1, 92), delivered(2, 94)];
   const deadSince = (killedAt: number) => ({ arrivals, crashes: [{ ...crash(90, ['1', '2']), killedAt }] });
-  assert.deepEqual(found(deadSince(40)), []);
-  assert.deepEqual(found(deadSince(80)), ['hook state differs from the state table'], 'killed long after the failure');
+  assert.deepEqual(rulesBroken(deadSince(40)), []);
+  assert.deepEqual(
+    rulesBroken(deadSince(80)),
+    ['hook state differs from the state table'],
+    'killed long after the failure',
+  );
 });
 
 test('a failure that a crash lost counts when it is repeated, however soon', () => {
-  const arrivals = [failing(1, 10), told(2, 12), failing(1, 60), failing(1, 200), told(1, 6_000)];
+  const arrivals = [failing(1, 10), delivered(2, 12), failing(1, 60), failing(1, 200), delivered(1, 6_000)];
   const over = (fate: 1 | 2) => ({ crashes: [crash(20, ['1']), crash(5_000, ['1'], fate)] });
   const change = { arrivals, maxResultDelayMs: 80, waitsMs: [] };
-  assert.deepEqual(found({ ...change, ...over(2) }), []);
-  assert.deepEqual(found({ ...change, ...over(1) }), ['hook state differs from the state table']);
+  assert.deepEqual(rulesBroken({ ...change, ...over(2) }), []);
+  assert.deepEqual(rulesBroken({ ...change, ...over(1) }), ['hook state differs from the state table']);
 });
 
 test('a failing hook has one attempt in flight, a healthy one up to eight, and a retry is not late', () => {
   const wrong = 'hook state differs from the state table';
   const retried = failing(1, 12);
-  const beside = [retried, told(1, 100, { answeredAt: 130 }), told(2, 110, { answeredAt: 131 })];
+  const beside = [retried, delivered(1, 100, { answeredAt: 130 }), delivered(2, 110, { answeredAt: 131 })];
   assert.deepEqual(
-    found({ arrivals: beside }),
+    rulesBroken({ arrivals: beside }),
     [wrong, wrong],
     'two in flight while it fails, the second of another delivery',
   );
   const many = (before: number, atOnce: number) => ({
-    calls: [subscribed, ...Array.from({ length: before + atOnce }, (_, id) => made(id, 10))],
+    calls: [subscribed, ...Array.from({ length: before + atOnce }, (_, id) => created(id, 10))],
     arrivals: Array.from({ length: before + atOnce }, (_, id) =>
-      id < before ? told(id, 20 + id, { answeredAt: 20.5 + id }) : told(id, 60 + id / 100, { answeredAt: 70 }),
+      id < before
+        ? delivered(id, 20 + id, { answeredAt: 20.5 + id })
+        : delivered(id, 60 + id / 100, { answeredAt: 70 }),
     ),
     database: {
-      ...agreed.database,
+      ...consistent.database,
       records: new Map(Array.from({ length: before + atOnce }, (_, id) => [at(id), `w${id}`])),
-      occurrences: Array.from({ length: before + atOnce }, (_, id) => fact(id)),
+      occurrences: Array.from({ length: before + atOnce }, (_, id) => occurrence(id)),
     },
   });
-  assert.deepEqual(found(many(7, 8)), []);
-  assert.deepEqual(found(many(9, 9)), [wrong]);
-  assert.deepEqual(found(many(2, 4)), [wrong], 'more in flight than its 200s allow');
-  const late = [retried, told(1, 90), told(2, 92)];
-  assert.deepEqual(found({ arrivals: late, calmFrom: 0 }), [wrong], 'later than the maximum jitter');
-  assert.deepEqual(found({ arrivals: late, calmFrom: 50 }), [], 'while faults may delay the retry');
-  const patient = [failing(1, 12, 429), told(1, 88.5), told(2, 92)].map((one) => ({ ...one, retryAfterMs: 75 }));
-  assert.deepEqual(found({ arrivals: patient, calmFrom: 0 }), []);
-  const hurried = [{ ...failing(1, 12, 429), retryAfterMs: 100 }, told(1, 90), told(2, 92)];
-  assert.deepEqual(found({ arrivals: hurried }), [wrong], 'before Retry-After');
+  assert.deepEqual(rulesBroken(many(7, 8)), []);
+  assert.deepEqual(rulesBroken(many(9, 9)), [wrong]);
+  assert.deepEqual(rulesBroken(many(2, 4)), [wrong], 'more in flight than its 200s allow');
+  const late = [retried, delivered(1, 90), delivered(2, 92)];
+  assert.deepEqual(rulesBroken({ arrivals: late, calmFrom: 0 }), [wrong], 'later than the maximum jitter');
+  assert.deepEqual(rulesBroken({ arrivals: late, calmFrom: 50 }), [], 'while faults may delay the retry');
+  const patient = [failing(1, 12, 429), delivered(1, 88.5), delivered(2, 92)].map((one) => ({
+    ...one,
+    retryAfterMs: 75,
+  }));
+  assert.deepEqual(rulesBroken({ arrivals: patient, calmFrom: 0 }), []);
+  const hurried = [{ ...failing(1, 12, 429), retryAfterMs: 100 }, delivered(1, 90), delivered(2, 92)];
+  assert.deepEqual(rulesBroken({ arrivals: hurried }), [wrong], 'before Retry-After');
   const wallOf = (moment: number) => (moment > 50 ? moment - 3_600 : moment);
-  assert.deepEqual(found({ arrivals: [retried, told(1, 3_700), told(2, 3_702)], wallOf }), []);
-  assert.deepEqual(found({ arrivals: late, wallOf }), [wrong], 'the wall clock was set back');
+  assert.deepEqual(rulesBroken({ arrivals: [retried, delivered(1, 3_700), delivered(2, 3_702)], wallOf }), []);
+  assert.deepEqual(rulesBroken({ arrivals: late, wallOf }), [wrong], 'the wall clock was set back');
 });
 
 test('while it is uncertain whether a failure counted, each attempt must fit one of both states', () => {
@@ -295,24 +324,24 @@ test('while it is uncertain whether a failure counted, each attempt must fit one
   const ids = [0, 1, 2, 3, 4, 5, 6, 7];
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
-  const concurrent = [told(1, 30, { answeredAt: 40 }), told(2, 30.1, { answeredAt: 40.1 })];
+  const concurrent = [delivered(1, 30, { answeredAt: 40 }), delivered(2, 30.1, { answeredAt: 40.1 })];
   // A scheduled attempt after the restore, or the redelivery: only the service knows whether it counts.
-  const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
-  const atOnce = ids.slice(4).map((id) => told(id, 50 + id / 100, { answeredAt: 60 }));
+  const doubtful = delivered(0, 31, { answer: 500, answeredAt: 35 });
+  const atOnce = ids.slice(4).map((id) => delivered(id, 50 + id / 100, { answeredAt: 60 }));
   const sent = (...arrivals: Arrival[]) =>
-    found({
-      calls: [subscribed, ...ids.map((id) => made(id, 17)), again, once],
-      arrivals: [told(0, 20), doubtful, ...arrivals, ...atOnce],
+    rulesBroken({
+      calls: [subscribed, ...ids.map((id) => created(id, 17)), again, once],
+      arrivals: [delivered(0, 20), doubtful, ...arrivals, ...atOnce],
       database: {
-        ...agreed.database,
+        ...consistent.database,
         records: new Map(ids.map((id) => [at(id), `w${id}`])),
-        occurrences: ids.map(fact),
+        occurrences: ids.map(occurrence),
       },
     });
-  assert.deepEqual(sent(...concurrent, told(3, 40.5)), [], 'no failure: five in flight are allowed');
+  assert.deepEqual(sent(...concurrent, delivered(3, 40.5)), [], 'no failure: five in flight are allowed');
   const failed = concurrent.map((one) => ({ ...one, answer: 500 }));
-  assert.ok(sent(...failed, told(3, 40.5)).includes(wrong), 'four in flight after two 200s');
-  assert.deepEqual(sent(...concurrent, told(3, 36)), [wrong], 'three in flight, where one or two are allowed');
+  assert.ok(sent(...failed, delivered(3, 40.5)).includes(wrong), 'four in flight after two 200s');
+  assert.deepEqual(sent(...concurrent, delivered(3, 36)), [wrong], 'three in flight, where one or two are allowed');
 });
 
 test('a failure that started before an uncertain one may count itself', () => {
@@ -320,19 +349,19 @@ test('a failure that started before an uncertain one may count itself', () => {
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
   // The doubtful failure is a scheduled attempt of the restored hook, or the redelivery. An attempt that
   // started after it finishes before one that was in flight with it.
-  const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
-  const heard = told(1, 36, { answeredAt: 38 });
-  const beside = told(2, 29, { answer: 500, answeredAt: 40 });
+  const doubtful = delivered(0, 31, { answer: 500, answeredAt: 35 });
+  const heard = delivered(1, 36, { answeredAt: 38 });
+  const beside = delivered(2, 29, { answer: 500, answeredAt: 40 });
   const ids = [0, 1, 2];
   const standsAt = (fate: 0 | 1 | 2, ...arrivals: Arrival[]) =>
-    found({
-      calls: [subscribed, again, ...ids.map((id) => made(id, 17)), once],
-      arrivals: [told(0, 20), ...arrivals, told(2, 120)],
+    rulesBroken({
+      calls: [subscribed, again, ...ids.map((id) => created(id, 17)), once],
+      arrivals: [delivered(0, 20), ...arrivals, delivered(2, 120)],
       crashes: [crash(100, ['2'], fate)],
       database: {
-        ...agreed.database,
+        ...consistent.database,
         records: new Map(ids.map((id) => [at(id), `w${id}`])),
-        occurrences: ids.map(fact),
+        occurrences: ids.map(occurrence),
       },
     });
   const wrong = ['hook state differs from the state table'];
@@ -346,23 +375,30 @@ test('a restored hook starts with no failures, and late results from before chan
   const wrong = 'hook state differs from the state table';
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
   const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
-  const calls = [...agreed.calls, ended, again];
-  const late = told(2, 15, { answer: 401, answeredAt: 30 });
-  const arrivals = [told(1, 12), late, told(2, 40)];
-  assert.deepEqual(found({ calls, arrivals }), []);
+  const calls = [...consistent.calls, ended, again];
+  const late = delivered(2, 15, { answer: 401, answeredAt: 30 });
+  const arrivals = [delivered(1, 12), late, delivered(2, 40)];
+  assert.deepEqual(rulesBroken({ calls, arrivals }), []);
   const fenced = { calls, arrivals, database: withHook({ endedReason: 'answered_401' }) };
-  assert.deepEqual(found(fenced), [wrong], 'the late response ended the hook');
+  assert.deepEqual(rulesBroken(fenced), [wrong], 'the late response ended the hook');
   const three = [failing(2, 40), failing(2, 200), failing(2, 8_000)];
   const long = { ...again, askedAt: 100, answeredAt: 101 } as Call;
   assert.deepEqual(
-    found({ calls: [...agreed.calls, ended, long], arrivals: [told(1, 12), told(2, 19), told(2, 120)] }),
+    rulesBroken({
+      calls: [...consistent.calls, ended, long],
+      arrivals: [delivered(1, 12), delivered(2, 19), delivered(2, 120)],
+    }),
     ['unexplained duplicate'],
     'a delivery so long before the restore is finalized',
   );
-  const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
-  assert.deepEqual(found(removed), []);
+  const removed = {
+    calls,
+    arrivals: [delivered(1, 12), ...three],
+    database: withHook({ endedReason: 'three_failures' }),
+  };
+  assert.deepEqual(rulesBroken(removed), []);
   assert.deepEqual(
-    found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }),
+    rulesBroken({ ...removed, arrivals: [delivered(1, 12), ...three.slice(1)] }),
     [wrong],
     'ended after two failures',
   );
@@ -371,12 +407,12 @@ test('a restored hook starts with no failures, and late results from before chan
 test('a delivery with a late 200 from before the end is not retried', () => {
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
   const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
-  const twice = [told(1, 15, { answeredAt: 30 }), failing(1, 26.5, 429), told(2, 200)];
-  const calls = [...agreed.calls, ended, again];
-  assert.deepEqual(found({ calls, arrivals: twice }), []);
-  const failed = [told(1, 15, { answer: 500, answeredAt: 30 }), ...twice.slice(1), told(1, 210)];
+  const twice = [delivered(1, 15, { answeredAt: 30 }), failing(1, 26.5, 429), delivered(2, 200)];
+  const calls = [...consistent.calls, ended, again];
+  assert.deepEqual(rulesBroken({ calls, arrivals: twice }), []);
+  const failed = [delivered(1, 15, { answer: 500, answeredAt: 30 }), ...twice.slice(1), delivered(1, 210)];
   assert.deepEqual(
-    found({ calls, arrivals: failed }),
+    rulesBroken({ calls, arrivals: failed }),
     ['hook state differs from the state table'],
     'it was not delivered',
   );
@@ -386,73 +422,81 @@ test('a manual attempt counts no failure and ignores the backoff, and a test is 
   const own = 'http://127.0.0.1/v2/hooks/1';
   const database = withHook({ address: own } as Partial<typeof hook>);
   const asked: Call = { did: 'test', path: '/a', askedAt: 30, answeredAt: 31 };
-  const test = told(9, 32, { answer: 500, body: JSON.stringify({ resource_url: own }) });
-  const arrivals = [failing(1, 12), test, told(1, 100), told(2, 102)];
-  assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals }), []);
-  assert.ok(found({ database, arrivals }).includes('delivered to the wrong hook'));
-  const pending = { calls: [...agreed.calls, asked], arrivals, crashes: [crash(31, ['1', '9'], 1)] };
+  const test = delivered(9, 32, { answer: 500, body: JSON.stringify({ resource_url: own }) });
+  const arrivals = [failing(1, 12), test, delivered(1, 100), delivered(2, 102)];
+  assert.deepEqual(rulesBroken({ database, calls: [...consistent.calls, asked], arrivals }), []);
+  assert.ok(rulesBroken({ database, arrivals }).includes('delivered to the wrong hook'));
+  const pending = { calls: [...consistent.calls, asked], arrivals, crashes: [crash(31, ['1', '9'], 1)] };
   const ended = { ...database, hooks: database.hooks.map((one) => ({ ...one, endedReason: 'three_failures' })) };
-  assert.deepEqual(found({ ...pending, database }), []);
+  assert.deepEqual(rulesBroken({ ...pending, database }), []);
   const wrong = 'hook state differs from the state table';
-  assert.deepEqual(found({ ...pending, database: ended }), [wrong], 'a test stays a test after a crash');
+  assert.deepEqual(rulesBroken({ ...pending, database: ended }), [wrong], 'a test stays a test after a crash');
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
-  const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
-  assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
-  const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
-  assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
-  assert.deepEqual(found(refused), [wrong], 'a 401 to a manual attempt ends the hook');
+  const more = [...consistent.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
+  assert.deepEqual(rulesBroken({ calls: [...consistent.calls, once, once, once], arrivals: more }), []);
+  const refused = { calls: [...consistent.calls, once], arrivals: [...consistent.arrivals, failing(1, 32, 401)] };
+  assert.deepEqual(rulesBroken({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
+  assert.deepEqual(rulesBroken(refused), [wrong], 'a 401 to a manual attempt ends the hook');
   const again = 'unexplained duplicate';
   assert.deepEqual(
-    found({ calls: [...agreed.calls, once, once], arrivals: more }),
+    rulesBroken({ calls: [...consistent.calls, once, once], arrivals: more }),
     [again],
     'a request is one attempt',
   );
-  const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
-  assert.deepEqual(found(cut), [], 'and is repeated if a crash cuts it off');
+  const cut = { calls: [...consistent.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
+  assert.deepEqual(rulesBroken(cut), [], 'and is repeated if a crash cuts it off');
   const seenLate = { ...crash(200, []), killedAt: 35.5 };
-  assert.deepEqual(found({ ...cut, crashes: [seenLate] }), [], 'however late the crash was noticed');
-  assert.deepEqual(found({ ...cut, crashes: [{ ...seenLate, killedAt: 199 }] }), [again], 'but not long after');
-  assert.deepEqual(found({ calls: [...agreed.calls, once] }), ['requested and not delivered']);
+  assert.deepEqual(rulesBroken({ ...cut, crashes: [seenLate] }), [], 'however late the crash was noticed');
+  assert.deepEqual(rulesBroken({ ...cut, crashes: [{ ...seenLate, killedAt: 199 }] }), [again], 'but not long after');
+  assert.deepEqual(rulesBroken({ calls: [...consistent.calls, once] }), ['requested and not delivered']);
   const tests = [...arrivals.slice(0, 2), { ...test, at: 50, answeredAt: 51 }, ...arrivals.slice(2)];
-  assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals: tests }), [again], 'a failed test');
+  assert.deepEqual(
+    rulesBroken({ database, calls: [...consistent.calls, asked], arrivals: tests }),
+    [again],
+    'a failed test',
+  );
   const heard = { ...asked, deliveryId: '9' } as Call;
-  assert.deepEqual(found({ database, calls: [...agreed.calls, heard], arrivals }), []);
-  assert.deepEqual(found({ database, calls: [...agreed.calls, heard] }), ['requested and not delivered']);
+  assert.deepEqual(rulesBroken({ database, calls: [...consistent.calls, heard], arrivals }), []);
+  assert.deepEqual(rulesBroken({ database, calls: [...consistent.calls, heard] }), ['requested and not delivered']);
 });
 
 test('every record and occurrence has exactly one request with the same word', () => {
   const stray = 'without a request';
-  const { database } = agreed;
+  const { database } = consistent;
   const more = (id: number, word: string) => ({
     records: new Map([...database.records, [at(id), word]]),
-    occurrences: [...database.occurrences, fact(id)],
+    occurrences: [...database.occurrences, occurrence(id)],
   });
-  const heard = [...agreed.arrivals, told(3, 32)];
+  const heard = [...consistent.arrivals, delivered(3, 32)];
   const nobody = { ...database, ...more(3, 'w3') };
-  assert.deepEqual(found({ database: nobody, arrivals: heard }), [stray, stray], 'without a request');
+  assert.deepEqual(rulesBroken({ database: nobody, arrivals: heard }), [stray, stray], 'without a request');
   const twice = { ...database, ...more(3, 'w2') };
-  assert.deepEqual(found({ database: twice, arrivals: heard }), [stray, stray], 'one call, two records');
-  const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
-  const calls = [subscribed, made(1, 10), cutOff];
-  assert.deepEqual(found({ calls, database: twice, arrivals: heard }), [stray], 'also if one has no response');
+  assert.deepEqual(rulesBroken({ database: twice, arrivals: heard }), [stray, stray], 'one call, two records');
+  const cutOff = created(2, 20, { record: undefined, answeredAt: undefined });
+  const calls = [subscribed, created(1, 10), cutOff];
+  assert.deepEqual(rulesBroken({ calls, database: twice, arrivals: heard }), [stray], 'also if one has no response');
   const other = { ...database, records: new Map([...database.records, [at(2), 'another word']]) };
-  assert.deepEqual(found({ database: other }), [stray], 'with another word');
-  const again = { ...database, occurrences: [...database.occurrences, fact(2)] };
-  assert.deepEqual(found({ database: again }), [stray], 'it occurred once');
-  const ended = { ...database, occurrences: [...database.occurrences, { ...fact(2), kind: 'deleted_event' }] };
-  assert.deepEqual(found({ database: ended }), [stray], 'without a deletion');
-  const asClient = made(2, 20, { kind: 'new_client', record: undefined, answeredAt: undefined });
-  assert.deepEqual(found({ calls: [subscribed, made(1, 10), asClient] }), [stray, stray], 'as another resource');
-  const changed = { ...database, occurrences: [...database.occurrences, { ...fact(2), kind: 'changed_event' }] };
-  assert.deepEqual(found({ database: changed }), [], 'changes are not in the history');
+  assert.deepEqual(rulesBroken({ database: other }), [stray], 'with another word');
+  const again = { ...database, occurrences: [...database.occurrences, occurrence(2)] };
+  assert.deepEqual(rulesBroken({ database: again }), [stray], 'it occurred once');
+  const ended = { ...database, occurrences: [...database.occurrences, { ...occurrence(2), kind: 'deleted_event' }] };
+  assert.deepEqual(rulesBroken({ database: ended }), [stray], 'without a deletion');
+  const asClient = created(2, 20, { kind: 'new_client', record: undefined, answeredAt: undefined });
+  assert.deepEqual(
+    rulesBroken({ calls: [subscribed, created(1, 10), asClient] }),
+    [stray, stray],
+    'as another resource',
+  );
+  const changed = { ...database, occurrences: [...database.occurrences, { ...occurrence(2), kind: 'changed_event' }] };
+  assert.deepEqual(rulesBroken({ database: changed }), [], 'changes are not in the history');
 });
 
 test('a subtask that is completed with its task belongs to the user who completed the task', () => {
   const [task, subtask] = ['http://127.0.0.1/v2/tasks/1', 'http://127.0.0.1/v2/subtasks/1'];
   const calls: Call[] = [
-    made(1, 1, { kind: 'new_task', record: task, word: 't' }),
-    made(1, 2, { kind: 'new_subtask', record: subtask, word: 's', above: task }),
-    made(1, 3, { kind: 'completed_task', record: task, word: 't' }),
+    created(1, 1, { kind: 'new_task', record: task, word: 't' }),
+    created(1, 2, { kind: 'new_subtask', record: subtask, word: 's', above: task }),
+    created(1, 3, { kind: 'completed_task', record: task, word: 't' }),
   ];
   const own = (kind: string, record: string, userId = '1') => ({ kind, userId, record });
   const occurrences = [own('new_task', task), own('new_subtask', subtask), own('completed_task', task)];
@@ -469,11 +513,11 @@ test('a subtask that is completed with its task belongs to the user who complete
       pending: 0,
     },
   });
-  assert.deepEqual(found(plus(own('completed_subtask', subtask))), []);
-  assert.deepEqual(found(plus(own('completed_subtask', subtask, '2'))), ['delivered to the wrong hook']);
+  assert.deepEqual(rulesBroken(plus(own('completed_subtask', subtask))), []);
+  assert.deepEqual(rulesBroken(plus(own('completed_subtask', subtask, '2'))), ['delivered to the wrong hook']);
   const alone = plus(own('completed_subtask', subtask));
   assert.deepEqual(
-    found({ ...alone, calls: calls.slice(0, 2) }),
+    rulesBroken({ ...alone, calls: calls.slice(0, 2) }),
     ['without a request', 'without a request'],
     'neither was completed',
   );
@@ -484,32 +528,40 @@ test('a hook exists as requested, and is live or ended as acknowledged', () => {
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 30, answeredAt: 31 };
   const gone: Call = { ...ended, withUser: true };
   const back: Call = { did: 'restore', path: '/a', askedAt: 40, answeredAt: 41 };
-  const plus = (...calls: Call[]) => [...agreed.calls, ...calls];
-  const none = { database: { ...agreed.database, hooks: [] } };
-  assert.ok(found(none).includes(wrong), 'it was acknowledged');
+  const plus = (...calls: Call[]) => [...consistent.calls, ...calls];
+  const none = { database: { ...consistent.database, hooks: [] } };
+  assert.ok(rulesBroken(none).includes(wrong), 'it was acknowledged');
   const unsure: Call = { ...subscribed, path: '/b', answeredAt: undefined };
-  assert.deepEqual(found({ calls: plus(unsure) }), [], 'a request without a response may have had no effect');
+  assert.deepEqual(rulesBroken({ calls: plus(unsure) }), [], 'a request without a response may have had no effect');
   const second = { ...hook, path: '/b' };
-  const two = { ...agreed.database, hooks: [hook, second] };
-  assert.deepEqual(found({ database: two, calls: plus(unsure) }), []);
-  assert.deepEqual(found({ database: two }), [wrong], 'without a request');
-  assert.ok(found({ database: withHook({ kind: 'new_client' }) }).includes(wrong), 'of another kind');
-  assert.ok(found({ database: withHook({ userId: '2' }) }).includes(wrong), 'of another user');
+  const two = { ...consistent.database, hooks: [hook, second] };
+  assert.deepEqual(rulesBroken({ database: two, calls: plus(unsure) }), []);
+  assert.deepEqual(rulesBroken({ database: two }), [wrong], 'without a request');
+  assert.ok(rulesBroken({ database: withHook({ kind: 'new_client' }) }).includes(wrong), 'of another kind');
+  assert.ok(rulesBroken({ database: withHook({ userId: '2' }) }).includes(wrong), 'of another user');
   const deleted = withHook({ endedReason: 'deleted' });
-  assert.deepEqual(found({ database: deleted, calls: plus(ended) }), []);
-  assert.deepEqual(found({ database: deleted }), [wrong], 'without a deletion');
-  assert.deepEqual(found({ database: deleted, calls: plus(gone) }), [wrong], 'its user was deleted, not the hook');
+  assert.deepEqual(rulesBroken({ database: deleted, calls: plus(ended) }), []);
+  assert.deepEqual(rulesBroken({ database: deleted }), [wrong], 'without a deletion');
+  assert.deepEqual(
+    rulesBroken({ database: deleted, calls: plus(gone) }),
+    [wrong],
+    'its user was deleted, not the hook',
+  );
   const withUser = withHook({ endedReason: 'user_deleted' });
-  assert.deepEqual(found({ database: withUser, calls: plus(gone) }), []);
-  assert.deepEqual(found({ database: withUser, calls: plus(ended) }), [wrong], 'the user was not deleted');
-  assert.deepEqual(found({ calls: plus(ended) }), [wrong], 'its end was acknowledged');
-  assert.deepEqual(found({ calls: plus(ended, back) }), []);
-  assert.deepEqual(found({ database: deleted, calls: plus(ended, back) }), [wrong], 'its return was acknowledged');
+  assert.deepEqual(rulesBroken({ database: withUser, calls: plus(gone) }), []);
+  assert.deepEqual(rulesBroken({ database: withUser, calls: plus(ended) }), [wrong], 'the user was not deleted');
+  assert.deepEqual(rulesBroken({ calls: plus(ended) }), [wrong], 'its end was acknowledged');
+  assert.deepEqual(rulesBroken({ calls: plus(ended, back) }), []);
+  assert.deepEqual(
+    rulesBroken({ database: deleted, calls: plus(ended, back) }),
+    [wrong],
+    'its return was acknowledged',
+  );
   const late: Call = { ...ended, answeredAt: 45 };
-  assert.deepEqual(found({ database: deleted, calls: plus(late, back) }), [], 'the order of both is unknown');
+  assert.deepEqual(rulesBroken({ database: deleted, calls: plus(late, back) }), [], 'the order of both is unknown');
 });
 
 test('one occurrence is one delivery for each hook', () => {
-  const anew = told(2, 50, { deliveryId: '7' });
-  assert.deepEqual(found({ arrivals: [...agreed.arrivals, anew] }), ['unexplained duplicate']);
+  const anew = delivered(2, 50, { deliveryId: '7' });
+  assert.deepEqual(rulesBroken({ arrivals: [...consistent.arrivals, anew] }), ['unexplained duplicate']);
 });

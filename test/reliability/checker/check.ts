@@ -18,7 +18,7 @@ import {
 import { wronglyRemoved } from './hook-history.ts';
 
 /** A violation of a promise of the service, with the clause that it breaks. */
-export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly says: string };
+export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly detail: string };
 
 /** Invariants that hold in every run of the service, whatever fails. */
 const rules = {
@@ -41,7 +41,7 @@ const rules = {
 export function check(history: History): readonly Fault[] {
   return (Object.keys(rules) as (keyof typeof rules)[]).flatMap((what) => {
     const [clause, find] = rules[what];
-    return find(history).map((says): Fault => ({ clause, what, says }));
+    return find(history).map((detail): Fault => ({ clause, what, detail }));
   });
 }
 
@@ -50,7 +50,7 @@ export function countFaults(faults: readonly Fault[]): Record<string, number> {
   return Object.fromEntries(Object.keys(rules).map((what) => [what, faults.filter((one) => one.what === what).length]));
 }
 
-export const formatFault = ({ clause, what, says }: Fault): string => `${clause} ${what}: ${says}`;
+export const formatFault = ({ clause, what, detail }: Fault): string => `${clause} ${what}: ${detail}`;
 
 /**
  * C20: an acknowledged record exists or was deleted later; an acknowledged deletion removed the record and

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkDuplicates } from './duplicate-budget.ts';
 
-const told = (
+const arrival = (
   deliveryId: string,
   at: number,
   answer: number | undefined = 200,
@@ -18,37 +18,46 @@ const told = (
 const crash = (at: number, ...pending: readonly string[]) => ({ at, pending: new Set(pending), fates: new Map() });
 
 test('a delivery may be duplicated if it was in flight or uncommitted at a kill', () => {
-  const lives = [told('1', 9_990), told('2', 9_991, 500), told('3', 9_992, 200, 10_005), told('1', 10_010)];
-  const seen = checkDuplicates(lives, [crash(10_000, '1', '2', '3')]);
+  const arrivals = [
+    arrival('1', 9_990),
+    arrival('2', 9_991, 500),
+    arrival('3', 9_992, 200, 10_005),
+    arrival('1', 10_010),
+  ];
+  const seen = checkDuplicates(arrivals, [crash(10_000, '1', '2', '3')]);
   assert.deepEqual(seen, { again: 1, inFlight: 1, unwritten: 1, unwrittenLate: 0, givenUp: 0, broken: [] });
-  const none = checkDuplicates(lives.slice(0, 3), [crash(10_000, '2')]);
+  const none = checkDuplicates(arrivals.slice(0, 3), [crash(10_000, '2')]);
   assert.deepEqual(none, { again: 0, inFlight: 0, unwritten: 0, unwrittenLate: 0, givenUp: 0, broken: [] });
 });
 
 test('a response after the kill counts as in flight, also if its connection broke', () => {
-  const lives = [told('1', 9_700, 200, 9_800), told('2', 9_990, 200, 9_998), told('3', 9_991, undefined, 9_999)];
+  const arrivals = [
+    arrival('1', 9_700, 200, 9_800),
+    arrival('2', 9_990, 200, 9_998),
+    arrival('3', 9_991, undefined, 9_999),
+  ];
   const dead = { ...crash(10_000, '1', '2', '3'), killedAt: 9_995 };
-  const seen = checkDuplicates(lives, [dead]);
+  const seen = checkDuplicates(arrivals, [dead]);
   assert.deepEqual(seen, { again: 0, inFlight: 2, unwritten: 1, unwrittenLate: 1, givenUp: 0, broken: [] });
 });
 
 test('a duplicate without a kill is reported', () => {
-  const { broken } = checkDuplicates([told('1', 10), told('1', 20)], [crash(15)]);
+  const { broken } = checkDuplicates([arrival('1', 10), arrival('1', 20)], [crash(15)]);
   assert.deepEqual(broken, ['C20 1 duplicates; 0 were in flight or uncommitted, and 0 timed out after a pause']);
 });
 
 test('a result long before the kill must be committed, and each hook has a maximum of duplicates', () => {
-  const forgotten = checkDuplicates([told('4', 10)], [crash(10_000, '4')]);
+  const forgotten = checkDuplicates([arrival('4', 10)], [crash(10_000, '4')]);
   assert.deepEqual(forgotten.broken, ['C20 answered long before, and not committed: 4']);
   assert.deepEqual(
-    checkDuplicates([told('4', 10)], [crash(20), crash(10_000, '4')]).broken,
+    checkDuplicates([arrival('4', 10)], [crash(20), crash(10_000, '4')]).broken,
     [],
     'of an earlier process',
   );
   const ids = Array.from({ length: 137 }, (_, index) => String(index));
   const many = (pending: readonly string[]) =>
     checkDuplicates(
-      ids.map((id) => told(id, 9_990)),
+      ids.map((id) => arrival(id, 9_990)),
       [crash(10_000, ...pending)],
     ).broken;
   assert.deepEqual(many(ids.slice(1)), []);
@@ -57,8 +66,8 @@ test('a result long before the kill must be committed, and each hook has a maxim
 
 test('after a pause only deliveries without a response may be repeated', () => {
   const pause = { from: 100, stoppedAt: 101, to: 200 };
-  const during = checkDuplicates([told('1', 99, 200, 150), told('1', 210)], [], [pause]);
+  const during = checkDuplicates([arrival('1', 99, 200, 150), arrival('1', 210)], [], [pause]);
   assert.equal(during.broken.length, 1);
-  const after = checkDuplicates([told('1', 99, 200, 205), told('1', 210)], [], [pause]);
+  const after = checkDuplicates([arrival('1', 99, 200, 205), arrival('1', 210)], [], [pause]);
   assert.deepEqual([after.givenUp, after.broken], [1, []]);
 });

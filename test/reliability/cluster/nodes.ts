@@ -264,8 +264,8 @@ async function recover(loss: Loss, victim: ClusterNode, pair: Pair): Promise<num
 
 type AttemptQuery = { readonly path: string; readonly from: string; readonly since: number };
 
-function firstAttempt(heard: readonly ReceivedArrival[], { path, from, since }: AttemptQuery): number | undefined {
-  return heard.find((one) => one.path === path && one.from === from && one.at > since)?.at;
+function firstAttempt(arrivals: readonly ReceivedArrival[], { path, from, since }: AttemptQuery): number | undefined {
+  return arrivals.find((one) => one.path === path && one.from === from && one.at > since)?.at;
 }
 
 const percentile = (sorted: readonly number[], share: number) =>

@@ -185,11 +185,11 @@ async function checkRestore(context: Cleanup, coming: RestoreContext): Promise<P
   atEnd(context, () => service.process.kill('SIGKILL'));
   if (service.key !== undefined) broken.push('a new account was created');
   await untilDelivered(address);
-  const heard = observers.arrivals.slice(heardBefore).filter(({ answer }) => answer === 200);
-  const told = new Set(heard.map(({ deliveryId }) => deliveryId));
-  const undelivered = pending.filter((deliveryId) => !told.has(deliveryId));
+  const received = observers.arrivals.slice(heardBefore).filter(({ answer }) => answer === 200);
+  const deliveredIds = new Set(received.map(({ deliveryId }) => deliveryId));
+  const undelivered = pending.filter((deliveryId) => !deliveredIds.has(deliveryId));
   broken.push(...undelivered.map((deliveryId) => `C20 pending in the backup and not delivered: ${deliveryId}`));
-  const unexpected = [...told].filter((deliveryId) => !pending.includes(deliveryId));
+  const unexpected = [...deliveredIds].filter((deliveryId) => !pending.includes(deliveryId));
   broken.push(...unexpected.map((deliveryId) => `C20 delivered and not pending in the backup: ${deliveryId}`));
   const endpoint = { baseUrl: service.baseUrl, headers };
   // X2: the feed is empty after a restore, since positions from before are not issued again.
@@ -236,11 +236,12 @@ async function createAfterRestore({
   const reply = await send({ baseUrl, headers }, ['POST', '/v2/events'], event);
   const eventId = isResponse(reply) ? String(reply.data.event_id) : 'none';
   await untilDelivered(address);
-  const told = observers.arrivals.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
+  const notifications = observers.arrivals.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
   const broken: string[] = [];
   if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id was issued twice: ${eventId}`);
-  if (told.length === 0) broken.push(`C20 created after the restore and not delivered: ${eventId}`);
-  if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries)) broken.push('C5 a Webhook-Id was issued twice');
+  if (notifications.length === 0) broken.push(`C20 created after the restore and not delivered: ${eventId}`);
+  if (!notifications.every(({ deliveryId }) => Number(deliveryId) > deliveries))
+    broken.push('C5 a Webhook-Id was issued twice');
   issued.push(Number(eventId));
   return broken;
 }

@@ -35,7 +35,7 @@ export type CrashLoop = {
    * Starts the service and lets clients through. Rejects if it does not start, which is a fault unless one is
    * injected.
    */
-  start(meant?: StartFault): Promise<Started>;
+  start(fault?: StartFault): Promise<Started>;
   /** Records that the service has died: stops the clients and inspects the database. */
   recordCrash(when: string): Promise<void>;
   /**
@@ -106,24 +106,24 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
       const port = String(await freePort());
       observers.expectOrigin(`http://127.0.0.1:${port}`);
       const surroundings = { CARILLON_DATABASE: database, CARILLON_PORT: port, ...WATCHED, ...environment };
-      const begun = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy).catch(
+      const started = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy).catch(
         (error: unknown) => {
           if (meant === undefined) failedStarts.push(String(error));
           throw error;
         },
       );
-      service = begun;
+      service = started;
       try {
-        endpoint = await endpointOf(begun);
+        endpoint = await endpointOf(started);
       } catch (error) {
-        const { process } = begun;
+        const { process } = started;
         await eventually(() => process.signalCode, Boolean, EXIT_TIMEOUT_MS).catch(() => undefined);
         if (process.signalCode === 'SIGKILL') throw new Error(KILLED);
-        await begun.stop('SIGKILL');
+        await started.stop('SIGKILL');
         throw error;
       }
       observers.routeTo(endpoint);
-      return begun;
+      return started;
     },
     async recordCrash(when) {
       observers.routeTo();
@@ -175,7 +175,7 @@ function counted(
 
 async function anotherKey(database: string): Promise<Endpoint['headers']> {
   const domain = 'carillon.localhost';
-  const wanted = ['keys', 'create', '--database', database, '--domain', domain, '--email', `owner@${domain}`];
-  const { key } = await carillonJson(wanted);
+  const command = ['keys', 'create', '--database', database, '--domain', domain, '--email', `owner@${domain}`];
+  const { key } = await carillonJson(command);
   return { domain, key };
 }

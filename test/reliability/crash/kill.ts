@@ -142,13 +142,13 @@ const endpointOf = ({ service: { baseUrl }, headers }: Fixture): Endpoint => ({ 
 async function kill(
   fixture: Fixture,
   target: KillTarget,
-  lifeMs: readonly [number, number],
+  uptimeMs: readonly [number, number],
   rng: SeededChance,
 ): Promise<readonly Crash[]> {
   const { observers, server, environment } = fixture;
-  const [least, most] = lifeMs;
+  const [min, max] = uptimeMs;
   observers.routeTo(endpointOf(fixture));
-  await wait(least + rng.below(most - least));
+  await wait(min + rng.below(max - min));
   await observers.untilAcknowledged(MIN_ACKNOWLEDGED);
   // The kill follows immediately, so an unanswered delivery is pending even where the database cannot be
   // inspected.
@@ -160,9 +160,9 @@ async function kill(
     return [];
   }
   const killedAt = performance.now();
-  const dying = [fixture.service.stop('SIGKILL'), target === 'both' ? server?.crash('SIGKILL') : undefined];
+  const exits = [fixture.service.stop('SIGKILL'), target === 'both' ? server?.crash('SIGKILL') : undefined];
   observers.routeTo();
-  await Promise.all(dying);
+  await Promise.all(exits);
   if (target === 'both') await server?.restart();
   const crashes = [await afterCrash(fixture, killedAt)];
   if (target === 'starting') {

@@ -61,10 +61,10 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   const broken: string[] = [];
   const stoppedAt: number[] = [];
   const stop = async (node: ServiceProcess) => {
-    const begun = performance.now();
-    stoppedAt.push(begun);
+    const startedAt = performance.now();
+    stoppedAt.push(startedAt);
     const code = await node.stop('SIGTERM');
-    const ms = Math.round(performance.now() - begun);
+    const ms = Math.round(performance.now() - startedAt);
     tookMs.push(ms);
     broken.push(...exitFaults(code, ms));
   };

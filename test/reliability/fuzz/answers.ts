@@ -38,7 +38,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
   const { baseUrl, database, process: child } = service;
   const broken: string[] = [];
   const logged = collect(child.stderr);
-  const beside = await openAt(context, database, { as: 'command' });
+  const accounts = await openAt(context, database, { as: 'command' });
   // One hook in eight ends at its first notification, so that their number stays small.
   const target = await startTarget(context, (response, { path }) =>
     response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),
@@ -52,7 +52,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
   const operations = operationsIn(document);
   // Imports are rare: each file is parsed in its own process and takes as long as a hundred other requests.
   const fastOperations = operations.filter(({ path }) => !path.endsWith('/import'));
-  const judge = responseChecker(document, operations);
+  const check = responseChecker(document, operations);
   const tally = new Map(operations.map(({ name }) => [name, { good: 0, taken: 0 }]));
   let [requests, accepted, good] = [0, 0, 0];
 
@@ -62,7 +62,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
     const bytes = bytesOf(draft);
     try {
       const reply = await line.send(bytes, draft.method);
-      const fault = judge(draft, reply);
+      const fault = check(draft, reply);
       if (fault !== undefined) broken.push(`${fault}\n${shellCommand(bytes)}`);
       fixture.learn(draft, reply);
       if (reply.status >= 300) return;
@@ -81,10 +81,10 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
 
   async function queue(random: SeededChance, share: number): Promise<void> {
     const line = new RawConnection(baseUrl);
-    let fixture = await newFixture(beside, baseUrl, nextTarget);
+    let fixture = await newFixture(accounts, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
       if (index % REQUESTS_PER_FIXTURE === REQUESTS_PER_FIXTURE - 1)
-        fixture = await newFixture(beside, baseUrl, nextTarget);
+        fixture = await newFixture(accounts, baseUrl, nextTarget);
       const operation = random.below(20) === 0 ? random.one(operations) : random.one(fastOperations);
       const draft = validRequest(operation, fixture.caller, fixture, random);
       const faults = random.one([0, 0, 1, 1, 1, 2, 4]);
@@ -103,7 +103,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
   async function sweep(random: SeededChance): Promise<void> {
     const line = new RawConnection(baseUrl);
     for (const operation of fastOperations) {
-      const fixture = await newFixture(beside, baseUrl, nextTarget);
+      const fixture = await newFixture(accounts, baseUrl, nextTarget);
       const ask = () => validRequest(operation, fixture.caller, fixture, random);
       const sampleOf = (name: string, schema: Json) => validValue(name, schema, fixture, random);
       const cursors = await cursorsOf(operation, async (query) => {

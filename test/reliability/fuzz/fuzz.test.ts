@@ -48,7 +48,7 @@ const document = {
 
 const [reading, ...operations] = operationsIn(document);
 if (reading === undefined) throw new Error('there is one to read');
-const judge = responseChecker(document, [reading, ...operations]);
+const check = responseChecker(document, [reading, ...operations]);
 
 function draft(given: Partial<Draft> = {}): Draft {
   const [operation] = operations;
@@ -75,7 +75,7 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
 
 test('R11 a response that the document describes is accepted, and every other is reported', () => {
   const wrong = (faults: string, ...answer: Parameters<typeof reply>) => {
-    assert.match(judge(draft(), reply(...answer)) ?? 'in order', new RegExp(faults));
+    assert.match(check(draft(), reply(...answer)) ?? 'in order', new RegExp(faults));
   };
   const named = { code: 'invalid_input', status: 400, errors: [{ field: 'tone' }] };
   wrong('^in order$', 200, { id: '1' });
@@ -100,11 +100,11 @@ test('R11 a response that the document describes is accepted, and every other is
 
 test('R11 an accepted request that is invalid, and a response of an unknown operation, are reported', () => {
   const ok = reply(200, { id: '1' });
-  assert.match(judge(draft({ fields: [['tone', '7']] }), ok) ?? '', /it was taken/);
-  assert.match(judge(draft({ corruptions: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
-  assert.match(judge(draft({ ids: ['1e3'] }), ok) ?? '', /is answered 200/);
-  assert.match(judge(draft({ method: 'PATCH' }), ok) ?? '', /PATCH .* is answered 200/);
-  const head = (status: number) => judge({ ...draft({ method: 'HEAD' }), operation: reading }, reply(status, ''));
+  assert.match(check(draft({ fields: [['tone', '7']] }), ok) ?? '', /it was taken/);
+  assert.match(check(draft({ corruptions: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
+  assert.match(check(draft({ ids: ['1e3'] }), ok) ?? '', /is answered 200/);
+  assert.match(check(draft({ method: 'PATCH' }), ok) ?? '', /PATCH .* is answered 200/);
+  const head = (status: number) => check({ ...draft({ method: 'HEAD' }), operation: reading }, reply(status, ''));
   assert.match(head(418) ?? '', /HEAD is answered 418/);
   assert.equal(head(200), undefined);
 });

@@ -76,11 +76,11 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     written += names.length;
     const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
     for (const name of names) {
-      const wanted = expectedValue(name, text);
+      const expected = expectedValue(name, text);
       const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
-      if (shown !== wanted || read !== wanted)
+      if (shown !== expected || read !== expected)
         broken.push(
-          `${operation.name}: ${name} was written as ${JSON.stringify(wanted)}, and reads ${JSON.stringify([shown, read])}`,
+          `${operation.name}: ${name} was written as ${JSON.stringify(expected)}, and reads ${JSON.stringify([shown, read])}`,
         );
     }
   }
@@ -144,12 +144,12 @@ async function checkFilters(ask: Ask, broken: string[]): Promise<void> {
   const names = all.map(({ client_name }) => String(client_name));
   for (const text of TEXTS.map((one) => one.trim()).filter((one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60)) {
     const path = `/v2/clients?client_name=${encodeURIComponent(text)}`;
-    const wanted = names.filter((name) => lower(name).includes(lower(text))).length;
+    const expected = names.filter((name) => lower(name).includes(lower(text))).length;
     const { json, headers } = await ask('GET', `${path}&limit=1`);
-    if (json.paging?.total_records !== wanted)
-      broken.push(`client_name=${text} finds ${json.paging?.total_records} of ${wanted} clients`);
+    if (json.paging?.total_records !== expected)
+      broken.push(`client_name=${text} finds ${json.paging?.total_records} of ${expected} clients`);
     const link = headers.get('link');
-    if (wanted < 2) continue;
+    if (expected < 2) continue;
     const [, next = ''] = /^<(http:\/\/127\.0\.0\.1:\d+\/[^<>"\s]+)>; rel="next"$/.exec(link ?? '') ?? [];
     if (new URL(next || 'http://x').searchParams.get('client_name') !== text)
       broken.push(`the link of ${text} is ${link}`);

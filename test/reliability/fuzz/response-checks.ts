@@ -66,8 +66,8 @@ export function responseChecker(document: Json, operations: readonly Operation[]
 }
 
 /** A header that the document does not list, or a listed one that is missing; `Link` is optional. */
-function headerFault(told: Json, headers: Reply['headers']): string | undefined {
-  const names = Object.keys(told).map((name) => name.toLowerCase());
+function headerFault(documented: Json, headers: Reply['headers']): string | undefined {
+  const names = Object.keys(documented).map((name) => name.toLowerCase());
   const extra = [...headers.keys()].find((name) => !HEADERS.has(name) && !names.includes(name));
   if (extra !== undefined) return `with the header ${extra}`;
   const missing = ['etag', 'location'].find((name) => names.includes(name) && !headers.has(name));

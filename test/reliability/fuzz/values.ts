@@ -47,8 +47,8 @@ function text(_: KnownIds, random: SeededChance): string {
 /** A valid value for a field of this name; undefined if the field should be left out. */
 export function validValue(name: string, schema: Json, known: KnownIds, random: SeededChance): unknown {
   if (dependentFields.has(name) && random.below(4) > 0) return undefined;
-  const told = describedFields[name];
-  if (told !== undefined) return told(known, random);
+  const generate = describedFields[name];
+  if (generate !== undefined) return generate(known, random);
   if (schema.enum !== undefined) return random.one(schema.enum);
   if (schema.type === 'array') {
     const count = random.below(3);

@@ -162,9 +162,9 @@ async function execute(run: Run): Promise<RunResult> {
 /** Faults of the healthy target: `share` of its notifications must arrive within the limit. Both lists are sorted. */
 export function checkHealthy(calmMs: readonly number[], lateMs: readonly number[], share: number): readonly string[] {
   if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target received nothing'];
-  const most = Math.max(MAX_HEALTHY_MS, TIMES_SLOWER * quantile(calmMs, 0.95));
+  const limitMs = Math.max(MAX_HEALTHY_MS, TIMES_SLOWER * quantile(calmMs, 0.95));
   const ms = quantile(lateMs, share);
-  return ms <= most ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${most}`];
+  return ms <= limitMs ? [] : [`the healthy target was reached after ${ms} ms at p${share * 100}, not ${limitMs}`];
 }
 
 /** Quantile of sorted values, in whole milliseconds. */
@@ -216,7 +216,7 @@ async function setUp({ context }: Run, store: Run['stores'][number], all: readon
   const healthy = await startHealthy(context);
   await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });
   const calmMs: number[] = [];
-  for (let told = 0; told < CALM_NOTIFICATIONS; told += 1) calmMs.push(await notifyHealthy(owner, healthy));
+  for (let sent = 0; sent < CALM_NOTIFICATIONS; sent += 1) calmMs.push(await notifyHealthy(owner, healthy));
   return { all, owner, attempts, healthy, calmMs, busyMs: [] };
 }
 

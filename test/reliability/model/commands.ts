@@ -150,13 +150,13 @@ const repeatRequest = step('again', { pick: picks, same: fc.boolean() }, async (
 });
 
 const completions: readonly Entries[] = [
-  [['completed', { as: 'text', sent: 1, shown: '1' }]],
-  [['completed', { as: 'text', sent: false, shown: '0' }]],
-  [['resume', { as: 'text', sent: '1', shown: '1' }]],
+  [['completed', { as: 'text', sent: 1, displayed: '1' }]],
+  [['completed', { as: 'text', sent: false, displayed: '0' }]],
+  [['resume', { as: 'text', sent: '1', displayed: '1' }]],
   ...['M', 'D'].map(
     (letter): Entries => [
-      ['recurring', { as: 'text', sent: letter, shown: letter }],
-      ['completed', { as: 'text', sent: '1', shown: '1' }],
+      ['recurring', { as: 'text', sent: letter, displayed: letter }],
+      ['completed', { as: 'text', sent: '1', displayed: '1' }],
     ],
   ),
 ];
@@ -167,8 +167,8 @@ function change(resourceType: ResourceType, entries = entriesOf(resourceType, 'c
   const args = { pick: picks, entries, condition: conditions };
   return step(`change ${resourceType}`, args, async (world, real, { pick, entries, condition }, key) => {
     const { headers, stale } = preconditionOf(world, real, key, resourceType, pick, condition, 'if-match');
-    const judged = Object.keys(headers).length === 0 ? 'none' : stale ? 'stale' : 'holds';
-    const planned = plannedChange(world, key, resourceType, { pick, entries, condition: judged });
+    const precondition = Object.keys(headers).length === 0 ? 'none' : stale ? 'stale' : 'holds';
+    const planned = plannedChange(world, key, resourceType, { pick, entries, condition: precondition });
     const answer = await real.call(key, 'PUT', planned.path, planned.body, headers);
     if (typeof planned.expected !== 'function') return real.assertRejected(answer, planned.expected);
     assert.equal(answer.status, 200, answer.text);
@@ -229,8 +229,8 @@ function list(resourceType: ResourceType) {
     const answer = await real.call(key, 'GET', `/${collectionOf(resourceType)}?${search}`);
     const refused = listRefusal(world, key, resourceType, asked, query);
     if (refused !== undefined) return real.assertRejected(answer, refused);
-    const { limit: wanted = 1_000, offset = 0 } = asked;
-    const limit = Math.min(wanted, 1_000);
+    const { limit: requestedLimit = 1_000, offset = 0 } = asked;
+    const limit = Math.min(requestedLimit, 1_000);
     const page = records.slice(offset, offset + limit).map((record) => world.present(key.account, record));
     assert.deepEqual(answer.json, { paging: { offset, limit, total_records: records.length }, data: page });
     const link = answer.headers.get('link');
@@ -268,7 +268,7 @@ const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) 
 const targetPicks = fc.nat(7);
 /** Lets time pass, with a stop at each retry that falls due. */
 const wait = step(
-  'a retry during the backoff',
+  'wait',
   { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
   async (world, real, { seconds }) => {
     const end = world.now + seconds * 1_000;
@@ -317,9 +317,12 @@ export async function begin(world: World, real: System): Promise<void> {
   for (const [index, resourceType] of (
     ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event', 'client', 'project'] as const
   ).entries()) {
-    const named: Entries = [[`${resourceType}_name`, { as: 'text', sent: 'First', shown: 'First' }]];
+    const named: Entries = [[`${resourceType}_name`, { as: 'text', sent: 'First', displayed: 'First' }]];
     const time = `${dayOf(1 + (index % 4))} ${index % 2 === 0 ? '10:30:00' : '00:00:00'}`;
-    const dated: Entries = ['start_date', 'due_date'].map((field) => [field, { as: 'text', sent: time, shown: time }]);
+    const dated: Entries = ['start_date', 'due_date'].map((field) => [
+      field,
+      { as: 'text', sent: time, displayed: time },
+    ]);
     const assigned: Entries = resourceType === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
     const entries = resourceType === 'client' ? named : [...named, ...dated, ...assigned];
     await createOne(world, real, resourceType, { pick: index, entries, word: 0 }, key);

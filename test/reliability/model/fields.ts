@@ -8,7 +8,7 @@ export type Written =
   | {
       readonly as: 'text';
       readonly sent: unknown;
-      readonly shown: string;
+      readonly displayed: string;
       /** Another field that the value also sets, and its displayed value. */
       readonly implies?: readonly [field: string, shown: string];
     }
@@ -30,7 +30,7 @@ type Spec = {
 export const resourceTypes = ['client', 'project', 'task', 'subtask', 'event', 'user'] as const;
 export type ResourceType = (typeof resourceTypes)[number];
 
-const text = (sent: unknown, shown = String(sent)): Written => ({ as: 'text', sent, shown });
+const text = (sent: unknown, displayed = String(sent)): Written => ({ as: 'text', sent, displayed });
 const texts = (...all: (readonly [unknown, string])[]) =>
   fc.constantFrom(...all.map(([sent, shown]) => text(sent, shown)));
 const words = ['Bell', 'bell', 'ÄPFEL', 'äpfel', 'b%l_', "O'Neil; --", '予定 😀', 'a"b\\c'];
@@ -51,10 +51,10 @@ const name: Spec = {
   good: fc.constantFrom(...words.map((word) => text(word)), text('  Bell tower ', 'Bell tower'), text('x'.repeat(255))),
   bad: fc.constantFrom<unknown>('', '   ', 'x'.repeat(256), 5, null, 'a\0b', '\ud800'),
 };
-const shortText = (most = 255): Spec => ({
+const shortText = (maxLength = 255): Spec => ({
   initial: '',
-  good: fc.constantFrom(text(''), ...words.map((word) => text(word)), text('y'.repeat(most))),
-  bad: fc.constantFrom<unknown>('y'.repeat(most + 1), 7, null, {}, 'a\0b'),
+  good: fc.constantFrom(text(''), ...words.map((word) => text(word)), text('y'.repeat(maxLength))),
+  bad: fc.constantFrom<unknown>('y'.repeat(maxLength + 1), 7, null, {}, 'a\0b'),
 });
 const longText: Spec = { ...shortText(), bad: fc.constantFrom<unknown>(7, null, [], 'a\0b') };
 const flag: Spec = { initial: '0', good: flags, bad: fc.constantFrom<unknown>(2, 'yes', null, '') };
@@ -75,7 +75,7 @@ const fixedPrice: Spec = {
     flags,
     fc
       .constantFrom<readonly [unknown, string]>([1000, '1000'], ['12.5000', '12.5000'], [0.25, '0.25'])
-      .map(([sent, price]): Written => ({ as: 'text', sent, shown: '1', implies: ['price', price] })),
+      .map(([sent, price]): Written => ({ as: 'text', sent, displayed: '1', implies: ['price', price] })),
   ),
   bad: fc.constantFrom<unknown>(-1, 1e9, '1.00001', 'yes', null),
 };
@@ -92,10 +92,10 @@ const recurring: Spec = {
   ),
   bad: fc.constantFrom<unknown>('d', 'weekly', 1, '1', true),
 };
-const integer = (most: number): Spec => ({
+const integer = (max: number): Spec => ({
   initial: '0',
-  good: texts([0, '0'], [1, '1'], ['50', '50'], [most, String(most)]),
-  bad: fc.constantFrom<unknown>(-1, most + 1, 1.5, 'half', null),
+  good: texts([0, '0'], [1, '1'], ['50', '50'], [max, String(max)]),
+  bad: fc.constantFrom<unknown>(-1, max + 1, 1.5, 'half', null),
 });
 const order = integer(9_999_999_999_999);
 const tags: Spec = {
@@ -217,10 +217,10 @@ const written = ([field, { good, bad }]: [string, Spec]) =>
   ).map((value) => [field, value] as const);
 
 /** Random fields of a resource type, mostly valid. */
-export function entriesOf(resourceType: ResourceType, doing: 'create' | 'change'): fc.Arbitrary<Entries> {
-  const specs = { ...fields[resourceType], ...(doing === 'change' ? movable[resourceType] : {}) };
+export function entriesOf(resourceType: ResourceType, action: 'create' | 'change'): fc.Arbitrary<Entries> {
+  const specs = { ...fields[resourceType], ...(action === 'change' ? movable[resourceType] : {}) };
   const few = fc.array(fc.oneof(...Object.entries(specs).map(written)), { maxLength: 5 });
-  if (doing === 'change') return few;
+  if (action === 'change') return few;
   const required = Object.entries(specs).filter(([, { initial }]) => initial === undefined);
   const mostly = fc.oneof({ arbitrary: fc.constant(true), weight: 19 }, { arbitrary: fc.constant(false), weight: 1 });
   return fc

@@ -33,8 +33,8 @@ function displayedHook(hook: Hook): Record<string, string> {
 function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
   const { hooks } = key.account;
   const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
-  const wanted = hooks.filter(looked);
-  const ids = [...wanted, ...wanted, ...wanted, ...hooks, ...foreign].map(({ id }) => id);
+  const matching = hooks.filter(looked);
+  const ids = [...matching, ...matching, ...matching, ...hooks, ...foreign].map(({ id }) => id);
   const id = [...ids, '9007199254740990'][pick % (ids.length + 1)] ?? '';
   return { id, hook: hooks.find((one) => one.id === id) };
 }
@@ -111,7 +111,7 @@ export async function listDeliveries(world: World, real: System, key: Key): Prom
   const away = accessError(world, key, 'hooks:read');
   if (away !== undefined) return real.assertRejected(answer, away);
   const line = (hook: string, kind: string, url: string, state: string) => `${hook} ${kind} ${url} ${state}`;
-  const wanted = key.account.hooks
+  const expected = key.account.hooks
     .filter((hook) => hook.userId === key.userId)
     .flatMap((hook) => [
       ...hook.delivered.map((one) => line(hook.id, one.kind, addressOf(real, one), 'delivered')),
@@ -122,7 +122,7 @@ export async function listDeliveries(world: World, real: System, key: Key): Prom
   const found = answer.json.data.map((one: Record<string, string>) =>
     line(one.hook_id ?? '', one.event ?? '', one.resource_url ?? '', one.state ?? ''),
   );
-  assert.deepEqual(found.sort(), wanted.sort());
+  assert.deepEqual(found.sort(), expected.sort());
 }
 
 export const addressOf = (real: System, { resourceType, id }: Pick<Occurrence, 'resourceType' | 'id'>) =>
@@ -161,16 +161,16 @@ export async function readFeed(
     [...cursors].sort((a, b) => a - b),
   );
   assert.equal(new Set(cursors).size, cursors.length);
-  const wanted = key.account.feed.filter(
+  const expected = key.account.feed.filter(
     (one) =>
       (scope === 'account' || one.userId === key.userId) &&
       world.may(key, permissionOf(one.resourceType, 'read')) &&
       (kind === undefined || one.kind === kind),
   );
   const lines = found.map((one) => `${one.kind} ${one.resource_url} ${one.occurred_at} ${one.user_id}`);
-  assert.equal(lines.length, wanted.length, lines.join('\n'));
-  const own = wanted.map((one) => lineOf(real, one));
-  assert.deepEqual(sortedByTransaction(lines, wanted), sortedByTransaction(own, wanted));
+  assert.equal(lines.length, expected.length, lines.join('\n'));
+  const own = expected.map((one) => lineOf(real, one));
+  assert.deepEqual(sortedByTransaction(lines, expected), sortedByTransaction(own, expected));
 }
 
 function lineOf(real: System, one: Occurrence): string {

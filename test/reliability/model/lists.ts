@@ -17,13 +17,13 @@ const from =
   (field: string): Filter =>
   (_world, _account, pick) => [
     written(day(pick)),
-    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') >= `${day(pick)} 00:00:00`,
+    ({ displayed }) => displayed[field] !== NONE && (displayed[field] ?? '') >= `${day(pick)} 00:00:00`,
   ];
 const to =
   (field: string): Filter =>
   (_world, _account, pick) => [
     written(day(pick)),
-    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') <= `${day(pick)} 23:59:59`,
+    ({ displayed }) => displayed[field] !== NONE && (displayed[field] ?? '') <= `${day(pick)} 23:59:59`,
   ];
 
 /** The current day, or the one before or after it. */
@@ -33,13 +33,13 @@ const since =
   (field: string): Filter =>
   (world, _account, pick) => [
     written(around(world, pick)),
-    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') >= `${around(world, pick)} 00:00:00`,
+    ({ displayed }) => displayed[field] !== NONE && (displayed[field] ?? '') >= `${around(world, pick)} 00:00:00`,
   ];
 const until =
   (field: string): Filter =>
   (world, _account, pick) => [
     written(around(world, pick)),
-    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') <= `${around(world, pick)} 23:59:59`,
+    ({ displayed }) => displayed[field] !== NONE && (displayed[field] ?? '') <= `${around(world, pick)} 23:59:59`,
   ];
 
 const of =
@@ -54,19 +54,19 @@ const word =
     words[pick % words.length] ?? ['', () => true];
 const flag =
   (field: string, value: string) =>
-  ({ shown }: Recorded) =>
-    shown[field] === value;
+  ({ displayed }: Recorded) =>
+    displayed[field] === value;
 
 const tag: Filter = (_world, _account, pick) => {
   const wanted = ['red', 'blue', 'bluered', 'none'][pick % 4] ?? '';
-  return [wanted, ({ shown }) => (shown.tags ?? '').split(',').includes(wanted)];
+  return [wanted, ({ displayed }) => (displayed.tags ?? '').split(',').includes(wanted)];
 };
 const part: Filter = (_world, _account, pick) => {
   const wanted = ['BELL', 'äpfel', '%', '_', '予定', 'e', '\\', "'"][pick % 8] ?? '';
-  return [wanted, ({ shown }) => (shown.client_name ?? '').toLowerCase().includes(wanted.toLowerCase())];
+  return [wanted, ({ displayed }) => (displayed.client_name ?? '').toLowerCase().includes(wanted.toLowerCase())];
 };
 const statusOf = (closed: string, rest: Parameters<typeof word>) =>
-  word(['open', ({ shown }) => shown[closed] === '0' && (shown.archived ?? '0') === '0'], ...rest);
+  word(['open', ({ displayed }) => displayed[closed] === '0' && (displayed.archived ?? '0') === '0'], ...rest);
 const activity = [
   ['active', flag('active', '1')],
   ['onhold', flag('active', '2')],
@@ -80,7 +80,7 @@ const completed = { completed_from: since('date_completed'), completed_to: until
 export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filter>>>> = {
   client: { client_name: part },
   project: {
-    client_id: of('client', ({ shown }) => shown.client_id),
+    client_id: of('client', ({ displayed }) => displayed.client_id),
     ...{ ...due, ...created, tag },
     status: statusOf('closed', [
       ['closed', flag('closed', '1')],
@@ -106,9 +106,9 @@ export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filt
     },
     ...{ ...due, ...completed },
     status: (world, account, pick) => {
-      const isArchived = ({ parent }: Recorded) => world.find(account, 'task', parent)?.shown.archived === '1';
+      const isArchived = ({ parent }: Recorded) => world.find(account, 'task', parent)?.displayed.archived === '1';
       const states = word(
-        ['open', (record) => record.shown.completed === '0' && !isArchived(record)],
+        ['open', (record) => record.displayed.completed === '0' && !isArchived(record)],
         ['completed', flag('completed', '1')],
         ['archived', isArchived],
         ...activity,
@@ -117,7 +117,7 @@ export const filters: Readonly<Record<ResourceType, Readonly<Record<string, Filt
     },
   },
   event: {
-    project_id: of('project', ({ shown }) => shown.project_id),
+    project_id: of('project', ({ displayed }) => displayed.project_id),
     ...{ from: from('start_date'), to: to('due_date') },
     ...{
       start_from: from('start_date'),
@@ -159,20 +159,20 @@ const reversed =
   (a, b) =>
     order(b, a);
 
-const name = (field: string) => by(({ shown }) => (shown[field] ?? '').toLowerCase());
+const name = (field: string) => by(({ displayed }) => (displayed[field] ?? '').toLowerCase());
 const progress = reversed(
   then(
-    by(({ shown }) => Number(shown.progress)),
+    by(({ displayed }) => Number(displayed.progress)),
     id,
   ),
 );
 const latest = reversed(
   then(
-    by(({ shown }) => shown.date_created ?? ''),
+    by(({ displayed }) => displayed.date_created ?? ''),
     id,
   ),
 );
-const dueDate = by(({ shown }) => shown.due_date ?? '');
+const dueDate = by(({ displayed }) => displayed.due_date ?? '');
 
 /** C30: orders by resource type. The default order is by id, for events by start date (C7). */
 export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order>>>> = {
@@ -186,7 +186,7 @@ export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order
     taskname: then(name('task_name'), id),
     // Tasks without a due date come last.
     duedate: then(
-      by(({ shown }) => Number(shown.due_date === NONE)),
+      by(({ displayed }) => Number(displayed.due_date === NONE)),
       dueDate,
       id,
     ),
@@ -197,7 +197,7 @@ export const orders: Readonly<Record<ResourceType, Readonly<Record<string, Order
 const usual = (resourceType: ResourceType) =>
   resourceType === 'event'
     ? then(
-        by(({ shown }) => shown.start_date ?? ''),
+        by(({ displayed }) => displayed.start_date ?? ''),
         id,
       )
     : id;
@@ -227,11 +227,11 @@ export function listed(
   world: World,
   account: Account,
   resourceType: ResourceType,
-  { filters: wanted, order }: ListRequest,
+  { filters: requested, order }: ListRequest,
 ) {
   const query: Record<string, string> = {};
   const kept: ((record: Recorded) => boolean)[] = [];
-  for (const [name, pick] of new Map(wanted)) {
+  for (const [name, pick] of new Map(requested)) {
     const found = filters[resourceType][name]?.(world, account, pick);
     if (found === undefined) continue;
     query[name] = found[0];

@@ -34,7 +34,7 @@ const MIN_RUN_LENGTH = 5;
 
 async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
   const broken: string[] = [];
-  let [runs, calls, told] = [0, 0, 0];
+  let [runs, calls, notifications] = [0, 0, 0];
   for (const store of stores) {
     const place = await ModelRunner.of(store, context);
     const property = fc.asyncProperty(
@@ -49,7 +49,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
     const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
     runs += found.numRuns;
     calls += place.calls;
-    told += place.notifications;
+    notifications += place.notifications;
     log(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
     else if (process.env.RUN === undefined && place.calls < found.numRuns * MIN_RUN_LENGTH)
@@ -59,7 +59,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
     counts: {
       'runs on all databases': runs,
       calls,
-      notifications: told,
+      notifications: notifications,
       mismatches: broken.length,
     },
     broken,
@@ -190,9 +190,13 @@ class ModelRunner {
       .flatMap(([, all]) => all).length;
     const hooks = world.accounts.flatMap((account) => account.hooks);
     for (const target of new Set(hooks.map((hook) => hook.target))) {
-      const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.delivered);
-      const heard = real.targets.accepted.get(target) ?? [];
-      assert.deepEqual([...heard].sort(), told.map((one) => addressOf(real, one)).sort(), `what ${target} was told`);
+      const expected = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.delivered);
+      const received = real.targets.accepted.get(target) ?? [];
+      assert.deepEqual(
+        [...received].sort(),
+        expected.map((one) => addressOf(real, one)).sort(),
+        `what ${target} was told`,
+      );
     }
   }
 }

@@ -6,7 +6,7 @@ export type Recorded = {
   readonly id: string;
   readonly resourceType: ResourceType;
   /** Displayed texts of the record itself; those of related records are looked up. */
-  readonly shown: Record<string, string>;
+  readonly displayed: Record<string, string>;
   /** Ids of the assigned users. */
   users: readonly string[];
   /** Id of its parent: the project of a task, the task of a subtask. */
@@ -65,7 +65,8 @@ const areas = {
   event: 'events',
   user: 'users',
 };
-export const permissionOf = (resourceType: ResourceType, doing: 'read' | 'write') => `${areas[resourceType]}:${doing}`;
+export const permissionOf = (resourceType: ResourceType, access: 'read' | 'write') =>
+  `${areas[resourceType]}:${access}`;
 export const collectionOf = (resourceType: ResourceType) => `${resourceType}s`;
 
 export const formatTimestamp = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
@@ -110,7 +111,7 @@ export class World {
   // ——— permissions (C2)
 
   roleOf({ account, userId }: Pick<Key, 'account' | 'userId'>): string {
-    return account.records.get(`user ${userId}`)?.shown.role ?? 'nobody';
+    return account.records.get(`user ${userId}`)?.displayed.role ?? 'nobody';
   }
 
   isAdmin(key: Key): boolean {
@@ -147,9 +148,9 @@ export class World {
 
   /** A record as the API displays it (C24 to C35). */
   present(account: Account, record: Recorded): Record<string, unknown> {
-    const { resourceType, id, shown } = record;
-    const named = (of: ResourceType, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
-    const displayed: Record<string, unknown> = { [`${resourceType}_id`]: id, ...shown };
+    const { resourceType, id } = record;
+    const named = (of: ResourceType, which: string) => this.find(account, of, which)?.displayed[`${of}_name`] ?? '';
+    const displayed: Record<string, unknown> = { [`${resourceType}_id`]: id, ...record.displayed };
     if (resourceType === 'client') return { ...displayed, contact_id: '0' };
     if (resourceType === 'user') return { ...displayed, user_name: nameOf(record) };
     if (resourceType === 'event') return displayed;
@@ -162,7 +163,7 @@ export class World {
     const assigned = { users, teams: [] };
     if (resourceType === 'project') {
       const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
-      return { ...displayed, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
+      return { ...displayed, ...assigned, ...untimed, client_name: named('client', record.displayed.client_id ?? '') };
     }
     const step = { ...displayed, ...assigned, tracked_seconds: '0' };
     if (resourceType === 'task')
@@ -170,7 +171,7 @@ export class World {
     const task = this.find(account, 'task', record.parent);
     const projectId = task?.parent ?? '';
     return {
-      ...{ ...step, task_id: record.parent, task_name: task?.shown.task_name },
+      ...{ ...step, task_id: record.parent, task_name: task?.displayed.task_name },
       ...{ project_id: projectId, project_name: named('project', projectId) },
     };
   }
@@ -179,11 +180,11 @@ export class World {
     account: Account,
     resourceType: ResourceType,
     id: string,
-    shown: Record<string, string>,
+    displayed: Record<string, string>,
     users: readonly string[],
     parent: string,
   ) {
-    const record: Recorded = { id, resourceType, shown, users, parent };
+    const record: Recorded = { id, resourceType, displayed, users, parent };
     account.records.set(`${resourceType} ${id}`, record);
     return record;
   }
@@ -255,15 +256,15 @@ export class World {
    * any was due.
    */
   deliverDue(): boolean {
-    let told = false;
+    let anyDue = false;
     for (const account of this.accounts) {
       for (const hook of account.hooks) {
         const isDue = hook.ended === undefined && hook.pending.length > 0 && (hook.dueAt ?? 0) <= this.now;
         if (isDue) this.#deliver(account, hook, this.targetStatus(hook.target));
-        told ||= isDue;
+        anyDue ||= isDue;
       }
     }
-    return told;
+    return anyDue;
   }
 
   #deliver(account: Account, hook: Hook, manner: TargetStatus): void {
@@ -282,7 +283,7 @@ export class World {
 
 const concerns = (hook: Hook, one: Occurrence) => hook.kind === one.kind && hook.userId === one.userId;
 
-const nameOf = ({ shown }: Recorded) => `${shown.first_name} ${shown.last_name}`.trim();
+const nameOf = ({ displayed }: Recorded) => `${displayed.first_name} ${displayed.last_name}`.trim();
 
 /** A request body, and what the API displays of it. */
 export type BuiltBody = {
@@ -316,7 +317,7 @@ export function buildBody(world: World, account: Account, entries: Entries): Bui
       references.push(...users.map((id) => ['user', id] as const));
     } else {
       const [sent, text] =
-        written.as === 'text' ? [written.sent, written.shown] : resolveReference(world, account, written);
+        written.as === 'text' ? [written.sent, written.displayed] : resolveReference(world, account, written);
       body[field] = sent;
       shown[field] = text;
       if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);

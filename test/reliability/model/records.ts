@@ -52,13 +52,13 @@ function referenceError(world: World, key: Key, { references }: BuiltBody): Reje
 /** X7: nobody can give or change a role above their own; an e-mail address is unique in an account. */
 function userError(world: World, key: Key, { shown }: BuiltBody, before: Recorded | undefined): Rejection | undefined {
   const outranks = (role: string | undefined) => ranks.indexOf(role ?? '') > ranks.indexOf(world.roleOf(key));
-  if (outranks(before?.shown.role) || outranks(shown.role)) return rejection(401, 'not_permitted');
+  if (outranks(before?.displayed.role) || outranks(shown.role)) return rejection(401, 'not_permitted');
   const users = world.all(key.account, 'user');
-  const owners = users.filter((user) => user.shown.role === 'owner');
-  if (before?.shown.role === 'owner' && (shown.role ?? 'owner') !== 'owner' && owners.length === 1)
+  const owners = users.filter((user) => user.displayed.role === 'owner');
+  if (before?.displayed.role === 'owner' && (shown.role ?? 'owner') !== 'owner' && owners.length === 1)
     return rejection(409, 'last_owner');
   const isTaken = users.some(
-    (user) => user !== before && user.shown.email?.toLowerCase() === shown.email?.toLowerCase(),
+    (user) => user !== before && user.displayed.email?.toLowerCase() === shown.email?.toLowerCase(),
   );
   return shown.email !== undefined && isTaken ? rejection(409, 'email_taken') : undefined;
 }
@@ -129,19 +129,19 @@ export function plannedChange(
     if (written.bad.length > 0) return rejection(400, 'invalid_input', written.bad);
     if (record === undefined) return rejection(404, 'not_found');
     const { completed, resume, project_id, task_id, user_id, ...rest } = written.shown;
-    const after = { ...record.shown, ...rest };
+    const after = { ...record.displayed, ...rest };
     if (hasDates(resourceType) && isOutOfOrder(after))
       return rejection(400, 'invalid_input', ['due_date' in written.body ? 'due_date' : 'start_date']);
-    const userId = resourceType === 'user' ? '' : creator(world, key, user_id, record.shown.user_id ?? '');
+    const userId = resourceType === 'user' ? '' : creator(world, key, user_id, record.displayed.user_id ?? '');
     if (typeof userId !== 'string') return userId;
     const fault =
       resourceType === 'user' ? userError(world, key, written, record) : referenceError(world, key, written);
     if (fault !== undefined) return fault;
     if (resume === '1' && completed === '1') return rejection(400, 'invalid_input', ['resume']);
     return (newIds) => {
-      Object.assign(record.shown, rest);
-      if (resourceType !== 'user') Object.assign(record.shown, { date_modified: world.time, user_id: userId });
-      if (resourceType === 'event' && project_id !== undefined) record.shown.project_id = project_id;
+      Object.assign(record.displayed, rest);
+      if (resourceType !== 'user') Object.assign(record.displayed, { date_modified: world.time, user_id: userId });
+      if (resourceType === 'event' && project_id !== undefined) record.displayed.project_id = project_id;
       if (resourceType === 'task' && project_id !== undefined) record.parent = project_id;
       if (resourceType === 'subtask' && task_id !== undefined) record.parent = task_id;
       if (written.users !== undefined) record.users = written.users;
@@ -159,22 +159,22 @@ function finish(
   { completes, reopens, newIds }: { completes: boolean; reopens: boolean; newIds: NewIds },
 ): void {
   const { account, userId } = key;
-  const { resourceType, shown, id } = record;
-  if (reopens) Object.assign(shown, { completed: '0', date_completed: NONE });
-  if (!completes || shown.completed === '1') {
+  const { resourceType, displayed, id } = record;
+  if (reopens) Object.assign(displayed, { completed: '0', date_completed: NONE });
+  if (!completes || displayed.completed === '1') {
     world.recordOccurrences(account, [[`changed_${resourceType}`, record, userId]]);
     return;
   }
   const done = { completed: '1', date_completed: world.time };
-  Object.assign(shown, done);
-  const open = world.all(account, 'subtask').filter((one) => one.parent === id && one.shown.completed === '0');
+  Object.assign(displayed, done);
+  const open = world.all(account, 'subtask').filter((one) => one.parent === id && one.displayed.completed === '0');
   const along = resourceType === 'task' ? open : [];
-  for (const subtask of along) Object.assign(subtask.shown, done, { date_modified: world.time });
+  for (const subtask of along) Object.assign(subtask.displayed, done, { date_modified: world.time });
   const repeated = repeat(world, account, record, newIds);
   world.recordOccurrences(account, [
     ...along.map((subtask) => ['completed_subtask', subtask, userId] as const),
     [`completed_${resourceType}`, record, userId],
-    ...repeated.map((next) => [`new_${next.resourceType}`, next, next.shown.user_id ?? ''] as const),
+    ...repeated.map((next) => [`new_${next.resourceType}`, next, next.displayed.user_id ?? ''] as const),
   ]);
 }
 
@@ -206,7 +206,8 @@ export function plannedDelete(
 function remove(world: World, { account, userId }: Key, record: Recorded): void {
   const { resourceType, id } = record;
   const below = (of: ResourceType, parentId: string) => world.all(account, of).filter((one) => one.parent === parentId);
-  const naming = (of: ResourceType, field: string) => world.all(account, of).filter((one) => one.shown[field] === id);
+  const naming = (of: ResourceType, field: string) =>
+    world.all(account, of).filter((one) => one.displayed[field] === id);
   const tasks = resourceType === 'project' ? below('task', id) : [];
   const subtasks = [...tasks, ...(resourceType === 'task' ? [record] : [])].flatMap((task) =>
     below('subtask', task.id),
@@ -218,8 +219,8 @@ function remove(world: World, { account, userId }: Key, record: Recorded): void 
         ? naming('project', 'client_id')
         : [];
   for (const one of left) {
-    one.shown[`${resourceType}_id`] = '0';
-    one.shown.date_modified = world.time;
+    one.displayed[`${resourceType}_id`] = '0';
+    one.displayed.date_modified = world.time;
   }
   const going = [...subtasks, ...tasks, record];
   for (const one of going) world.remove(account, one);

@@ -21,8 +21,8 @@ export class Targets {
     const status =
       this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.targetStatus(target);
     if (status === 200) {
-      const told = this.accepted.get(target) ?? [];
-      this.accepted.set(target, [...told, JSON.parse(body).resource_url]);
+      const before = this.accepted.get(target) ?? [];
+      this.accepted.set(target, [...before, JSON.parse(body).resource_url]);
     }
     return { kind: 'answered', status, ms: 1 };
   };
@@ -51,10 +51,14 @@ export class System {
   }
 
   /** C6: checks a problem response completely. */
-  assertRejected({ status, json, headers }: Answer, { status: wanted, code, fields }: Rejection): void {
-    assert.deepEqual([status, json?.code], [wanted, code], `${JSON.stringify(json)} instead of ${wanted} ${code}`);
+  assertRejected({ status, json, headers }: Answer, { status: expectedStatus, code, fields }: Rejection): void {
+    assert.deepEqual(
+      [status, json?.code],
+      [expectedStatus, code],
+      `${JSON.stringify(json)} instead of ${expectedStatus} ${code}`,
+    );
     assert.match(String(headers.get('content-type')), /^application\/problem\+json/);
-    assert.equal(json.status, wanted);
+    assert.equal(json.status, expectedStatus);
     assert.equal(json.message, json.detail);
     assert.ok(json.type.endsWith(`/problems/${code}`) && json.title.length > 0);
     if (status === 401) assert.ok(headers.has('www-authenticate'));

@@ -66,8 +66,8 @@ export const attacks: readonly Attack[] = [
       const bytes = by === 'a member' || by === 'another account' ? IMPORT_BYTES : 60_000;
       const head = withoutBody('POST', path, { ...json, ...headers, origin: aim.origin }, bytes);
       // 90 % of the body is sent immediately and held in memory; the rest never arrives.
-      const most = `{"ics":"${'x'.repeat(Math.floor(bytes * 0.9))}`;
-      await hold(aim, 300, { first: head + most, after: { text: 'x', everyMs: 1_000 } });
+      const prefix = `{"ics":"${'x'.repeat(Math.floor(bytes * 0.9))}`;
+      await hold(aim, 300, { first: head + prefix, after: { text: 'x', everyMs: 1_000 } });
     },
   },
   {

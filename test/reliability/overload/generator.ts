@@ -51,14 +51,14 @@ type ConnectionEvents = {
 /** One connection with one request at a time. It is raw TCP, since the generator must be faster than the service. */
 class Connection {
   readonly #open: () => Socket;
-  readonly #heard: ConnectionEvents;
+  readonly #events: ConnectionEvents;
   #socket: Socket | undefined;
   #askedAt: number | undefined;
   #text = '';
 
-  constructor(open: () => Socket, heard: ConnectionEvents) {
+  constructor(open: () => Socket, events: ConnectionEvents) {
     this.#open = open;
-    this.#heard = heard;
+    this.#events = events;
   }
 
   send(request: string): void {
@@ -79,7 +79,7 @@ class Connection {
       this.#text = '';
       const wasAsked = this.#askedAt !== undefined;
       this.#askedAt = undefined;
-      this.#heard.lost(wasAsked);
+      this.#events.lost(wasAsked);
     };
     socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
     socket.on('error', lost).on('close', lost);
@@ -101,7 +101,7 @@ class Connection {
       this.end();
       this.#socket = undefined;
     }
-    this.#heard.answer(Number(head.slice(9, 12)), head, ms);
+    this.#events.answer(Number(head.slice(9, 12)), head, ms);
   }
 }
 

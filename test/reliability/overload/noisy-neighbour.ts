@@ -38,8 +38,8 @@ type OthersResult = { readonly calls: number; readonly p99: number; readonly wro
 type NoisyResult = { readonly answered: number; readonly refused: number };
 
 export type Noise = {
-  readonly alone: OthersResult;
-  readonly beside: OthersResult;
+  readonly withoutNoise: OthersResult;
+  readonly withNoise: OthersResult;
   readonly noisy: NoisyResult;
   readonly limits: string;
 };
@@ -49,8 +49,8 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
   const limits = recommendedRates();
   const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
-    const wanted = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`];
-    const { key } = await carillonJson([...wanted, '--database', service.database]);
+    const command = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`];
+    const { key } = await carillonJson([...command, '--database', service.database]);
     return { key, domain };
   };
   const quiet: Record<string, string>[] = [];
@@ -69,25 +69,25 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
     requests: requestsOf({ headers: await account('noisy.test') }),
     connections: NOISY_CONNECTIONS,
   };
-  const heard: Record<'alone' | 'beside' | 'noisy', LoadResult[]> = { alone: [], beside: [], noisy: [] };
+  const results: Record<'alone' | 'beside' | 'noisy', LoadResult[]> = { alone: [], beside: [], noisy: [] };
   let noisyMs = 0;
   await runGenerator(context, { ...others, durationMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
-    heard.alone.push((await runGenerator(context, others, service)).answered);
+    results.alone.push((await runGenerator(context, others, service)).answered);
     const beforeMs = round === 0 ? NOISY_BEFORE_MS.first : NOISY_BEFORE_MS.later;
     const noiseMs = beforeMs + durationMs + 1_000;
     const noise = runGenerator(context, { ...noisy, durationMs: noiseMs }, service);
     await wait(beforeMs);
-    heard.beside.push((await runGenerator(context, others, service)).answered);
-    heard.noisy.push((await noise).answered);
+    results.beside.push((await runGenerator(context, others, service)).answered);
+    results.noisy.push((await noise).answered);
     noisyMs += noiseMs;
   }
-  const said = Object.entries(limits).map(([name, value]) => `${name}=${value}`);
+  const settings = Object.entries(limits).map(([name, value]) => `${name}=${value}`);
   return {
-    alone: summarizeOthers(heard.alone),
-    beside: summarizeOthers(heard.beside),
-    noisy: summarizeNoisy(heard.noisy, noisyMs),
-    limits: `${said.join(', ')}, as docs/operating.md has them; without limits, who asks the most is answered the most`,
+    withoutNoise: summarizeOthers(results.alone),
+    withNoise: summarizeOthers(results.beside),
+    noisy: summarizeNoisy(results.noisy, noisyMs),
+    limits: `${settings.join(', ')}, as docs/operating.md has them; without limits, who asks the most is answered the most`,
   };
 }
 
@@ -119,13 +119,15 @@ export function summarizeOthers(all: readonly LoadResult[]): OthersResult {
 }
 
 /** Violations, one per line. */
-export function checkNoise({ alone, beside, noisy }: Noise): string[] {
-  const broken = [...alone.wrong, ...beside.wrong];
-  for (const { calls } of [alone, beside])
+export function checkNoise({ withoutNoise, withNoise, noisy }: Noise): string[] {
+  const broken = [...withoutNoise.wrong, ...withNoise.wrong];
+  for (const { calls } of [withoutNoise, withNoise])
     if (calls < MIN_CALLS) broken.push(`only ${calls} calls of the other accounts`);
   if (noisy.refused === 0) broken.push('no request of the noisy account was rejected');
-  if (!(beside.p99 <= MAX_SLOWDOWN * alone.p99)) {
-    broken.push(`p99 of the other accounts is ${beside.p99} ms beside a noisy account, and ${alone.p99} ms without it`);
+  if (!(withNoise.p99 <= MAX_SLOWDOWN * withoutNoise.p99)) {
+    broken.push(
+      `p99 of the other accounts is ${withNoise.p99} ms beside a noisy account, and ${withoutNoise.p99} ms without it`,
+    );
   }
   return broken;
 }

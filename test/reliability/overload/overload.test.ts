@@ -100,8 +100,8 @@ test('R12 rejected or slow calls of other accounts are reported, and so is a noi
     p99: ms,
   });
   const noise = (ms: number, more: object = {}) => ({
-    alone: summarizeOthers([calls(2)]),
-    beside: summarizeOthers([{ ...calls(ms), ...more }]),
+    withoutNoise: summarizeOthers([calls(2)]),
+    withNoise: summarizeOthers([{ ...calls(ms), ...more }]),
     noisy: { answered: 120, refused: 100 },
     limits: '',
   });

@@ -75,9 +75,9 @@ async function execute(run: Run): Promise<RunResult> {
     counts[`${store.name}: noisy account, per second`] =
       `${noise.noisy.answered} answered, ${noise.noisy.refused} refused with 429`;
     counts[`${store.name}: p99 of the other accounts, ms`] =
-      `${noise.alone.p99}; beside a noisy account ${noise.beside.p99}`;
+      `${noise.withoutNoise.p99}; beside a noisy account ${noise.withNoise.p99}`;
     counts[`${store.name}: p99 beside the noisy account, of the p99 without it`] = percent(
-      noise.beside.p99 / noise.alone.p99,
+      noise.withNoise.p99 / noise.withoutNoise.p99,
     );
     broken.push(...checkNoise(noise).map((line) => `${store.name}: ${line}`));
   }

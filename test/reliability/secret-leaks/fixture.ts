@@ -69,11 +69,11 @@ export class Fixture {
 export async function databaseOf(store: TestStore, context: Cleanup, fixture: Fixture): Promise<string> {
   if (store.name === 'SQLite') return store.database(context);
   // A separate connection, because the role can be dropped only after its database.
-  const beside = await openAt(context, await store.database(context), { as: 'command' });
+  const admin = await openAt(context, await store.database(context), { as: 'command' });
   const password = fixture.newSecret('the password of the database');
   const role = `canary_${process.pid}_${Date.now()}`;
-  await sql.raw(`create role ${role} superuser login password '${password}'`).execute(beside.read);
-  atEnd(context, () => sql.raw(`drop role if exists ${role}`).execute(beside.read));
+  await sql.raw(`create role ${role} superuser login password '${password}'`).execute(admin.read);
+  atEnd(context, () => sql.raw(`drop role if exists ${role}`).execute(admin.read));
   const address = new URL(await store.database(context));
   [address.username, address.password] = [role, password];
   return address.href;

@@ -61,8 +61,8 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
   const ask = requester(fixture, baseUrl);
   const owner = { key, domain };
   await useKeys(fixture, ask, owner, environment);
-  const beside = await openAt(context, database, { as: 'command' });
-  await useTargets(fixture, ask, owner, target, baseUrl, beside);
+  const admin = await openAt(context, database, { as: 'command' });
+  await useTargets(fixture, ask, owner, target, baseUrl, admin);
   await signIn(fixture, ask, domain);
   await subscribe(fixture, ask, owner);
   await sendMisplacedSecrets(fixture, ask, owner, baseUrl, environment);
@@ -75,7 +75,7 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
   );
   for (const mail of box.seen) fixture.collect('mails', mail.raw + mail.text + mail.html);
   fixture.collect('the database', (await bytesOf(database)).toString('latin1'));
-  await breakTheStore(fixture, store, beside, ask, owner, target);
+  await breakTheStore(fixture, store, admin, ask, owner, target);
   child.kill('SIGUSR2');
   const [code] = await once(child, 'exit');
   fixture.collect('the log', readFileSync(logFile, 'latin1'));
@@ -154,7 +154,7 @@ async function useTargets(
   owner: Caller,
   target: Target,
   baseUrl: string,
-  beside: Store,
+  admin: Store,
 ): Promise<void> {
   const own = new Carillon({
     baseUrl,
@@ -190,7 +190,7 @@ async function useTargets(
   const dueAtOnce = sql`insert into mails (account_id, user_id, made_at, due_at)
     select account_id, user_id, min(noted_at), min(noted_at) from hook_alerts group by account_id, user_id
     on conflict (user_id) do update set due_at = excluded.due_at`;
-  await beside.write(({ queries }) => dueAtOnce.execute(queries));
+  await admin.write(({ queries }) => dueAtOnce.execute(queries));
   for (const { id } of hooks) {
     await ask(owner, 'POST', `/v2/hooks/${id}/test`);
     await ask(owner, 'GET', `/v2/deliveries?hook_id=${id}`);
@@ -292,7 +292,7 @@ async function sendMisplacedSecrets(
 async function breakTheStore(
   fixture: Fixture,
   store: TestStore,
-  beside: Store,
+  admin: Store,
   ask: SendRequest,
   owner: Caller,
   target: Target,
@@ -302,7 +302,7 @@ async function breakTheStore(
       store.name === 'SQLite'
         ? `create trigger broken_${table} before insert on ${table} begin select raise(abort, 'broken'); end`
         : `alter table ${table} add constraint broken_${table} check (account_id < 0) not valid`;
-    await beside.write(({ queries }) => sql.raw(statement).execute(queries));
+    await admin.write(({ queries }) => sql.raw(statement).execute(queries));
   }
   const failures = [
     await ask(owner, 'POST', '/v2/hooks', {
@@ -320,9 +320,9 @@ async function breakTheStore(
     ),
   ];
   for (const { status } of failures) if (status < 500) throw new Error(`the store is not broken: ${status}`);
-  await beside.write(({ queries }) => sql.raw('alter table hooks rename column target to gone').execute(queries));
+  await admin.write(({ queries }) => sql.raw('alter table hooks rename column target to gone').execute(queries));
   await ask(owner, 'GET', '/v2/hooks');
   await ask(owner, 'POST', '/v2/events', { event_name: 'x', start_date: '20270101', due_date: '20270101' });
-  await beside.write(({ queries }) => sql.raw('alter table api_keys rename column key_hash to gone').execute(queries));
+  await admin.write(({ queries }) => sql.raw('alter table api_keys rename column key_hash to gone').execute(queries));
   await ask({ ...owner, key: `carillon_${fixture.newSecret('a key that could not be looked up')}` }, 'GET', '/v2/user');
 }

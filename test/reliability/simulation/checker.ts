@@ -99,7 +99,7 @@ function isSame(one: Fact, other: Fact | undefined): boolean {
 function unexpectedAttempts({ network, stored }: FinalState): string[] {
   const made = Map.groupBy(network.arrivals, ({ deliveryId }) => deliveryId);
   return [...stored.attempts].flatMap(([id, count]) => {
-    const heard = made.get(id)?.length ?? 0;
-    return count <= heard ? [] : [`X3 delivery ${id} has ${count} stored attempts, and ${heard} were made`];
+    const received = made.get(id)?.length ?? 0;
+    return count <= received ? [] : [`X3 delivery ${id} has ${count} stored attempts, and ${received} were made`];
   });
 }

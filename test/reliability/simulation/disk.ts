@@ -31,7 +31,7 @@ export class Disk {
   readonly #onWriteFailed: () => void;
   #link: Link | undefined;
   #counting: DatabaseSync | undefined;
-  #lives = 0;
+  #lifeNumber = 0;
   #inspections = 0;
   #busyUntil = Number.NEGATIVE_INFINITY;
   #isCompleting = false;
@@ -57,14 +57,14 @@ export class Disk {
 
   /** File of the current or next life. */
   get path(): string {
-    return join(this.#folderOf(this.#lives), 'carillon.db');
+    return join(this.#folderOf(this.#lifeNumber), 'carillon.db');
   }
 
   /** Ends the life: copies the files as they are now, including the log that has not been checkpointed. */
   end(): void {
     const from = this.path;
-    this.#lives += 1;
-    mkdirSync(this.#folderOf(this.#lives));
+    this.#lifeNumber += 1;
+    mkdirSync(this.#folderOf(this.#lifeNumber));
     copy(from, this.path);
     if (this.#keptBytes !== undefined) truncateSync(`${this.path}-wal`, this.#keptBytes);
     this.#keptBytes = undefined;

@@ -77,8 +77,8 @@ export class Hooks {
   readonly unsubscribe = (): void => {
     const client = this.#client;
     // Mostly hooks with deliveries in flight.
-    const told = new Set(client.network.open.map(({ arrival }) => arrival.path));
-    const busy = this.#known().filter(({ path }) => told.has(path));
+    const busyPaths = new Set(client.network.open.map(({ arrival }) => arrival.path));
+    const busy = this.#known().filter(({ path }) => busyPaths.has(path));
     const hook = client.pick(client.random.below(4) > 0 ? busy : this.#known());
     if (hook === undefined) return;
     const who = client.random.below(4) > 0 ? hook.who : client.randomUser();
@@ -106,13 +106,13 @@ export class Hooks {
 
   readonly redeliver = (): void => {
     const client = this.#client;
-    const told = client.pick(
+    const delivered = client.pick(
       client.network.arrivals.filter(({ answer, body }) => answer === 200 && !body.includes('/hooks/')),
     );
-    const hook = this.#known().find(({ path }) => path === told?.path);
-    if (told === undefined || hook === undefined) return;
-    const call = client.newCall({ did: 'redeliver', deliveryId: told.deliveryId });
-    const url = `/v2/deliveries/${told.deliveryId}/redeliver`;
+    const hook = this.#known().find(({ path }) => path === delivered?.path);
+    if (delivered === undefined || hook === undefined) return;
+    const call = client.newCall({ did: 'redeliver', deliveryId: delivered.deliveryId });
+    const url = `/v2/deliveries/${delivered.deliveryId}/redeliver`;
     client.request(hook.who, { method: 'POST', url }, [call], () => undefined);
   };
 

@@ -171,8 +171,8 @@ export class Network {
       return;
     }
     const retryAfterMs = action === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
-    const told = retryAfterMs === undefined ? {} : { retryAfterMs };
-    parked.finish({ kind: 'answered', status: action, ...told }, { answer: action, ...told });
+    const retryAfter = retryAfterMs === undefined ? {} : { retryAfterMs };
+    parked.finish({ kind: 'answered', status: action, ...retryAfter }, { answer: action, ...retryAfter });
   }
 
   /** Records that the service knows the result of a delivery now. */

@@ -65,8 +65,8 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
     'fault points': points.length,
     ...Object.fromEntries(points.map((point) => [point, hits.get(point) ?? 0])),
   };
-  const wanted = Object.entries(counts).filter(([what]) => what !== EXCLUDED);
-  const missed = wanted.filter(([, counted]) => counted === 0 && count >= ALL_HIT_FROM);
+  const required = Object.entries(counts).filter(([what]) => what !== EXCLUDED);
+  const missed = required.filter(([, counted]) => counted === 0 && count >= ALL_HIT_FROM);
   return { counts, broken: [...broken, ...missed.map(([what]) => `never happened: ${what}`)] };
 }
 

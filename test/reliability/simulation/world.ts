@@ -239,10 +239,10 @@ class World {
     if (isPastDeadline && this.#awaiting().length === 0) return;
     const from = this.#time.timestamp();
     const isLong = isPastDeadline || this.#random.below(2) === 0;
-    const [least, most] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
+    const [min, max] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
     if (isLong) this.#network.onPause();
     const inFlight = this.#awaiting();
-    this.#time.pause(least + this.#random.below(most - least));
+    this.#time.pause(min + this.#random.below(max - min));
     this.#outages.add(from, this.#time.timestamp());
     this.#faults.hit(point);
     if (point !== 'process paused, and responses arrive') return;
@@ -282,8 +282,8 @@ class World {
   }
 
   /** Returns whether all of these are delivered within `most` rounds. */
-  async #untilDelivered(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
-    for (let rounds = 0; rounds < most; rounds += 1) {
+  async #untilDelivered(what: string, maxRounds: number, advance: () => Promise<void>): Promise<boolean> {
+    for (let rounds = 0; rounds < maxRounds; rounds += 1) {
       await turns(3);
       if (this.#awaiting().length > 0) {
         this.#answered += 1;
@@ -291,7 +291,7 @@ class World {
         if (this.#answered === 10) this.#time.jump(-this.#random.below(3_600_000));
         this.#network.alwaysSucceeds = this.#answered > RESPONSES_UNTIL_SUCCESS;
         this.#answer();
-      } else if (this.#host.pending + this.#network.open.length + this.#disk.count(what) > 0) await goOn();
+      } else if (this.#host.pending + this.#network.open.length + this.#disk.count(what) > 0) await advance();
       else return true;
     }
     return false;

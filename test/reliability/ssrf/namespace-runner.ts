@@ -109,20 +109,20 @@ async function verifyListeners(everywhere: UniversalListener): Promise<void> {
   const places = new Map(
     forms.flatMap((form) => addressesOf(form).map((address) => [`${address} ${portOf(form)}`, { address, form }])),
   );
-  let heard = 0;
+  let reachable = 0;
   let deaf = 0;
   for (const { address, form } of places.values()) {
     const host = /^fe[89ab]/i.test(address) ? `${address}%lo` : address.replace('%eth0', '%lo');
     const fault = await dial(host, portOf(form));
-    if (fault === undefined) heard += 1;
+    if (fault === undefined) reachable += 1;
     else if (isUnconnectable(parse(address))) deaf += 1;
     else broken.push(`the control does not reach ${host}: ${fault}`);
   }
   await eventually(
     () => everywhere.connections.length,
-    (count) => count >= heard,
+    (count) => count >= reachable,
   );
-  counts['reachable addresses and ports, verified by dialing'] = heard;
+  counts['reachable addresses and ports, verified by dialing'] = reachable;
   counts['unreachable addresses and ports: multicast, broadcast'] = deaf;
   if (everywhere.hits().length === 0) broken.push('the control noticed no hit');
   everywhere.reset();
@@ -163,10 +163,10 @@ function marked(form: string, at: number): string {
 }
 
 function isDelivered(form: string, at: number): boolean {
-  const heard = listeners.requests.filter(({ url }) => new RegExp(`[?&]form=${at}$`).test(url));
-  const wanted = addressesOf(form).map((address) => connectedAddress(parse(address)));
-  const arrived = heard.length === 1 && wanted.includes(connectedAddress(parse(heard[0]?.address ?? '::')));
-  if (!arrived) broken.push(`${JSON.stringify(form)} arrived ${heard.length} times, at ${heard[0]?.address}`);
+  const arrivals = listeners.requests.filter(({ url }) => new RegExp(`[?&]form=${at}$`).test(url));
+  const expected = addressesOf(form).map((address) => connectedAddress(parse(address)));
+  const arrived = arrivals.length === 1 && expected.includes(connectedAddress(parse(arrivals[0]?.address ?? '::')));
+  if (!arrived) broken.push(`${JSON.stringify(form)} arrived ${arrivals.length} times, at ${arrivals[0]?.address}`);
   return arrived;
 }
 
@@ -187,10 +187,10 @@ async function untilQuiet(): Promise<void> {
  * Checks that each of these hooks had at least `least` attempts, all with one of these outcomes. Returns the
  * number of attempts.
  */
-function checkOutcomes(hooks: readonly number[], words: readonly string[], least: number): number {
+function checkOutcomes(hooks: readonly number[], words: readonly string[], min: number): number {
   for (const hook of hooks) {
     const had = outcomes.get(hook) ?? [];
-    if (had.length < least || !had.every((word) => words.includes(word))) {
+    if (had.length < min || !had.every((word) => words.includes(word))) {
       broken.push(`hook ${hook} should have been ${words}, and was ${had.join(', ') || 'not attempted'}`);
     }
   }

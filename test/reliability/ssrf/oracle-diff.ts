@@ -25,7 +25,7 @@ async function isAllowed(target: string, address: string): Promise<boolean> {
  * addresses.
  */
 export async function compareWithOracle(
-  judges: Readonly<Record<string, TargetCheck>>,
+  checks: Readonly<Record<string, TargetCheck>>,
   random: SeededChance,
   many: number,
 ): Promise<RunResult> {
@@ -33,8 +33,8 @@ export async function compareWithOracle(
   const addresses = [...edges(), ...randomAddresses(random, many)];
   for (const address of addresses) {
     const [text, expected] = [format(address), reachable(address)];
-    for (const [how, judge] of Object.entries(judges)) {
-      if ((await judge(text)) !== expected) {
+    for (const [how, check] of Object.entries(checks)) {
+      if ((await check(text)) !== expected) {
         broken.push(`${text} ${how}: the oracle ${expected ? 'allows' : 'forbids'} it, the guard does not`);
       }
     }
@@ -43,15 +43,15 @@ export async function compareWithOracle(
 }
 
 /** Checks the embeddings as a property, so that a counterexample is shrunk. */
-export async function checkEmbeddings(judge: TargetCheck, seed: number, many: number): Promise<RunResult> {
+export async function checkEmbeddings(check: TargetCheck, seed: number, many: number): Promise<RunResult> {
   const [ipv4Edges, any] = [edges().filter(({ family }) => family === 4), { min: 0n, max: 2n ** 32n - 1n }];
   const ipv4s = fc.oneof(fc.bigInt(any), fc.constantFrom(...ipv4Edges.map(({ value }) => value)));
   const chaffs = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
   const law = fc.asyncProperty(ipv4s, chaffs, fc.constantFrom(...embeddings), async (ipv4, chaff, embedding) => {
     const written = format({ family: 6, value: embedding.embed(ipv4, chaff) });
     const inside = format({ family: 4, value: ipv4 });
-    const expected = embedding.allowed === 'as its IPv4' && (await judge(inside));
-    if ((await judge(written)) !== expected)
+    const expected = embedding.allowed === 'as its IPv4' && (await check(inside));
+    if ((await check(written)) !== expected)
       throw new Error(`${embedding.name}: ${written} is not judged as ${inside}`);
   });
   const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: many });

@@ -31,10 +31,10 @@ async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const random = chanceFrom(seed);
   const { addresses, embeddings, names } = whole ? LONG : QUICK;
   const forms = whole ? forbiddenForms : sample(forbiddenForms, count, (end) => random.below(end));
-  const judge = guardChecks['written out'];
+  const checkLiteral = guardChecks['written out'];
   const parts = [
     await compareWithOracle(guardChecks, random.fork(), addresses),
-    await checkEmbeddings(judge, seed, embeddings),
+    await checkEmbeddings(checkLiteral, seed, embeddings),
     await checkForms(corpusGuard, forms),
     await deliverToLoopback(context, forms),
     await rebind(context, random.fork(), names),

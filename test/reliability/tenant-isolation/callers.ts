@@ -20,13 +20,13 @@ export async function unauthenticatedCallers(
     .filter(({ expires }) => expires.startsWith('0000'))
     .slice(-1);
   await owner.carillon.keys.revoke(newest?.id ?? '');
-  const gone = await carillon.user(owner, 'admin');
+  const deletedUser = await carillon.user(owner, 'admin');
   const [goneSession, ended, past] = [
-    await carillon.signIn(gone),
+    await carillon.signIn(deletedUser),
     await carillon.signIn(owner),
     await carillon.signIn(owner),
   ];
-  await owner.carillon.users.delete(gone.userId);
+  await owner.carillon.users.delete(deletedUser.userId);
   const own = (await ended.console.sessions.list()).data.find(({ current }) => current === '1');
   await carillon.call(ended, 'DELETE', `/console/api/sessions/${own?.id}`);
   const [last] = (await past.console.sessions.list()).data.filter(({ current }) => current === '1');
@@ -48,7 +48,7 @@ export async function unauthenticatedCallers(
       "another account's key": { domain, key: other.owner.key },
       'a revoked key': revoked.headers,
       'an expired key': expired.headers,
-      "a deleted user's key": gone.headers,
+      "a deleted user's key": deletedUser.headers,
       'a session': cookie,
     }),
     '/console/api': named({

@@ -112,8 +112,8 @@ export async function createTenant(
   await api.hooks.delete(ended);
   const { id: revoked } = await api.keys.create({ label: text() });
   await api.keys.revoke(revoked);
-  const gone = await carillon.user(owner, 'member');
-  await api.users.delete(gone.userId);
+  const deletedUser = await carillon.user(owner, 'member');
+  await api.users.delete(deletedUser.userId);
   const past = await carillon.signIn(owner);
   const sessions = (await session.console.sessions.list()).data;
   const pastId = sessions.find(({ current }) => current === '0')?.id ?? '';
@@ -124,7 +124,7 @@ export async function createTenant(
 
   add('hook_id', ended);
   add('key_id', revoked);
-  add('user_id', gone.userId);
+  add('user_id', deletedUser.userId);
   add('session_id', ...sessions.map(({ id }) => id));
   const emails: string[] = [];
   for (let index = 0; index < 4; index += 1)

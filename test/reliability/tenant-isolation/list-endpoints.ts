@@ -86,7 +86,7 @@ export async function watchBystander(
 /** Notifications that do not belong to the account of their hook: each must be in the feed of that account. */
 export async function foreignNotifications(
   tenants: readonly Tenant[],
-  heard: readonly Notification[],
+  received: readonly Notification[],
 ): Promise<string[]> {
   const broken: string[] = [];
   for (const { mark, owner } of tenants) {
@@ -94,7 +94,7 @@ export async function foreignNotifications(
     const hooks = (await owner.carillon.hooks.list()).data;
     const own = new Set(data.map((one) => one.resource_url));
     const isOwn = (url: string) => own.has(url) || hooks.some(({ id }) => url.endsWith(`/v2/hooks/${id}`));
-    for (const { path, resourceUrl } of heard)
+    for (const { path, resourceUrl } of received)
       if (path.startsWith(`/${mark}-`) && !isOwn(resourceUrl))
         broken.push(`${path} received ${resourceUrl}, which is not of its account`);
   }

@@ -5,8 +5,8 @@ const varyingHeaders = ['date', 'x-request-id'];
 
 /** Everything that a caller can compare of two responses. */
 export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'headers' | 'text'>): string {
-  const told = [...headers].filter(([name]) => !varyingHeaders.includes(name)).sort();
-  return JSON.stringify([status, told, text]);
+  const comparable = [...headers].filter(([name]) => !varyingHeaders.includes(name)).sort();
+  return JSON.stringify([status, comparable, text]);
 }
 
 /**
@@ -15,7 +15,7 @@ export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'head
  */
 const stableMembers = ['code', 'created', 'changed', 'unchanged', 'deleted'];
 
-/** Structure of a response without new values: status, header names, member names, and the values of `told`. */
+/** Structure of a response without new values: status, header names, member names, and the values of `stableMembers`. */
 export function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }

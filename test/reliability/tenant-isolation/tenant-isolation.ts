@@ -128,7 +128,7 @@ class Matrix {
     for (const operation of this.#operations) {
       const method = operation.method === 'HEAD' ? 'HEAD' : 'GET';
       const callers = unauthenticated[operation.door] ?? [];
-      const wanted = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
+      const expected = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
       const request = foreign.requestFor(operation.row);
       const places = placesOf(operation);
       // A normal request of the tenant; one with an id of the tenant in each place; one with unknown ids in
@@ -142,7 +142,7 @@ class Matrix {
         asked.push(['never issued', places.reduce((one, place) => place.put(one, NEVER_ISSUED), request)]);
       const each = callers.map(async (caller) => {
         for (const [description, one] of asked)
-          this.#check(operation, caller, description, hidden(await this.#ask(operation, caller, one), wanted));
+          this.#check(operation, caller, description, hidden(await this.#ask(operation, caller, one), expected));
       });
       await Promise.all(each);
     }
@@ -151,12 +151,12 @@ class Matrix {
   /** Calls with a key that lacks the permission of the route: the response is the same for every id. */
   async #restrictedKey(operation: Operation, caller: Caller, foreign: Tenant): Promise<void> {
     const request = foreign.requestFor(operation.row);
-    const wanted = await this.#ask(operation, caller, request);
-    this.#check(operation, caller, 'nothing', notPermitted(wanted, wanted));
+    const expected = await this.#ask(operation, caller, request);
+    this.#check(operation, caller, 'nothing', notPermitted(expected, expected));
     for (const place of placesOf(operation))
       for (const id of [...idsFor(operation, place, foreign), NEVER_ISSUED]) {
         const answer = await this.#ask(operation, caller, place.put(request, id));
-        this.#check(operation, caller, place.description, hidden(answer, wanted));
+        this.#check(operation, caller, place.description, hidden(answer, expected));
       }
   }
 
@@ -256,12 +256,13 @@ class Matrix {
 
   /** Checks that `work` changes no row of the account and delivers nothing to its hooks. */
   async #unchanged({ owner, mark }: Tenant, but: readonly string[], work: () => Promise<void>): Promise<void> {
-    const told = () => this.#target.received.filter(({ path }) => path.startsWith(`/${mark}-`)).length;
-    const [before, toldBefore] = [await rowsOf(this.#carillon, owner.domain, but), told()];
+    const countNotifications = () => this.#target.received.filter(({ path }) => path.startsWith(`/${mark}-`)).length;
+    const [before, notificationsBefore] = [await rowsOf(this.#carillon, owner.domain, but), countNotifications()];
     await work();
     const after = await rowsOf(this.#carillon, owner.domain, but);
     for (const line of changes(before, after)) this.broken.push(`a row of the other account changed: ${line}`);
-    if (told() !== toldBefore) this.broken.push('hooks of the other account received notifications');
+    if (countNotifications() !== notificationsBefore)
+      this.broken.push('hooks of the other account received notifications');
     this.#count('rows compared', before.size);
   }
 

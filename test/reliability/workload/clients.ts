@@ -194,8 +194,8 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
       endpoints = next;
     },
     async untilAcknowledged(more, withinMs = SILENCE_TIMEOUT_MS) {
-      const wanted = tally.acknowledged + more;
-      for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < wanted; await rest(2)) {
+      const target = tally.acknowledged + more;
+      for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < target; await rest(2)) {
         if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
       }
     },

@@ -45,17 +45,17 @@ const NEITHER_PENDING_NOR_FINALIZED = `
 
 /** Occurrences without their record, and records without their occurrence. */
 export function inconsistencies({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
-  const gone = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
-  const begun = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
+  const deleted = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
+  const created = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
   const ours = occurrences.filter(({ kind }) => ['event', 'client'].includes(kinds[kind as Kind].resourceType));
   return [
     ...ours
-      .filter(({ record }) => !records.has(record) && !gone.has(record))
+      .filter(({ record }) => !records.has(record) && !deleted.has(record))
       .map(({ kind, record }) => `C16 an occurrence without its record: ${kind} ${record}`),
     ...[...records.keys()]
-      .filter((record) => !begun.has(record))
+      .filter((record) => !created.has(record))
       .map((record) => `C16 a record without its occurrence: ${record}`),
-    ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record with a deletion: ${record}`),
+    ...[...deleted].filter((record) => records.has(record)).map((record) => `C16 a record with a deletion: ${record}`),
   ];
 }
 
@@ -69,14 +69,14 @@ export function missingOrUnexpected(
   { beganAt, endedAt }: Pick<Backup, 'beganAt' | 'endedAt'>,
 ): string[] {
   const before = calls.filter(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt < beganAt);
-  const gone = new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
+  const everDeleted = new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
   const made = before.flatMap((call) => (call.did === 'occur' && call.record !== undefined ? [call.record] : []));
   const deleted = before.flatMap((call) => (call.did === 'delete' ? [call.record] : []));
   const asked = calls.flatMap((call) => (call.did === 'occur' && call.askedAt <= endedAt ? [call.word] : []));
   const words = new Set(asked);
   return [
     ...made
-      .filter((record) => !records.has(record) && !gone.has(record))
+      .filter((record) => !records.has(record) && !everDeleted.has(record))
       .map((record) => `C20 acknowledged before the backup and not in it: ${record}`),
     ...deleted
       .filter((record) => records.has(record))

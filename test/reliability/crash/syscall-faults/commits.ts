@@ -4,7 +4,7 @@ import type { SeededChance } from '../../../kit/random.ts';
 import { temporaryFolder } from '../../../kit/service.ts';
 import { KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 
-const dying = new URL('dying.ts', import.meta.url).href;
+const killerModule = new URL('dying.ts', import.meta.url).href;
 
 /** Maximum time until a service under load has made its k-th commit. */
 const MAX_RUN_MS = 30_000;
@@ -18,7 +18,7 @@ export function killedAtCommits(count: number, random: SeededChance): Promise<Lo
     const found = await loop.runAndCheck(async () => {
       for (let commit = 1; commit <= count; commit += 1) {
         const DIES = `${random.one(['before', 'after'])} ${commit}`;
-        const environment = { NODE_OPTIONS: `--import=${dying}`, DIES };
+        const environment = { NODE_OPTIONS: `--import=${killerModule}`, DIES };
         // The first commits are made before the service is ready, so it does not start.
         const service = await loop.start({ environment }).catch((error: Error) => {
           if (error.message !== KILLED) throw error;

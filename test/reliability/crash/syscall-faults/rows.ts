@@ -40,14 +40,14 @@ export type Row = {
   readonly phase: Phase;
   readonly call: string;
   readonly injected: (typeof effects)[number];
-  readonly most: number;
+  readonly maxK: number;
 };
 
 /** Every system call of every phase with every effect, up to its k-th occurrence. */
 export function rows(count: number): Row[] {
   return effects.flatMap((injected) =>
     (Object.keys(callsByPhase) as Phase[]).flatMap((phase) =>
-      callsByPhase[phase].map((call) => ({ phase, call, injected, most: Math.min(count, injected.most) })),
+      callsByPhase[phase].map((call) => ({ phase, call, injected, maxK: Math.min(count, injected.most) })),
     ),
   );
 }
@@ -59,9 +59,9 @@ export async function runRow(row: Row, random: SeededChance): Promise<LoopResult
   const found: LoopResult[] = [];
   // A first start needs a new database each time.
   const placesPerRun = row.phase === 'the first start' ? 1 : PLACES_PER_RUN;
-  for (let k = 1, more = true; more && k <= row.most; ) {
+  for (let k = 1, more = true; more && k <= row.maxK; ) {
     const first = k;
-    const last = Math.min(row.most, first + placesPerRun - 1);
+    const last = Math.min(row.maxK, first + placesPerRun - 1);
     await within(async (context) => {
       const database = join(temporaryFolder(context), 'carillon.db');
       const loop = await startCrashLoop(context, { database: `sqlite:${database}`, random: random.fork() });
