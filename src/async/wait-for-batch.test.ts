@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { waitForBatch } from './wait-for-batch.ts';
 
-/** Of what is gathered there is one more in each of so many turns of the event loop, with so many turns between them. */
+/** Adds an item to a batch `many` times, with `between` event-loop iterations between two of them. */
 function coming(many: number, between: number): { count: () => number; all: Promise<void> } {
   let here = 0;
   const come = async () => {

@@ -18,9 +18,10 @@ export type Opening = <T>(work: (store: Store) => Promise<T>) => Promise<T>;
 export type MovePorts = {
   readonly source: Source;
   readonly work: Work;
-  /** `beside`: concurrently with a running service. `alone`: exclusively, no service may be running. */
-  readonly beside: Opening;
-  readonly alone: Opening;
+  /** Opens the database concurrently with a running service. */
+  readonly withStore: Opening;
+  /** Opens the database exclusively: no service may be running. */
+  readonly withExclusiveStore: Opening;
   readonly clock: Clock;
   readonly progress: Progress;
   readonly say: (line: string) => void;
@@ -80,9 +81,9 @@ export async function moveIn(ports: MovePorts): Promise<Moved> {
 }
 
 async function readAndImport(ports: MovePorts): Promise<Written> {
-  await ports.beside((store) => requireFreeDomain(store, ports.domain));
+  await ports.withStore((store) => requireFreeDomain(store, ports.domain));
   const standing = await readAll(ports);
-  return ports.alone(async (store) => {
+  return ports.withExclusiveStore(async (store) => {
     await refuseServed(store);
     const written = await write(ports, store, standing);
     if (ports.isStrict && written.leftOut + written.changed > 0)
@@ -97,11 +98,11 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
 
 /** Completes an import that an earlier run has started, or returns its result; undefined if there is none. */
 async function resumeImport(ports: MovePorts): Promise<Written | undefined> {
-  const { work, alone } = ports;
+  const { work, withExclusiveStore } = ports;
   const written = work.fact<Written>('written');
   if (written === undefined) return undefined;
   const { domain, plan: planned, sha256 } = written;
-  return alone(async (store) => {
+  return withExclusiveStore(async (store) => {
     const unfinished = await findUnfinished(store.read);
     const isCutOff = unfinished?.checksum === sha256;
     const isImported = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
@@ -150,7 +151,7 @@ async function importFile({ work, clock, progress }: MovePorts, store: Store, re
 
 /** Compares with the current total of the source, or with the last known one if the source no longer responds. */
 async function compare(
-  { source, work, beside, say }: MovePorts,
+  { source, work, withStore, say }: MovePorts,
   resourceType: ResourceTypeName,
   written: Written,
 ): Promise<Compared> {
@@ -162,7 +163,7 @@ async function compare(
     return undefined;
   });
   const there = current ?? work.list(resourceType).total ?? undefined;
-  const rows = await beside((store) => countOf(store.read, definition.table, written.plan.accountId));
+  const rows = await withStore((store) => countOf(store.read, definition.table, written.plan.accountId));
   const { leftOut = 0, made = 0 } = written.counts[resourceType] ?? {};
   const here = rows - made;
   const isSame = there === undefined || there === here + leftOut;

@@ -91,7 +91,7 @@ export class AccountWrite extends AccountView {
    * @param how account lock mode
    * @param by the actor; default: the command line
    */
-  constructor(tx: Tx, accountId: number, now: number, how: LockMode = 'alone', by: Actor = COMMAND_LINE) {
+  constructor(tx: Tx, accountId: number, now: number, how: LockMode = 'exclusive', by: Actor = COMMAND_LINE) {
     super(tx.queries, accountId, now);
     this.by = by;
     this.#tx = tx;

@@ -45,8 +45,8 @@ export type Tx = {
   readonly queries: Queries;
   readonly news: CommitEventSink;
   /**
-   * Locks an account until the transaction ends. `alone` (exclusive): no other write of the account runs; `beside`
-   * (shared): only exclusive ones wait. Call it before any query.
+   * Locks an account until the transaction ends. `exclusive`: no other write of the account runs; `shared`:
+   * only exclusive ones wait. Call it before any query.
    */
   lockAccount(accountId: number, how: LockMode): void;
   /** Tries to take a lock by name, cluster-wide, until the transaction ends; false if another transaction has it. */
@@ -76,10 +76,10 @@ export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 export type Writer = { readonly accountId: number; readonly how: LockMode };
 
 /**
- * Account lock mode. `alone`: exclusive, no other write of the account runs. `beside`: shared, concurrent with
+ * Account lock mode. `exclusive`: no other write of the account runs. `shared`: concurrent with
  * other inserts.
  */
-export type LockMode = 'alone' | 'beside';
+export type LockMode = 'exclusive' | 'shared';
 
 /** The database: SQLite or PostgreSQL. Both implementations export the same names and give the same guarantees. */
 export type Store = {

@@ -19,7 +19,7 @@ for (const { test, testService } of shared) {
       const lockTaken = Promise.withResolvers<void>();
       const released = Promise.withResolvers<void>();
       const longTransaction = carillon.store.write(async (tx) => {
-        tx.lockAccount(account_id, 'alone');
+        tx.lockAccount(account_id, 'exclusive');
         await tx.queries.selectFrom('accounts').select('account_id').execute();
         lockTaken.resolve();
         await released.promise;

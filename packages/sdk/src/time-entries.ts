@@ -42,7 +42,7 @@ export type TimeEntry = {
   readonly minutes: number;
   /** Duration in seconds. A fraction is rounded. */
   readonly seconds: string;
-  /** What was done. */
+  /** Description of the work. */
   readonly description: string;
   /** Whether it was billed. */
   readonly billed: 0 | 1;
@@ -65,7 +65,7 @@ export type TimeEntryInput = {
   readonly date_stopped: DateInputOrNone;
   /** The subtask that was worked on. "0" for none. */
   readonly subtask_id: IdOrNone;
-  /** What was done. */
+  /** Description of the work. */
   readonly description: string;
   /** Whether it was billed. */
   readonly billed: FlagInput;

@@ -42,8 +42,8 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
         say,
         clock: systemClock,
         progress: progressOf(flags),
-        beside: (job) => withStore(flags, job),
-        alone: (job) => withStoreAlone(flags, job),
+        withStore: (job) => withStore(flags, job),
+        withExclusiveStore: (job) => withStoreAlone(flags, job),
       });
       const hooks = await hooksOf(source).catch((error: unknown) => {
         // The account is imported; unreadable hooks must not fail the command.

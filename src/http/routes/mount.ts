@@ -348,12 +348,12 @@ async function runInSteps(
     const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
     return store.write(
       async (tx) => {
-        const write = new AccountWrite(tx, accountId, clock.now(), 'alone', { ...caller, source });
+        const write = new AccountWrite(tx, accountId, clock.now(), 'exclusive', { ...caller, source });
         write.mayEnqueue = mayEnqueue;
         if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblem);
         return work(write, tx);
       },
-      { accountId, how: 'alone' },
+      { accountId, how: 'exclusive' },
     );
   };
   const result = await route.run({ view: viewOf(caller, ports), write: inTransaction }, caller, input);

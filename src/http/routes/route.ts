@@ -230,7 +230,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     mode: 'write',
     // A shared lock suffices: a creation only checks that its parent exists, and parents are deleted under an
     // exclusive lock.
-    lockMode: definition.holding ?? 'beside',
+    lockMode: definition.holding ?? 'shared',
     async run(write, caller, input) {
       const record = serializeRecord(
         definition.fields,
@@ -262,7 +262,7 @@ export function update<Path extends string, F extends Fields, T extends Fields =
     records: definition.records,
     conditional: true,
     mode: 'write',
-    lockMode: 'alone',
+    lockMode: 'exclusive',
     async run(write, caller, input) {
       return {
         body: {
@@ -294,7 +294,7 @@ export function remove<Path extends string>(
     // Sub-resources are part of their record's representation and have no ETag.
     conditional: definition.path.endsWith('}'),
     mode: 'write',
-    lockMode: 'alone',
+    lockMode: 'exclusive',
     async run(write, caller, input) {
       await definition.call(write, caller, input.ids as Ids<Path>);
       return { body: [] };
@@ -320,7 +320,7 @@ export function action<Path extends string, F extends Fields>(
     records: [],
     conditional: false,
     mode: 'write',
-    lockMode: 'alone',
+    lockMode: 'exclusive',
     run: async (write, caller, input) => ({
       body: { data: serializeRecord(definition.fields, await definition.call(write, caller, input.ids as Ids<Path>)) },
     }),

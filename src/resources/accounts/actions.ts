@@ -52,7 +52,7 @@ async function insertAccount(
     .returning('account_id')
     .executeTakeFirst();
   if (created === undefined) throw new Problem('domain_taken');
-  const write = new AccountWrite(tx, created.account_id, now, 'alone', by);
+  const write = new AccountWrite(tx, created.account_id, now, 'exclusive', by);
   await write.insertInto('positions', { position: 0 }).execute();
   note(write, { action: 'account.created', subject: `account ${domain}` });
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
@@ -96,7 +96,7 @@ const NO_ACCOUNT = 0;
 /** Creates the first account of a database; undefined if it already has one. */
 export async function createFirstAccount(tx: Tx, now: number, random: Random): Promise<FirstAccount | undefined> {
   // Nodes that start concurrently wait for each other here; the later ones find the account of the first.
-  tx.lockAccount(NO_ACCOUNT, 'alone');
+  tx.lockAccount(NO_ACCOUNT, 'exclusive');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const owner = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };

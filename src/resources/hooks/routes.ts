@@ -49,7 +49,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       problems: ['target_taken', ...hookQuota],
       mode: 'write',
       // With a hook quota the lock is exclusive: otherwise two concurrent requests could both pass the check.
-      lockMode: quotas.hooks === undefined ? 'beside' : 'alone',
+      lockMode: quotas.hooks === undefined ? 'shared' : 'exclusive',
       prepare: (caller, { body }) =>
         requireAllowedTarget(guard, caller, input.read(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),

@@ -55,7 +55,7 @@ async function acceptInvitation(
   mustBeUnlike(passphrase, invitation);
   const hash = await passphrases.hash(passphrase, networkOf(request.source));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
-  const opened = await request.within({ accountId, userId, holding: 'alone' }, async (write) => {
+  const opened = await request.within({ accountId, userId, holding: 'exclusive' }, async (write) => {
     // Of two concurrent requests with the same link only one succeeds.
     if (!(await useInvitation(write, invitation_id))) throw invalidLink();
     await storePassphrase(write, userId, hash);

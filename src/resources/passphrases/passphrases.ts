@@ -141,7 +141,7 @@ export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
       records: [],
       conditional: false,
       problems: ['too_many_tries'],
-      lockMode: 'alone',
+      lockMode: 'exclusive',
       ...prepared({
         prepare: (caller, { body }, view, source) => preparePassphrase(view, caller, input.read(body), source, ports),
         run: async (write, caller, _input, found) => ({

@@ -76,7 +76,7 @@ async function signIn(
     // Rehash if the stored hash uses a lower cost than the current setting.
     const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
     const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
-    return request.within({ accountId, userId, holding: 'beside' }, async (write) => {
+    return request.within({ accountId, userId, holding: 'shared' }, async (write) => {
       // The passphrase was changed, or the user deleted, meanwhile.
       if ((await storedOf(write, userId)) !== stored) return undefined;
       if (newHash !== '') await replaceHash(write, userId, newHash);
@@ -124,7 +124,7 @@ export async function signOut(request: PublicRequest, because: 'signed out' | 's
     .executeTakeFirst();
   if (session === undefined) return;
   const { account_id: accountId, user_id: userId, session_id: only } = session;
-  await request.within({ accountId, userId, holding: 'beside' }, (write) =>
+  await request.within({ accountId, userId, holding: 'shared' }, (write) =>
     endSessions(write, { userId, only }, because),
   );
 }

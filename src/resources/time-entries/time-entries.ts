@@ -46,7 +46,7 @@ export const timeEntryFields = {
   hours: readOnlyCount('Whole hours.'),
   minutes: readOnlyCount('Minutes in addition to the hours.'),
   seconds: seconds('Duration in seconds.'),
-  description: longText('What was done.'),
+  description: longText('Description of the work.'),
   billed: numberFlag('Whether it was billed.'),
   user_id: resourceIdOrNone('The user who worked. Only admins may give another user.'),
   user_name: readOnlyText('The name of that user.'),

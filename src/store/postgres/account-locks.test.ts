@@ -8,7 +8,7 @@ import { AccountLocks } from './account-locks.ts';
 function writes(turns: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
-  const write = (accountId: number, how: 'alone' | 'beside', name: string) =>
+  const write = (accountId: number, how: 'exclusive' | 'shared', name: string) =>
     turns.run(accountId, how, async () => {
       begun.push(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -21,8 +21,13 @@ function writes(turns: AccountLocks) {
 
 test('shared writes of an account run up to the limit, an exclusive one runs alone, first come, first served', async () => {
   const { begun, write, end } = writes(new AccountLocks(3, 10));
-  const all = [write(1, 'beside', 'a'), write(1, 'alone', 'b'), write(1, 'alone', 'c'), write(1, 'beside', 'd')];
-  const other = write(2, 'alone', 'of another');
+  const all = [
+    write(1, 'shared', 'a'),
+    write(1, 'exclusive', 'b'),
+    write(1, 'exclusive', 'c'),
+    write(1, 'shared', 'd'),
+  ];
+  const other = write(2, 'exclusive', 'of another');
   await turn();
   assert.deepEqual(begun, ['a', 'b', 'of another']);
   end('b');
@@ -37,9 +42,9 @@ test('shared writes of an account run up to the limit, an exclusive one runs alo
 
 test('a failed write releases its lock, and writes beyond the waiting limit are rejected', async () => {
   const { begun, write, end } = writes(new AccountLocks(1, 2));
-  const first = write(1, 'beside', 'a');
-  const waiting = [write(1, 'beside', 'b'), write(1, 'beside', 'c')];
-  await assert.rejects(write(1, 'beside', 'd'), (error) => error instanceof Problem && error.code === 'overloaded');
+  const first = write(1, 'shared', 'a');
+  const waiting = [write(1, 'shared', 'b'), write(1, 'shared', 'c')];
+  await assert.rejects(write(1, 'shared', 'd'), (error) => error instanceof Problem && error.code === 'overloaded');
   end('a', new Error('of a'));
   await assert.rejects(first, /of a/);
   await turn();

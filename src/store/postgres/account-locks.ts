@@ -25,7 +25,7 @@ export class AccountLocks {
 
   /** Runs `work` under the lock of the account; first come, first served. */
   async run<T>(accountId: number, how: LockMode, work: () => Promise<T>): Promise<T> {
-    const account = this.#accounts.get(accountId) ?? { held: { alone: 0, beside: 0 }, waiting: [] };
+    const account = this.#accounts.get(accountId) ?? { held: { exclusive: 0, shared: 0 }, waiting: [] };
     this.#accounts.set(accountId, account);
     if (account.waiting.length > 0 || !this.#hasRoom(account, how)) await this.#wait(account, how);
     else account.held[how] += 1;
@@ -34,7 +34,7 @@ export class AccountLocks {
     } finally {
       account.held[how] -= 1;
       this.#beginNext(account);
-      if (account.held.alone + account.held.beside === 0) this.#accounts.delete(accountId);
+      if (account.held.exclusive + account.held.shared === 0) this.#accounts.delete(accountId);
     }
   }
 
@@ -59,6 +59,6 @@ export class AccountLocks {
 
   /** An exclusive lock does not wait here for shared holders: it waits for them in the database. */
   #hasRoom({ held }: LockState, how: LockMode): boolean {
-    return held.alone === 0 && (how === 'alone' || held.beside < this.#maxShared);
+    return held.exclusive === 0 && (how === 'exclusive' || held.shared < this.#maxShared);
   }
 }

@@ -117,8 +117,8 @@ export class TransactionConnection {
 }
 
 /**
- * The result of one write: its value, or its error and how to retry it: `alone` in its own transaction,
- * `beside` others in a group, or not at all.
+ * The result of one write: its value, or its error and how to retry it: `exclusive` in its own transaction,
+ * `shared` with others in a group, or not at all.
  */
 export type WriteResult =
   | { readonly value: unknown }
@@ -193,7 +193,7 @@ export async function transact(
     return { news: all.news, ends: ran.map(resultOf) };
   const error = connection.failure ?? failed?.reason;
   // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
-  const again = isTransient(error) && !isConnectionLost(error) ? 'alone' : undefined;
+  const again = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
   return { ends: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, again })) };
 }
 
@@ -246,8 +246,8 @@ class GroupTransaction {
    * group back.
    */
   async #lock(accountId: number, how: LockMode): Promise<boolean> {
-    if (!this.#isExclusive) return how === 'beside' && (await this.#sharedLocks).has(accountId);
-    const shared = how === 'beside' ? '_shared' : '';
+    if (!this.#isExclusive) return how === 'shared' && (await this.#sharedLocks).has(accountId);
+    const shared = how === 'shared' ? '_shared' : '';
     this.trailing.push(this.#connection.send(`select pg_advisory_xact_lock${shared}($1, $2)`, keyOf(accountId)));
     return true;
   }
@@ -293,7 +293,7 @@ function exclusiveResult(
   [ran]: readonly PromiseSettledResult<unknown>[],
 ): WriteResult {
   const error = failure ?? (ran?.status === 'rejected' ? ran.reason : undefined);
-  return { error, again: isTransient(error) ? 'alone' : undefined };
+  return { error, again: isTransient(error) ? 'exclusive' : undefined };
 }
 
 /** The results of a group that was rolled back: the member that caused it is retried alone, the others in a group. */
@@ -308,7 +308,7 @@ function groupResults(
     // After a failed query all later ones fail too ("transaction is aborted"), so their errors mean nothing.
     if (failure === undefined && result?.status === 'rejected') return { error: result.reason };
     const isCause = failure === undefined ? locked[index] !== true : [undefined, session].includes(failedSession);
-    return { error: failure, again: isCause ? 'alone' : 'beside' };
+    return { error: failure, again: isCause ? 'exclusive' : 'shared' };
   });
 }
 

@@ -26,10 +26,10 @@ for (const { test, database } of shared) {
       works.map((work, index) => {
         const accountId = index + 1;
         const write = (tx: Tx) => {
-          tx.lockAccount(accountId, 'beside');
+          tx.lockAccount(accountId, 'shared');
           return work(tx, accountId);
         };
-        return store.write(write, { accountId, how: 'beside' });
+        return store.write(write, { accountId, how: 'shared' });
       }),
     );
 
@@ -68,7 +68,7 @@ for (const { test, database } of shared) {
     const writing: Promise<unknown>[] = [];
     for (let turn = 1; turn <= 70; turn += 1) {
       const accountId = turn;
-      writing.push(store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, how: 'beside' }));
+      writing.push(store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, how: 'shared' }));
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     await Promise.all(writing);
@@ -154,7 +154,7 @@ for (const { test, database } of shared) {
     const begun = Promise.withResolvers<void>();
     const through = Promise.withResolvers<void>();
     const alone = store.write(async (tx) => {
-      tx.lockAccount(2, 'alone');
+      tx.lockAccount(2, 'exclusive');
       await tx.queries.selectFrom('accounts').select('domain').execute();
       begun.resolve();
       await through.promise;
@@ -195,7 +195,7 @@ for (const { test, database } of shared) {
     const { store } = await open(t);
     const [begun, through] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const long = store.write(async (tx) => {
-      tx.lockAccount(1, 'alone');
+      tx.lockAccount(1, 'exclusive');
       await tx.queries.selectFrom('accounts').select('account_id').execute();
       begun.resolve();
       await through.promise;
@@ -203,10 +203,10 @@ for (const { test, database } of shared) {
     await begun.promise;
     const beside = (accountId: number, domain: string) => {
       const work = (tx: Tx) => {
-        tx.lockAccount(accountId, 'beside');
+        tx.lockAccount(accountId, 'shared');
         return add(domain)(tx, accountId);
       };
-      return store.write(work, { accountId, how: 'beside' });
+      return store.write(work, { accountId, how: 'shared' });
     };
     const blocked = async () => {
       const { rows } = await sql<{ count: number }>`

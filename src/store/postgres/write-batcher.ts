@@ -70,7 +70,7 @@ export class WriteBatcher {
   write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T> {
     if (whose === undefined) return this.#runExclusive(work) as Promise<T>;
     const { accountId, how } = whose;
-    const run = () => (how === 'beside' ? this.#runShared(accountId, work) : this.#runExclusive(work));
+    const run = () => (how === 'shared' ? this.#runShared(accountId, work) : this.#runExclusive(work));
     return this.#locks.run(accountId, how, run) as Promise<T>;
   }
 
@@ -116,8 +116,8 @@ export class WriteBatcher {
       const result = results[index] ?? { error: new Error('a write has no result') };
       if ('value' in result) resolve(result.value);
       else if (result.again === undefined) reject(asProblem(result.error));
-      else if (result.again === 'alone' || isRetry)
-        this.#retryLocks.run(accountId, 'beside', () => this.#runExclusive(work)).then(resolve, reject);
+      else if (result.again === 'exclusive' || isRetry)
+        this.#retryLocks.run(accountId, 'shared', () => this.#runExclusive(work)).then(resolve, reject);
       else this.#waiting.unshift({ accountId, work, isRetry: true, resolve, reject });
     }
   }
