@@ -139,7 +139,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   test('C10 a wildcard host without a base URL: one line, exit 1', async (t) => {
     const cwd = temporaryFolder(t);
     const line =
-      /^--host 0x0 listens on every address: say with --base-url under which one others reach the service\.$/;
+      /^--host 0x0 listens on every address: set --base-url to the one under which others reach the service\.$/;
     await refuses(['--port', '0', '--host', '0x0'], [line], {}, cwd);
     const { baseUrl } = await serve(t, ['--host', '0.0.0.0', '--base-url', 'https://calendar.example/'], { cwd });
     assert.equal(baseUrl, 'https://calendar.example');
