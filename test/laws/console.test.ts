@@ -73,7 +73,7 @@ test('only tokens.css contains colors', () => {
 
 test('a class is styled by one file only, because the styles of visited screens stay loaded', () => {
   const styles = filesOf(/\.css$/).map(({ path, text }) => ({ path, classes: firstClassesOf(text) }));
-  const isShared = ({ path }: { path: string }) => !/^console\/src\/(screens|plan|telling)\//.test(path);
+  const isShared = ({ path }: { path: string }) => !/^console\/src\/(screens|records|delivery)\//.test(path);
   const shared = new Set(styles.filter(isShared).flatMap(({ classes }) => classes.map(({ name }) => name)));
   const own = styles.filter((style) => !isShared(style));
   const owners = Map.groupBy(
