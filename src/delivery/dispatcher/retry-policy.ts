@@ -142,7 +142,7 @@ export function reasonOf(decision: Decision): string {
     case 'delivered':
       return 'answered 200: delivered';
     case 'delivered_during_backoff':
-      return 'answered 200: delivered; another delivery failed meanwhile, so the retry delay continues';
+      return 'answered 200: delivered; another delivery has failed, so the retry delay continues';
     case 'wait':
       return `failure ${decision.failures} of ${MAX_FAILURES} in a row: tried again after the wait`;
     case 'part_of_counted_failure':
