@@ -61,7 +61,7 @@ export type ContactChanges = Optional<ContactInput>;
 /** Filters of the list of contacts, combined with AND. C36. */
 export type ContactFilters = Window &
   Optional<{
-    /** Of this client; 0 for contacts without one. */
+    /** Only contacts of this client; 0 for contacts without one. */
     readonly client_id: Id;
   }>;
 

@@ -46,7 +46,7 @@ export type EventChanges = Optional<EventInput>;
 /** Filters of the list of events, combined with AND. C24–C28. */
 export type EventFilters = Window &
   Optional<{
-    /** Of this project; 0 for events without one. */
+    /** Only events of this project; 0 for events without one. */
     readonly project_id: Id;
     /** Starting on this day or later. */
     readonly from: Day;

@@ -135,7 +135,7 @@ export type SubtaskChanges = Optional<
 /** Filters of the list of subtasks, combined with AND. C32, C33, C34. */
 export type SubtaskFilters = Window &
   Optional<{
-    /** Of this task. */
+    /** Only subtasks of this task. */
     readonly task_id: Id;
     /** Assigned to this user. */
     readonly user_id: Id;

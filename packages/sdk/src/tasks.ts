@@ -155,7 +155,7 @@ export type TaskChanges = Optional<
 /** Filters of the list of tasks, combined with AND. C31, C33, C34. */
 export type TaskFilters = Window &
   Optional<{
-    /** Of this project. */
+    /** Only tasks of this project. */
     readonly project_id: Id;
     /** Due on this day or later. */
     readonly due_from: Day;

@@ -86,13 +86,13 @@ export type TimeEntryFilters = Window &
   Optional<{
     /** Of this user. */
     readonly user_id: Id;
-    /** Of projects for this client; 0 for projects without one. */
+    /** Only entries of projects for this client; 0 for projects without one. */
     readonly client_id: Id;
-    /** Of this project. */
+    /** Only entries of this project. */
     readonly project_id: Id;
-    /** Of this task. */
+    /** Only entries of this task. */
     readonly task_id: Id;
-    /** Of this subtask; 0 for entries without one. */
+    /** Only entries of this subtask; 0 for entries without one. */
     readonly subtask_id: Id;
     /** 1 leaves out billed entries. */
     readonly hide_billed: '0' | '1';

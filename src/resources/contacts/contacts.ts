@@ -19,7 +19,7 @@ export const contactFields = {
 };
 
 export const contactFilters = {
-  client_id: idFilter('Of this client; 0 for contacts without one.', 'contacts.client_id'),
+  client_id: idFilter('Only contacts of this client; 0 for contacts without one.', 'contacts.client_id'),
 };
 
 export const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });

@@ -24,7 +24,7 @@ export const eventFields = {
 
 /** C25: all filters include the whole day and are combined with AND. */
 export const eventFilters = {
-  project_id: idFilter('Of this project; 0 for events without one.', 'events.project_id'),
+  project_id: idFilter('Only events of this project; 0 for events without one.', 'events.project_id'),
   from: dateFrom('Starting on this day or later.', 'events.start_date'),
   to: dateTo('Due on this day or earlier.', 'events.due_date'),
   ...aliasFilter('start_from', 'start_date_from', dateFrom('Starting on this day or later.', 'events.start_date')),

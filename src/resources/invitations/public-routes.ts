@@ -56,7 +56,7 @@ async function acceptInvitation(
   const hash = await passphrases.hash(passphrase, networkOf(request.source));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
   const opened = await request.within({ accountId, userId, holding: 'exclusive' }, async (write) => {
-    // Of two concurrent requests with the same link only one succeeds.
+    // Only one of two concurrent requests with the same link succeeds.
     if (!(await useInvitation(write, invitation_id))) throw invalidLink();
     await storePassphrase(write, userId, hash);
     await endSessions(write, { userId }, 'a passphrase was set');

@@ -79,7 +79,7 @@ export const subtaskChangeFields = {
 };
 
 export const subtaskFilters = {
-  task_id: idFilter('Of this task.', 'subtasks.task_id'),
+  task_id: idFilter('Only subtasks of this task.', 'subtasks.task_id'),
   user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
   team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
   due_from: dateFrom('Due on this day or later.', 'subtasks.due_date'),

@@ -84,7 +84,7 @@ export const taskChangeFields = {
 };
 
 export const taskFilters = {
-  project_id: idFilter('Of this project.', 'tasks.project_id'),
+  project_id: idFilter('Only tasks of this project.', 'tasks.project_id'),
   due_from: dateFrom('Due on this day or later.', 'tasks.due_date'),
   due_to: dateTo('Due on this day or earlier.', 'tasks.due_date'),
   created_from: timestampFrom('Created on this day (UTC) or later.', 'tasks.date_created'),

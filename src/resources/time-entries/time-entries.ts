@@ -62,14 +62,14 @@ const RUNNING =
 export const timeEntryFilters = {
   user_id: idFilter('Of this user.', 'time_entries.user_id'),
   client_id: throughFilter(
-    'Of projects for this client; 0 for projects without one.',
+    'Only entries of projects for this client; 0 for projects without one.',
     'time_entries.task_id',
     'tasks.project_id',
     'projects.client_id',
   ),
-  project_id: throughFilter('Of this project.', 'time_entries.task_id', 'tasks.project_id'),
-  task_id: idFilter('Of this task.', 'time_entries.task_id'),
-  subtask_id: idFilter('Of this subtask; 0 for entries without one.', 'time_entries.subtask_id'),
+  project_id: throughFilter('Only entries of this project.', 'time_entries.task_id', 'tasks.project_id'),
+  task_id: idFilter('Only entries of this task.', 'time_entries.task_id'),
+  subtask_id: idFilter('Only entries of this subtask; 0 for entries without one.', 'time_entries.subtask_id'),
   hide_billed: wordFilter('1 leaves out billed entries.', {
     0: condition('1 = 1'),
     1: condition('time_entries.billed = 0'),

@@ -49,7 +49,7 @@ type Loss = keyof typeof LOSSES;
 
 /**
  * Takeover limit in the smoke run, which shares the CPUs with other tests. It is far below the limit for an
- * unresponsive node, so a killed node is still told apart from it.
+ * unresponsive node, so it is still distinguished from a killed node.
  */
 const LIMIT_SHARED_MACHINE_MS = 4_000;
 

@@ -49,7 +49,7 @@ function referenceError(world: World, key: Key, { references }: BuiltBody): Reje
   return isThere ? undefined : rejection(404, 'not_found');
 }
 
-/** X7: nobody can give or change a role above their own; an e-mail address is unique in an account. */
+/** X7: a user can neither give nor change a role above their own; an e-mail address is unique in an account. */
 function userError(world: World, key: Key, { shown }: BuiltBody, before: Recorded | undefined): Rejection | undefined {
   const outranks = (role: string | undefined) => ranks.indexOf(role ?? '') > ranks.indexOf(world.roleOf(key));
   if (outranks(before?.displayed.role) || outranks(shown.role)) return rejection(401, 'not_permitted');

@@ -4,7 +4,7 @@ export type Place = { readonly name: string; readonly bytes: Buffer };
 /** A secret, with the places that may contain it. */
 export type Secret = { readonly what: string; readonly text: string; readonly allowedIn: readonly string[] };
 
-/** Of a long secret, 20 characters in a row count as a leak. */
+/** A leak of a long secret: 20 consecutive characters of it. */
 const MIN_LENGTH_FOR_PARTS = 40;
 const PART_LENGTH = 20;
 

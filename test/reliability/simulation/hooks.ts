@@ -63,7 +63,7 @@ export class Hooks {
     });
   };
 
-  /** C12: no second hook can have the target of a live one, whoever requests it. */
+  /** C12: a second hook cannot have the target of a live one, even for another account. */
   readonly subscribeTaken = (): void => {
     const client = this.#client;
     const hook = client.pick(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
