@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { test as plainTest, type TestContext } from 'node:test';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { requestText } from '../../../test/kit/conversation.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import type { Person, TestService } from '../../../test/kit/service.ts';
 import { sqlite } from '../../../test/kit/stores.ts';
+import { Quota } from '../../async/quota.ts';
 import { patience } from '../server/resource-limits.ts';
 import { GrowingBuffer } from './growing-buffer.ts';
+import { Bodies } from './read-body.ts';
 
 const { test, testService } = sqlite;
 
@@ -132,4 +136,34 @@ test('a long text that is cut off, too slow or malformed leaves no file open', a
   }
   assert.equal((await carillon.call(owner, 'POST', IMPORT, '{"ics":"BEGIN:VCALENDAR"')).status, 400);
   await eventually(openTexts, (texts) => texts.length === 0);
+});
+
+plainTest('each chunk of a long body waits for the turn of its sender before it is scanned', async (t) => {
+  const turns: string[] = [];
+  const quota = new Quota({ total: MIB });
+  const bodies = new Bodies({
+    quota,
+    fileQuota: quota,
+    deadlines: patience,
+    connections: () => ({ of: () => undefined, awaitBody: () => undefined, whenOver: () => undefined }),
+    scheduler: { turn: async (owner) => void turns.push(owner) },
+  });
+  const server = createServer(async (raw, response) => {
+    const [request, reply] = [{ raw, headers: raw.headers }, { raw: response }] as unknown as [
+      FastifyRequest,
+      FastifyReply,
+    ];
+    const sender = { owner: { group: 1, member: 7 }, isKnown: true };
+    const body = await bodies.readLong(request, reply, sender, { name: 'ics', maxBytes: MIB }, '');
+    await body?.text?.close();
+    response.end(String(turns.length));
+  });
+  t.after(() => server.close().closeAllConnections());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const sent = JSON.stringify({ ics: 'x'.repeat(MIB / 2) });
+  const response = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: sent });
+  // Node reads a socket in chunks of at most 64 KiB.
+  assert.ok(Number(await response.text()) >= 8);
+  assert.deepEqual([...new Set(turns)], ['body of 7']);
 });
