@@ -9,7 +9,7 @@ import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import { locked } from '../../src/store/prepared-queries.ts';
 import { openAt } from '../kit/database.ts';
 import { eventually } from '../kit/eventually.ts';
-import { nodesOn, ownersOf, pendingNow, personAt, timesLogged } from '../kit/nodes.ts';
+import { nodesOn, ownersOf, pendingNow, personAt } from '../kit/nodes.ts';
 import type { TestService } from '../kit/service.ts';
 import { shared } from '../kit/stores.ts';
 
@@ -262,16 +262,13 @@ for (const { test, testService, database: newDatabase } of shared) {
     );
     openAttempts.get('/fails')?.(answered(500));
     const stopped = stops.stop();
-    // Time for the other node to poll for work several times.
-    const requestCount = async () => timesLogged(other, 'request');
-    const before = await requestCount();
-    await eventually(
-      async () => {
-        await other.call(personAt(other, owner), 'GET', '/v2/user');
-        return requestCount();
-      },
-      (now) => now > before + 100,
-    );
+    // The other node polls for work once a second; it sends five heartbeats in that time.
+    const heartbeats = async () => {
+      const nodes = await store.read.selectFrom('nodes').select('heartbeat').orderBy('node_id').execute();
+      return nodes[1]?.heartbeat ?? 0;
+    };
+    const before = await heartbeats();
+    await eventually(heartbeats, (now) => now >= before + 15, 30_000);
     const { lease_owner } = await store.read
       .selectFrom('hooks')
       .select('lease_owner')
