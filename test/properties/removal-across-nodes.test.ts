@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import { locked } from '../../src/store/prepared-queries.ts';
+import { atEnd } from '../kit/cleanup.ts';
 import { openAt } from '../kit/database.ts';
 import { eventually } from '../kit/eventually.ts';
 import { nodesOn, ownersOf, pendingNow, personAt } from '../kit/nodes.ts';
@@ -245,6 +246,8 @@ for (const { test, testService, database: newDatabase } of shared) {
 
     // A row lock delays the first completion batch; the failure is in the next one.
     const unlock = Promise.withResolvers<void>();
+    // Also if the test fails: a service cannot stop while the row is locked.
+    atEnd(t, unlock.resolve);
     const isLocked = Promise.withResolvers<void>();
     const lockTransaction = store.write(async (tx) => {
       const slow = tx.queries.selectFrom('hooks').select('hook_id').where('hook_id', '=', slowId);
