@@ -82,8 +82,8 @@ test('R11 a response that the document describes is accepted, and every other is
   wrong('^in order$', 400, named);
   wrong('^500', 500, { code: 'internal', status: 500 });
   wrong('^503', 503, { code: 'overloaded', status: 503 });
-  wrong('knows no 409', 409, { code: 'target_taken', status: 409 });
-  wrong('knows no text/html', 200, '<p>', { 'content-type': 'text/html' });
+  wrong('has no 409', 409, { code: 'target_taken', status: 409 });
+  wrong('has no text/html', 200, '<p>', { 'content-type': 'text/html' });
   wrong('must have required property', 200, {});
   wrong('must NOT have additional', 200, { id: '1', secret: '2' });
   wrong('no problem of', 400, { ...named, code: 'malformed_body' });
