@@ -7,7 +7,13 @@ export class Between implements KyselyPlugin {
   #gate: PromiseWithResolvers<void> | undefined;
   #whenHolding = Promise.withResolvers<void>();
   #table = '';
+  readonly #results: string[] = [];
   failures = 0;
+
+  /** The number of results from this table so far. */
+  selects(table: string): number {
+    return this.#results.filter((tables) => tables.includes(`"${table}"`)).length;
+  }
 
   /** Delays the next result from this table until `letGo`. Resolves when the result is being delayed. */
   holdNext(table: string): Promise<void> {
@@ -54,6 +60,7 @@ export class Between implements KyselyPlugin {
   }
 
   async #hold(tables: string): Promise<void> {
+    this.#results.push(tables);
     const gate = this.#gate;
     if (gate === undefined || !tables.includes(`"${this.#table}"`)) return;
     this.#whenHolding.resolve();

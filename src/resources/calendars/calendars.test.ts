@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import { openAt } from '../../../test/kit/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { ICAL } from '../../../test/kit/ical.ts';
 import { insertRows } from '../../../test/kit/plain-row.ts';
+import { Between } from '../../../test/kit/query-interceptor.ts';
 import type { Person } from '../../../test/kit/service.ts';
 import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { showMoment } from '../../http/fields/dates.ts';
 import { plusDays } from '../../ical/days.ts';
+import { createLog } from '../../log.ts';
 import { permissions } from '../../permissions.ts';
+import { calendarAddress } from './ics-route.ts';
 import { reachOf } from './permissions.ts';
 
 const today = showMoment(systemClock.now()).slice(0, 10);
@@ -112,6 +116,38 @@ for (const { test, testService } of stores) {
     assert.deepEqual([changed.status, Object.values(namesIn(changed)).includes('Moved')], [200, true]);
     await admin.carillon.events.delete(String(event?.event_id));
     assert.ok(!Object.values(namesIn(await get(url, { 'if-none-match': tag }))).includes('Moved'));
+  });
+
+  test('X9 concurrent fetches share one lookup and one write, and none gets a lookup from before a commit', async (t) => {
+    const admin = await carillon.account('shared.test');
+    const { url } = await admin.carillon.calendars.create({ scope: 'account' });
+    const store = await openAt(t, carillon.database, { as: 'command' });
+    let writes = 0;
+    const write: typeof store.write = (...args) => {
+      writes += 1;
+      return store.write(...args);
+    };
+    const interceptor = new Between();
+    const read = interceptor.over(store.read);
+    const onCommitted: typeof store.onCommitted = (listener) => store.onCommitted(listener);
+    const counted = { write, onCommitted } as typeof store;
+    const { find } = calendarAddress({ store: counted, log: createLog('silent'), baseUrl: () => '' });
+    const file = new URL(url).pathname.split('/').at(-1) ?? '';
+    const fetchNow = () => find(read, file, systemClock.now());
+
+    const isHeld = interceptor.holdNext('calendars');
+    const early = Array.from({ length: 20 }, fetchNow);
+    await isHeld;
+    const renamed = store.write(({ queries }) =>
+      queries.updateTable('accounts').set({ company_name: 'Renamed' }).where('domain', '=', 'shared.test').execute(),
+    );
+    await renamed;
+    const late = fetchNow();
+    interceptor.letGo();
+    const tags = new Set((await Promise.all(early)).map((document) => document?.tag));
+    assert.deepEqual([tags.size, writes], [1, 1]);
+    assert.notEqual((await late)?.tag, [...tags][0]);
+    assert.equal(interceptor.selects('calendars'), 2);
   });
 
   test('X9 every invalid address gets the same response; addresses are in no log and in no list', async () => {

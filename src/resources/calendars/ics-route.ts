@@ -22,6 +22,9 @@ const AHEAD_DAYS = 3 * 366;
 /** Resolution of `last_fetched`: calendar programs poll often, and not every poll may be a write. */
 const FETCHED_RESOLUTION_MS = 3_600_000;
 
+/** Maximum number of calendars whose last fetch this process remembers; a full map is cleared. */
+const MAX_REMEMBERED = 10_000;
+
 const DAY_MS = 86_400_000;
 const TOKEN = /^([\w-]{43})\.ics$/;
 
@@ -29,11 +32,13 @@ export type OpenCalendarPorts = { readonly store: Store; readonly log: Log; read
 
 /** X9: the capability URL that a calendar program polls; the token in it is the only credential. */
 export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
+  const fetches = new FetchTimes(ports);
+  const lookups = new Lookups(ports.store);
   return {
     folder: '/calendar',
     type: 'text/calendar; charset=utf-8',
     fileName: 'carillon.ics',
-    find: (read, file, now) => find(read, file, now, ports),
+    find: (read, file, now) => find(read, file, now, { ...ports, fetches, lookups }),
   };
 }
 
@@ -44,17 +49,40 @@ async function find(
   read: Queries,
   file: string,
   now: number,
-  ports: OpenCalendarPorts,
+  {
+    fetches,
+    lookups,
+    baseUrl,
+  }: Pick<OpenCalendarPorts, 'baseUrl'> & Readonly<{ fetches: FetchTimes; lookups: Lookups }>,
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = TOKEN.exec(file) ?? [];
   if (token === undefined) return undefined;
-  const found = await findCalendar(read, hashToken(token), now);
+  const found = await lookups.find(hashToken(token), (tokenHash) => findCalendar(read, tokenHash, now));
   if (found === undefined) return undefined;
   const role = found.role as Role;
   const reach = reachOf(found.permissions, role);
   if (!reach.has('events:read') && !reach.has('tasks:read')) return undefined;
-  await noteFetched(found, now, ports);
-  return documentOf(found, reach, now, ports.baseUrl());
+  await fetches.note(found, now);
+  return documentOf(found, reach, now, baseUrl());
+}
+
+/** Concurrent fetches of one address share a query, unless something was committed since it was sent. */
+class Lookups {
+  readonly #running = new Map<string, Promise<Found | undefined>>();
+
+  constructor(store: Pick<Store, 'onCommitted'>) {
+    store.onCommitted(() => this.#running.clear());
+  }
+
+  find(tokenHash: string, query: (tokenHash: string) => Promise<Found | undefined>): Promise<Found | undefined> {
+    const running = this.#running.get(tokenHash);
+    if (running !== undefined) return running;
+    const started = query(tokenHash).finally(() => {
+      if (this.#running.get(tokenHash) === started) this.#running.delete(tokenHash);
+    });
+    this.#running.set(tokenHash, started);
+    return started;
+  }
 }
 
 async function findCalendar(read: Queries, tokenHash: string, now: number) {
@@ -80,19 +108,30 @@ async function findCalendar(read: Queries, tokenHash: string, now: number) {
   return row;
 }
 
-/** Stores the time of the fetch. A failure is only logged: it must not fail the request. */
-async function noteFetched(found: Found, now: number, { store, log }: OpenCalendarPorts): Promise<void> {
-  if (now - (found.last_fetched ?? 0) < FETCHED_RESOLUTION_MS) return;
-  try {
-    await store.write(({ queries }) =>
-      queries
-        .updateTable('calendars')
-        .set({ last_fetched: now })
-        .where('calendar_id', '=', found.calendar_id)
-        .execute(),
-    );
-  } catch (err) {
-    log.warn({ event: 'calendars.last_fetched_failed', err });
+/** Stores when a calendar was last fetched, once an hour. Concurrent fetches of one calendar write its row once. */
+class FetchTimes {
+  readonly #ports: Pick<OpenCalendarPorts, 'store' | 'log'>;
+  readonly #lastStored = new Map<number, number>();
+
+  constructor(ports: Pick<OpenCalendarPorts, 'store' | 'log'>) {
+    this.#ports = ports;
+  }
+
+  /** A failure is only logged: it must not fail the fetch. */
+  async note({ calendar_id, last_fetched }: Found, now: number): Promise<void> {
+    const last = Math.max(last_fetched ?? 0, this.#lastStored.get(calendar_id) ?? 0);
+    if (now - last < FETCHED_RESOLUTION_MS) return;
+    if (this.#lastStored.size >= MAX_REMEMBERED) this.#lastStored.clear();
+    this.#lastStored.set(calendar_id, now);
+    const { store, log } = this.#ports;
+    try {
+      await store.write(({ queries }) =>
+        queries.updateTable('calendars').set({ last_fetched: now }).where('calendar_id', '=', calendar_id).execute(),
+      );
+    } catch (err) {
+      this.#lastStored.delete(calendar_id);
+      log.warn({ event: 'calendars.last_fetched_failed', err });
+    }
   }
 }
 
