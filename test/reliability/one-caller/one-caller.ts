@@ -26,7 +26,7 @@ const BEFORE_MS = 500;
 /** Maximum time after the attack until the created events are delivered. */
 const DELIVERY_TIMEOUT_MS = 5_000;
 
-/** The smoke run shares the CPUs with other tests, so its p99 says little about the service. */
+/** A case of the smoke run is so short that its p99 is that of the first connections of the attack. */
 const BOUNDS = {
   long: { p99Ms: 200, succeed: 0.99, residentMiB: 512 },
   quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },

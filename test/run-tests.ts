@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+// Installs the test tools first: the lockfile may have changed.
+import './tools.ts';
+
+// Runs all tests: first test files in parallel, then those that measure how long requests take, one at a time.
+const root = fileURLToPath(new URL('..', import.meta.url));
+const PARALLEL_FILES = 3;
+const stages = [
+  {
+    concurrency: PARALLEL_FILES,
+    files: ['src', 'packages/*/src', 'test', 'bench'].map((below) => `${below}/**/*.test.ts`),
+  },
+  { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
+];
+const options = [
+  ...['--import', './test/kit/without-async-tracking.ts', '--import', './test/kit/keep-alive.ts'],
+  ...['--test', '--test-timeout=120000', '--test-global-setup=test/kit/global-setup.ts'],
+];
+let failed = false;
+for (const { concurrency, files } of stages) {
+  const parameters = [...options, `--test-concurrency=${concurrency}`, ...files];
+  const { status } = spawnSync(process.execPath, parameters, { cwd: root, stdio: 'inherit' });
+  failed ||= status !== 0;
+}
+process.exit(failed ? 1 : 0);
