@@ -11,7 +11,7 @@ export const atMidnight = (day: string): string => `${day} ${MIDNIGHT}`;
 
 /** A day plus a number of days, clamped to the years 1 to 9999. */
 export function plusDays(day: string, count: number): string {
-  const [year = 1, month = 1, date = 1] = day.split('-').map(Number);
+  const [year, month, date] = [Number(day.slice(0, 4)), Number(day.slice(5, 7)), Number(day.slice(8, 10))];
   const moved = new Date(0).setUTCFullYear(year, month - 1, date) + count * DAY_MS;
   if (moved < FIRST_DAY) return '0001-01-01';
   if (moved > LAST_DAY) return '9999-12-31';

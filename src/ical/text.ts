@@ -1,14 +1,21 @@
 /** Maximum length of a line in octets, without the line break (RFC 5545, 3.1). */
 const MAX_LINE_BYTES = 75;
 
+/** Maximum length in UTF-8 of a UTF-16 code unit. */
+const MAX_BYTES_PER_UNIT = 3;
+
 /** Everything that a parser may take for a line break; it must not occur in a value. */
 const LINE_ENDS = /\r\n|[\n\r\u0085\u2028\u2029]/g;
 
 /** Control characters except tab; a value must not contain them (RFC 5545, 3.1). */
 const CONTROLS = /[^\P{Cc}\t]/gu;
 
+/** A character that `escaped` may change. Most texts have none, and one search is faster than four. */
+const SPECIAL = /[\\;,\p{Cc}\u2028\u2029\ud800-\udfff]/u;
+
 /** Escapes a text as a TEXT value, so that it can end neither its value nor its line. */
 export function escaped(text: string): string {
+  if (!SPECIAL.test(text)) return text;
   return text
     .toWellFormed()
     .replace(/[\\;,]/g, '\\$&')
@@ -23,19 +30,38 @@ export function plain(text: string): string {
 
 /** A line with its line break, folded if it is too long. Folds never split a character. */
 export function folded(line: string): string {
-  if (line.length <= MAX_LINE_BYTES && Buffer.byteLength(line) <= MAX_LINE_BYTES) return `${line}\r\n`;
-  const parts: string[] = [];
-  let part = '';
-  let octets = 0;
-  for (const character of line) {
-    const length = Buffer.byteLength(character);
-    if (octets + length > MAX_LINE_BYTES) {
-      parts.push(part);
-      part = ' ';
-      octets = 1;
-    }
-    part += character;
-    octets += length;
+  if (line.length * MAX_BYTES_PER_UNIT <= MAX_LINE_BYTES) return `${line}\r\n`;
+  const bytes = Buffer.byteLength(line);
+  if (bytes <= MAX_LINE_BYTES) return `${line}\r\n`;
+  return bytes === line.length ? foldedAscii(line) : foldedText(line);
+}
+
+function foldedAscii(line: string): string {
+  let all = `${line.slice(0, MAX_LINE_BYTES)}\r\n`;
+  // Each of the other lines begins with a space.
+  for (let begin = MAX_LINE_BYTES; begin < line.length; begin += MAX_LINE_BYTES - 1) {
+    all += ` ${line.slice(begin, begin + MAX_LINE_BYTES - 1)}\r\n`;
   }
-  return `${[...parts, part].join('\r\n')}\r\n`;
+  return all;
+}
+
+function foldedText(line: string): string {
+  let all = '';
+  let bytes = 0;
+  for (const character of line) {
+    const length = utf8Length(character.codePointAt(0) ?? 0);
+    if (bytes + length > MAX_LINE_BYTES) {
+      all += '\r\n ';
+      bytes = 1;
+    }
+    all += character;
+    bytes += length;
+  }
+  return `${all}\r\n`;
+}
+
+function utf8Length(codePoint: number): number {
+  if (codePoint < 0x80) return 1;
+  if (codePoint < 0x800) return 2;
+  return codePoint < 0x10000 ? 3 : 4;
 }

@@ -52,12 +52,13 @@ export const ENDING = folded('END:VCALENDAR');
 /** The text of one entry. It depends only on the record, so that an unchanged record has the same bytes. */
 export function entryText(entry: Entry, zone: Zone | undefined): string {
   const changedAt = entry.modifiedAt ?? entry.createdAt;
+  const changed = utcTimestamp(changedAt);
   return [
     'BEGIN:VEVENT',
     `UID:${escaped(entry.uid)}`,
-    `DTSTAMP:${utcTimestamp(changedAt)}`,
-    `CREATED:${utcTimestamp(entry.createdAt)}`,
-    `LAST-MODIFIED:${utcTimestamp(changedAt)}`,
+    `DTSTAMP:${changed}`,
+    `CREATED:${changedAt === entry.createdAt ? changed : utcTimestamp(entry.createdAt)}`,
+    `LAST-MODIFIED:${changed}`,
     // SEQUENCE must increase with changes, which are not counted; the seconds from creation to the last change increase.
     `SEQUENCE:${Math.max(Math.floor((changedAt - entry.createdAt) / 1_000), 0)}`,
     ...timeLines(entry, zone),
@@ -112,11 +113,12 @@ function inZone(time: string, zone: Zone | undefined): string {
   return zone.name === 'UTC' ? `:${packed(time)}Z` : `;TZID=${zone.name}:${packed(time)}`;
 }
 
-/** Formats `2027-01-31 10:00:00` as `20270131T100000`. */
+/** Formats `2027-01-31 10:00:00` as `20270131T100000`, and `2027-01-31` as `20270131`. */
 function packed(time: string): string {
-  return time.replace(/[-:]/g, '').replace(' ', 'T');
+  const day = time.slice(0, 4) + time.slice(5, 7) + time.slice(8, 10);
+  return time.length === 10 ? day : `${day}T${time.slice(11, 13)}${time.slice(14, 16)}${time.slice(17, 19)}`;
 }
 
 function utcTimestamp(atMs: number): string {
-  return `${packed(new Date(atMs).toISOString().slice(0, 19))}Z`;
+  return `${packed(new Date(atMs).toISOString())}Z`;
 }
