@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { connectionBurst } from '../server/connection-burst.ts';
 import { nextIteration, nextSlice } from './page-slices.ts';
 
 test('an event-loop iteration runs one slice, in order of request', async () => {
@@ -43,4 +44,17 @@ test('several iterations pass between two slices, because each accepts only one 
   isOver = true;
   await counting;
   assert.ok(iterations - before >= 28, `${iterations - before} iterations for 4 slices`);
+});
+
+test('slices wait while connections are being accepted', async () => {
+  let isMade = false;
+  const slice = nextSlice().then(() => {
+    isMade = true;
+  });
+  for (let accepted = 0; accepted < 20; accepted += 1) {
+    connectionBurst.onAccepted();
+    await nextIteration();
+  }
+  assert.equal(isMade, false);
+  await slice;
 });

@@ -1,3 +1,4 @@
+import { connectionBurst } from '../server/connection-burst.ts';
 import type { Page, Slice, Slices } from './pagination.ts';
 
 /** Maximum bytes of long texts, and rows, of one slice. A single record may have more bytes. */
@@ -33,7 +34,7 @@ export function nextSlice(): Promise<void> {
 
 function runNextSlice(): void {
   iteration = (iteration + 1) % ITERATIONS_PER_SLICE;
-  if (iteration === 1) waiting.shift()?.();
+  if (iteration === 1) connectionBurst.whenOver(() => waiting.shift()?.());
   if (waiting.length > 0) setImmediate(runNextSlice);
 }
 

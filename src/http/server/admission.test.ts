@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { FairScheduler } from '../../async/fair-scheduler.ts';
 import { AdmissionControl, type Claim } from './admission.ts';
+import { connectionBurst } from './connection-burst.ts';
 
 /** An admission control where each request exceeds the budget of an iteration, so that each iteration starts one. */
 function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => true) {
@@ -43,4 +44,17 @@ test('queued visitors take no room from callers, and probes are always admitted'
   for (let caller = 0; caller < 4; caller += 1) enter(`c${caller}`, { key: `${caller}` });
   for (const path of ['/healthz', '/readyz', '/metrics', '/healthz']) enter(path, { key: 'x' }, path);
   assert.deepEqual(shed, ['v3 visitor', 'v4 visitor', 'c2 caller', 'c3 caller']);
+});
+
+test('while connections are being accepted, requests with a key start and visitors wait', async () => {
+  const { begun, enter } = admission();
+  for (let accepted = 0; accepted < 10; accepted += 1) {
+    connectionBurst.onAccepted();
+    enter(`v${accepted}`, {});
+    if (accepted === 5) enter('c', { key: 'c' });
+    await turn();
+  }
+  assert.deepEqual(begun, ['c']);
+  while (begun.length < 11) await turn();
+  assert.deepEqual(begun.slice(1, 3), ['v0', 'v1']);
 });

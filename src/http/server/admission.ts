@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FairScheduler } from '../../async/fair-scheduler.ts';
+import { connectionBurst } from './connection-burst.ts';
 
 /**
  * The class of a request by its head alone: `probe` for health and metrics, `caller` with any key or cookie, valid or
@@ -36,10 +37,13 @@ export class AdmissionControl {
       return;
     }
     this.#waiting[claim] += 1;
-    this.#ports.scheduler.run(claimantOf(request), () => {
-      this.#waiting[claim] -= 1;
-      if (!response.destroyed) this.#ports.begin(request, response);
-    });
+    const start = () =>
+      this.#ports.scheduler.run(claimantOf(request), () => {
+        this.#waiting[claim] -= 1;
+        if (!response.destroyed) this.#ports.begin(request, response);
+      });
+    if (claim === 'visitor') connectionBurst.whenOver(start);
+    else start();
   };
 }
 

@@ -9,7 +9,7 @@ import type { Owner } from '../../async/quota.ts';
  * | --- | --- | --- | --- |
  * | head | it opens, or the first byte of another request | a head is complete | `headersMs`, then 408 |
  * | working | a head is complete | the response has left | none here; see ActiveRequests |
- * | body | a request waits for its body | the body is complete | `PendingBody.fault`, then its problem |
+ * | body | a request waits for its body | the body is complete | `PendingBody.isLate`, then its problem |
  * | dropping | a response has left before the body arrived | the body is complete | `dropMs`, then it is closed |
  * | idle | a response has left | the first byte of another request | `keepAliveMs`, then it is closed |
  *

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect } from 'node:net';
+import { EventEmitter, once } from 'node:events';
+import type { Server } from 'node:http';
+import { connect, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
 import { requestText } from '../../../test/kit/conversation.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import type { Person, TestService } from '../../../test/kit/service.ts';
 import { slowNames } from '../../../test/kit/slow-names.ts';
 import { sqlite } from '../../../test/kit/stores.ts';
+import { nextIteration } from '../routes/page-slices.ts';
+import { ConnectionState } from './connections.ts';
+import { ResponseBuffers } from './unread-responses.ts';
 
 const { test, testService } = sqlite;
 
@@ -121,4 +126,37 @@ test('a request that is shed during a shutdown closes its connection, and nothin
   await stopping;
   const events = carillon.logged.map(({ event }) => event);
   assert.deepEqual([events.filter((event) => event === 'requests.shed').length > 0, events.at(-1)], [true, 'stopped']);
+});
+
+test('connections that expire together are closed over several event-loop iterations', async () => {
+  const clock = testClock();
+  const closed: string[] = [];
+  const connections = new ConnectionState({
+    clock,
+    deadlines: { headersMs: 10_000, keepAliveMs: 60_000, dropMs: 5_000, stallMs: 30_000, lookEveryMs: 1_000 },
+    maxConnections: 1_000,
+    networkOf: () => undefined,
+    buffers: new ResponseBuffers(MIB, () => undefined),
+    begin: () => undefined,
+    refuse: () => undefined,
+    end: (socket) => socket.destroy(),
+    onClosed: (reason) => closed.push(reason),
+  });
+  const server = new EventEmitter();
+  connections.watch(server as Server);
+  const sockets = Array.from({ length: 120 }, () => new Socket());
+  for (const socket of sockets) server.emit('connection', socket);
+  await clock.advance(10_000);
+  assert.equal(closed.length, 0);
+  const perIteration: number[] = [];
+  const advancing = clock.advance(1_000);
+  for (let count = 0; count < 5; count += 1) {
+    perIteration.push(closed.length);
+    await nextIteration();
+  }
+  await advancing;
+  server.emit('close');
+  assert.deepEqual(perIteration, [50, 100, 120, 120, 120]);
+  assert.deepEqual(new Set(closed), new Set(['head_timeout']));
+  assert.ok(sockets.every(({ destroyed }) => destroyed));
 });

@@ -5,11 +5,15 @@ import { type Owner, Quota } from '../../async/quota.ts';
 import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
 import { type CloseReason, Connection, type Deadlines } from './connection.ts';
+import { connectionBurst } from './connection-burst.ts';
 import { ambiguityOf } from './malformed-requests.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
 /** Pipelined requests per connection; a client that sends more is disconnected. */
 const MAX_PIPELINED = 100;
+
+/** Connections closed per event-loop iteration. Closing one takes some 100 µs, and an attack lets 1,000 expire at once. */
+const MAX_CLOSED_PER_ITERATION = 50;
 
 export type ConnectionsPorts = {
   readonly clock: Clock;
@@ -121,6 +125,7 @@ export class ConnectionState {
   }
 
   #open(socket: Socket): void {
+    connectionBurst.onAccepted();
     const network = this.#ports.networkOf(socket.remoteAddress ?? '');
     const owner = network ?? { group: 'proxies' };
     const connection = new Connection(socket, owner, this.#time.nextMs);
@@ -175,9 +180,16 @@ export class ConnectionState {
 
   #checkDeadlines(): void {
     const now = this.#time.ms;
+    let closed = 0;
     for (const connection of this.#all.values()) {
       if (connection.socket.destroyed) continue;
       const reason = connection.overdue(now, this.#ports.deadlines);
+      if (reason === undefined) continue;
+      closed += 1;
+      if (closed > MAX_CLOSED_PER_ITERATION) {
+        setImmediate(() => this.#checkDeadlines());
+        return;
+      }
       if (reason === 'idle') connection.socket.destroy();
       else if (reason === 'body_timeout') {
         this.#ports.onClosed(reason);
@@ -187,7 +199,7 @@ export class ConnectionState {
         connection.isEnding = true;
         connection.enter('idle', now);
         this.#ports.end(connection.socket, reason);
-      } else if (reason !== undefined) this.close(connection, reason);
+      } else this.close(connection, reason);
     }
     this.#ports.buffers.refresh();
   }
