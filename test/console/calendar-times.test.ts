@@ -64,7 +64,7 @@ test('isDay accepts only existing days', () => {
 });
 
 /** Events, and the time span displayed for them; `end` is exclusive. */
-const cases: readonly [event: Dated, start: string, end: string, isAllDay: boolean][] = [
+const timeCases: readonly [event: Dated, start: string, end: string, isAllDay: boolean][] = [
   [event('2026-04-20 00:00:00', '2026-04-24 00:00:00'), '2026-04-20 00:00:00', '2026-04-25 00:00:00', true],
   [event('2026-12-31 00:00:00', '2026-12-31 00:00:00'), '2026-12-31 00:00:00', '2027-01-01 00:00:00', true],
   [event('2026-04-20 14:00:00', '2026-04-20 15:30:00'), '2026-04-20 14:00:00', '2026-04-20 15:30:00', false],
@@ -73,7 +73,7 @@ const cases: readonly [event: Dated, start: string, end: string, isAllDay: boole
 ];
 
 test('the last day of an event is inclusive, and an end of 23:59:59 means midnight; in both directions', () => {
-  for (const [stored, start, end, isAllDay] of cases) {
+  for (const [stored, start, end, isAllDay] of timeCases) {
     assert.deepEqual(drawn(stored), { start, end, isAllDay });
     assert.deepEqual(dated({ start, end, isAllDay }), stored);
     assert.deepEqual(datedFrom(filledFrom(stored)).start_date, stored.start_date);

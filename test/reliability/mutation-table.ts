@@ -13,10 +13,10 @@ export const mutationTable: ReliabilityTest = {
   unit: 'mutations',
   smoke: undefined,
   full: mutations.length,
-  execute,
+  execute: executeTable,
 };
 
-async function execute({ count, log }: Run): Promise<RunResult> {
+async function executeTable({ count, log }: Run): Promise<RunResult> {
   const chosen = mutations.slice(0, count);
   const broken: string[] = [];
   let caught = 0;

@@ -16,24 +16,24 @@ const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
 /** Packed and installed into an empty folder without a registry. commander is packed from this clone. */
-const { tarball, paths } = await pack(join(root, 'packages/chaos-receiver'), folder);
+const { tarball: chaosTarball, paths: chaosPaths } = await pack(join(root, 'packages/chaos-receiver'), folder);
 const commander = await pack(join(root, 'node_modules/commander'), folder);
 const place = join(folder, 'newcomer');
 mkdirSync(place);
 writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
 const flags = ['install', '--offline', '--no-audit', '--no-fund', '--silent'];
-await run('npm', [...flags, commander.tarball, tarball], { cwd: place, env: inherited });
+await run('npm', [...flags, commander.tarball, chaosTarball], { cwd: place, env: inherited });
 const program = join(place, 'node_modules/.bin/carillon-chaos-receiver');
 
 test('the package of the chaos receiver contains its program and documentation, and no tests', () => {
   for (const path of ['package.json', 'README.md', 'BEHAVIOURS.md', 'LICENSE', 'dist/main.js', 'dist/server.js'])
-    assert.ok(paths.includes(path), path);
-  const others = paths.filter(
+    assert.ok(chaosPaths.includes(path), path);
+  const others = chaosPaths.filter(
     (path) => !/^dist\/(behaviours\/)?[\w-]+\.js$|^(package\.json|README\.md|BEHAVIOURS\.md|LICENSE)$/.test(path),
   );
   assert.deepEqual(others, []);
   assert.deepEqual(
-    paths.filter((path) => path.includes('test')),
+    chaosPaths.filter((path) => path.includes('test')),
     [],
   );
 });

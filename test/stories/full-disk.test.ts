@@ -6,7 +6,7 @@ import { eventually } from '../kit/eventually.ts';
 import { startTestService, temporaryFolder } from '../kit/service.ts';
 import { startTarget } from '../kit/target.ts';
 
-const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
+const fullDiskEvent = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
 
 test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed', async (t) => {
   const fatal: unknown[] = [];
@@ -19,7 +19,7 @@ test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing ac
   const owner = await carillon.account('acme.test');
   const target = await startTarget(t);
   const hook = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
-  const create = () => carillon.call(owner, 'POST', '/v2/events', event);
+  const create = () => carillon.call(owner, 'POST', '/v2/events', fullDiskEvent);
 
   const acknowledged: string[] = [];
   for (let refused = 0; refused < 3; ) {

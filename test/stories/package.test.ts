@@ -14,14 +14,14 @@ const folder = temporaryFolder({ after });
 const run = promisify(execFile);
 
 /** The environment of a new user: no binaries of this repository or of the npm that runs this test. */
-const environment = {
+const npmEnvironment = {
   ...inherited,
   PATH: (process.env.PATH ?? '')
     .split(delimiter)
     .filter((path) => !path.includes('node_modules'))
     .join(delimiter),
 };
-const npm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: environment, maxBuffer: 2 ** 24 });
+const npm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: npmEnvironment, maxBuffer: 2 ** 24 });
 
 const packed = await npm(root, 'pack', '--json', '--silent', '--pack-destination', folder);
 const [{ filename, files }]: Json = JSON.parse(packed.stdout.slice(packed.stdout.indexOf('[\n')));
@@ -72,7 +72,7 @@ test('without the tools that build the console, an install succeeds and packing 
 function serveThere() {
   const child = spawn('npx', ['--no-install', 'carillon', 'serve', '--port', '0'], {
     cwd: folder,
-    env: environment,
+    env: npmEnvironment,
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -109,7 +109,7 @@ test('installed from its tarball into an empty folder, the service starts with n
   const imported = await run('npx', ['--no-install', 'carillon', 'import-calendar', 'bells.ics'], {
     cwd: folder,
     env: {
-      ...environment,
+      ...npmEnvironment,
       CARILLON_SERVICE: baseUrl,
       CARILLON_DOMAIN: greetingValue('domain'),
       CARILLON_KEY: greetingValue('key'),

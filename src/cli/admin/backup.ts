@@ -9,14 +9,14 @@ import { type Queries, StoreError } from '../../store/store.ts';
 import { CliError } from '../output/cli-error.ts';
 import { addDatabaseOptions, type DatabaseFlags, faultsAsRefusals, print, readDatabase } from './open-database.ts';
 
-type Flags = DatabaseFlags & { readonly to?: string };
+type BackupFlags = DatabaseFlags & { readonly to?: string };
 
 /** `carillon backup` */
 export function addBackup(program: Command): void {
   addDatabaseOptions(program.command('backup'))
     .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
     .option('--to <path>', 'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.')
-    .action(async (flags: Flags) => {
+    .action(async (flags: BackupFlags) => {
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
         throw new CliError([

@@ -9,7 +9,7 @@ import { addProgressOption, grouped, type ProgressFlags, progressOf } from '../o
 import { onOutputBroken, type Screen, stderr, stdout, writeOut } from '../output/screen.ts';
 import { addDatabaseOptions, withStore } from './open-database.ts';
 
-type Flags = ProgressFlags & { readonly domain?: string; readonly to: string };
+type ExportFlags = ProgressFlags & { readonly domain?: string; readonly to: string };
 
 /** `carillon export` */
 export function addExport(program: Command): void {
@@ -17,7 +17,7 @@ export function addExport(program: Command): void {
     .description('Export an account, or the whole service, to a file. The service may run meanwhile.')
     .requiredOption('--to <file>', 'File to write, readable only by its owner; - for standard output.')
     .option('--domain <host>', 'Only this account. Default: all accounts.')
-    .action(async (flags: Flags) => {
+    .action(async (flags: ExportFlags) => {
       const domain = flags.domain ?? null;
       const progress = progressOf(flags);
       const work = (sink: Sink) =>

@@ -11,7 +11,7 @@ import { stdout } from '../output/screen.ts';
 import { report } from './export.ts';
 import { addDatabaseOptions, print, withStoreAlone } from './open-database.ts';
 
-type Flags = FromApiFlags & {
+type ImportFlags = FromApiFlags & {
   readonly from?: string;
   readonly resume?: true;
   readonly undo?: true;
@@ -43,7 +43,7 @@ export function addImport(program: Command): void {
       'With --from-api: report of records left out or changed (default: carillon-from-<domain>.report.jsonl).',
     )
     .option('--id-map <file>', 'With --from-api: map of old to new ids (default: carillon-from-<domain>.ids.jsonl).')
-    .action(async (flags: Flags) => {
+    .action(async (flags: ImportFlags) => {
       if (flags.undo) return undo(flags);
       const { from, fromApi, resume = false } = flags;
       if (from !== undefined && fromApi !== undefined)
@@ -59,7 +59,7 @@ export function addImport(program: Command): void {
     });
 }
 
-async function undo(flags: Flags): Promise<void> {
+async function undo(flags: ImportFlags): Promise<void> {
   const ports = { clock: systemClock, progress: progressOf(flags) };
   const rows = await withStoreAlone(flags, (store) => undoImport({ ...ports, store }));
   print(flags, { undone: true, rows }, [`undone: ${rows} rows`]);

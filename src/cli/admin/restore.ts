@@ -18,7 +18,7 @@ import {
   withStoreAlone,
 } from './open-database.ts';
 
-type Flags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
+type RestoreFlags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
 
 /** `carillon restore` */
 export function addRestore(program: Command): void {
@@ -27,7 +27,7 @@ export function addRestore(program: Command): void {
     .option('--from <file>', 'Backup of an SQLite database. It is not changed.')
     .option('--force', 'Replace an existing database. It is kept under another name.')
     .option('--after-restore', 'Only begin a new epoch: the backup is already in place, as after pg_restore.')
-    .action(async (flags: Flags) => {
+    .action(async (flags: RestoreFlags) => {
       if (flags.afterRestore) return beginNewEpoch(flags);
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
@@ -40,7 +40,7 @@ export function addRestore(program: Command): void {
     });
 }
 
-async function restoreFile(flags: Flags, path: string, from: string): Promise<void> {
+async function restoreFile(flags: RestoreFlags, path: string, from: string): Promise<void> {
   const now = systemClock.now();
   const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
   const done = await faultsAsRefusals(() =>
@@ -50,7 +50,7 @@ async function restoreFile(flags: Flags, path: string, from: string): Promise<vo
 }
 
 /** Begins a new epoch after a restore by other means, such as pg_restore. */
-async function beginNewEpoch(flags: Flags): Promise<void> {
+async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();
   const epoch = await withStoreAlone(flags, async (store) => {
@@ -72,7 +72,7 @@ async function beginAndNote(tx: Writing, sequences: Sequences, now: number, deta
   return epoch;
 }
 
-function report(flags: Flags, files: Readonly<Record<string, string | null>>, { start, accounts }: Epoch): void {
+function report(flags: RestoreFlags, files: Readonly<Record<string, string | null>>, { start, accounts }: Epoch): void {
   const lines = Object.entries(files)
     .filter(([, file]) => file !== null)
     .map(([name, file]) => `${name}: ${file}`);

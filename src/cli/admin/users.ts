@@ -10,7 +10,7 @@ import { CliError } from '../output/cli-error.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './open-database.ts';
 
 type InviteFlags = DatabaseFlags & BaseUrlFlags & { domain: string; email: string };
-type CreateFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
+type UserFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
 
 /** `carillon users …` */
 export function addUsers(program: Command): void {
@@ -22,7 +22,7 @@ export function addUsers(program: Command): void {
     .option('--role <role>', 'member, admin or owner.', 'member')
     .option('--first-name <name>', 'First name.', '')
     .option('--last-name <name>', 'Last name.', '')
-    .action(async (flags: CreateFlags) => {
+    .action(async (flags: UserFlags) => {
       const email = readEmail(flags.email);
       const role = readRole(flags.role);
       const user = await withAccount(flags, async (write) => {

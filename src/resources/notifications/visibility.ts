@@ -5,10 +5,10 @@ import { Problem } from '../../problems.ts';
 /** Occurrences that a caller sees (X2): those caused by a user, or by anyone if undefined, and of which kinds. */
 export type Reach = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
-type Query = { readonly kind?: Kind; readonly scope?: 'own' | 'account' };
+type VisibilityQuery = { readonly kind?: Kind; readonly scope?: 'own' | 'account' };
 
 /** Limits a query to the kinds that the caller may read. Throws `not_permitted` for scope `account` without admin role. */
-export function reachOf(caller: Caller, { kind, scope }: Query): Reach {
+export function reachOf(caller: Caller, { kind, scope }: VisibilityQuery): Reach {
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }

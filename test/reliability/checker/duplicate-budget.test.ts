@@ -15,7 +15,7 @@ const arrival = (
   answeredAt,
   answer,
 });
-const crash = (at: number, ...pending: readonly string[]) => ({ at, pending: new Set(pending), fates: new Map() });
+const crashAt = (at: number, ...pending: readonly string[]) => ({ at, pending: new Set(pending), fates: new Map() });
 
 test('a delivery may be duplicated if it was in flight or uncommitted at a kill', () => {
   const arrivals = [
@@ -24,9 +24,9 @@ test('a delivery may be duplicated if it was in flight or uncommitted at a kill'
     arrival('3', 9_992, 200, 10_005),
     arrival('1', 10_010),
   ];
-  const seen = checkDuplicates(arrivals, [crash(10_000, '1', '2', '3')]);
+  const seen = checkDuplicates(arrivals, [crashAt(10_000, '1', '2', '3')]);
   assert.deepEqual(seen, { again: 1, inFlight: 1, unwritten: 1, unwrittenLate: 0, givenUp: 0, broken: [] });
-  const none = checkDuplicates(arrivals.slice(0, 3), [crash(10_000, '2')]);
+  const none = checkDuplicates(arrivals.slice(0, 3), [crashAt(10_000, '2')]);
   assert.deepEqual(none, { again: 0, inFlight: 0, unwritten: 0, unwrittenLate: 0, givenUp: 0, broken: [] });
 });
 
@@ -36,21 +36,21 @@ test('a response after the kill counts as in flight, also if its connection brok
     arrival('2', 9_990, 200, 9_998),
     arrival('3', 9_991, undefined, 9_999),
   ];
-  const dead = { ...crash(10_000, '1', '2', '3'), killedAt: 9_995 };
+  const dead = { ...crashAt(10_000, '1', '2', '3'), killedAt: 9_995 };
   const seen = checkDuplicates(arrivals, [dead]);
   assert.deepEqual(seen, { again: 0, inFlight: 2, unwritten: 1, unwrittenLate: 1, givenUp: 0, broken: [] });
 });
 
 test('a duplicate without a kill is reported', () => {
-  const { broken } = checkDuplicates([arrival('1', 10), arrival('1', 20)], [crash(15)]);
+  const { broken } = checkDuplicates([arrival('1', 10), arrival('1', 20)], [crashAt(15)]);
   assert.deepEqual(broken, ['C20 1 duplicates; 0 were in flight or uncommitted, and 0 timed out after a pause']);
 });
 
 test('a result long before the kill must be committed, and each hook has a maximum of duplicates', () => {
-  const forgotten = checkDuplicates([arrival('4', 10)], [crash(10_000, '4')]);
+  const forgotten = checkDuplicates([arrival('4', 10)], [crashAt(10_000, '4')]);
   assert.deepEqual(forgotten.broken, ['C20 answered long before, and not committed: 4']);
   assert.deepEqual(
-    checkDuplicates([arrival('4', 10)], [crash(20), crash(10_000, '4')]).broken,
+    checkDuplicates([arrival('4', 10)], [crashAt(20), crashAt(10_000, '4')]).broken,
     [],
     'of an earlier process',
   );
@@ -58,7 +58,7 @@ test('a result long before the kill must be committed, and each hook has a maxim
   const many = (pending: readonly string[]) =>
     checkDuplicates(
       ids.map((id) => arrival(id, 9_990)),
-      [crash(10_000, ...pending)],
+      [crashAt(10_000, ...pending)],
     ).broken;
   assert.deepEqual(many(ids.slice(1)), []);
   assert.deepEqual(many(ids), ['C20 more than can be in flight or uncommitted: /events, 137']);

@@ -7,7 +7,7 @@ import { KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 const killerModule = new URL('dying.ts', import.meta.url).href;
 
 /** Maximum time until a service under load has made its k-th commit. */
-const MAX_RUN_MS = 30_000;
+const COMMIT_RUN_MS = 30_000;
 
 /** Starts one service after the other on one database; the k-th kills itself at its k-th commit. */
 export function killedAtCommits(count: number, random: SeededChance): Promise<LoopResult> {
@@ -24,7 +24,7 @@ export function killedAtCommits(count: number, random: SeededChance): Promise<Lo
           if (error.message !== KILLED) throw error;
           return undefined;
         });
-        if (service !== undefined) await eventually(() => service.process.signalCode, Boolean, MAX_RUN_MS);
+        if (service !== undefined) await eventually(() => service.process.signalCode, Boolean, COMMIT_RUN_MS);
         killed += 1;
         await loop.recordCrash(`killed ${DIES} commits`);
       }
