@@ -38,7 +38,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
-      file: 'test/stories/notified.test.ts',
+      file: 'test/stories/delivery/notifications.test.ts',
       name: 'C17 C18 a hook is ended at exactly the third failure in a row',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
@@ -50,7 +50,7 @@ export const mutations: readonly Mutation[] = [
       ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
     ],
     caughtBy: {
-      file: 'test/stories/waiting.test.ts',
+      file: 'test/stories/delivery/retries.test.ts',
       name: 'C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook',
     },
     planted: { proof: 'simulation', count: 50, seenAs: /C17 hook state differs from the state table/ },
@@ -81,7 +81,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/store/sqlite/open.ts',
     changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
     caughtBy: {
-      file: 'test/stories/full-disk.test.ts',
+      file: 'test/stories/operations/disk-faults.test.ts',
       name: 'C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed',
     },
   },
@@ -99,7 +99,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/cli/output/screen.ts',
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
-      file: 'test/stories/terminal.test.ts',
+      file: 'test/stories/operations/observability.test.ts',
       name: 'no response of a service can control the terminal of its client, neither a record nor an error',
     },
   },
@@ -108,7 +108,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/sorting.ts',
     changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
     caughtBy: {
-      file: 'test/stories/bad-query.test.ts',
+      file: 'test/stories/api/bad-input.test.ts',
       name: 'C4 C7 a cursor that holds NUL, a lone surrogate or a value of another type is rejected by name in every order of every list',
     },
   },
@@ -131,7 +131,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/rolled-back.test.ts',
+      file: 'test/stories/delivery/transaction.test.ts',
       name: 'C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails',
     },
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
@@ -166,7 +166,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/complete-deliveries.ts',
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
-      file: 'test/stories/restoring.test.ts',
+      file: 'test/stories/operations/restore.test.ts',
       name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
@@ -176,7 +176,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/outbox/restore-hook.ts',
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
-      file: 'test/stories/restoring.test.ts',
+      file: 'test/stories/operations/restore.test.ts',
       name: 'X1 a hook can be restored after any reason, and ended again',
     },
     // The last occurrence may be older than the hook, so either report is possible.
@@ -192,7 +192,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/own-faults.test.ts',
+      file: 'test/stories/delivery/local-errors.test.ts',
       name: 'C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile',
     },
     planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
@@ -232,7 +232,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
-      file: 'test/stories/clock-set.test.ts',
+      file: 'test/stories/operations/clock-set.test.ts',
       name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
     },
     planted: {
@@ -246,7 +246,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/maintenance/retention.ts',
     changes: [['const now = await retention.now();', 'const now = clock.now();']],
     caughtBy: {
-      file: 'test/stories/clock-set.test.ts',
+      file: 'test/stories/operations/clock-set.test.ts',
       name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock',
     },
     planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
@@ -256,7 +256,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/define-resource.ts',
     changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
-      file: 'test/stories/walk.test.ts',
+      file: 'test/stories/delivery/walk.test.ts',
       name: 'C8 PUT /clients/{client_id} changes and records exactly the stated occurrences',
     },
   },
@@ -283,7 +283,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/sized-pages.ts',
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
-      file: 'test/stories/large-pages.test.ts',
+      file: 'test/stories/api/large-data.test.ts',
       name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no event-loop iteration reads too much',
     },
   },
@@ -357,7 +357,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/walk.test.ts',
+      file: 'test/stories/delivery/walk.test.ts',
       name: 'C2 every route with a permission returns 401 not_permitted to a key without it',
     },
   },
@@ -366,7 +366,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/hooks/actions.ts',
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
-      file: 'test/stories/unsubscribing.test.ts',
+      file: 'test/stories/delivery/subscribing.test.ts',
       name: "C13 another user's hook of the account is 401 for a member, and an admin can end it",
     },
   },
@@ -375,7 +375,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
-      file: 'test/stories/unsubscribing.test.ts',
+      file: 'test/stories/delivery/subscribing.test.ts',
       name: 'C13 after the 200 neither pending nor later deliveries are sent, however long one waits',
     },
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
@@ -394,7 +394,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/http/routes/idempotency.ts',
     changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
     caughtBy: {
-      file: 'test/stories/idempotency.test.ts',
+      file: 'test/stories/api/idempotency.test.ts',
       name: 'X4 the record and the stored response are written in one transaction: neither exists without the other',
     },
   },
@@ -431,7 +431,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/early-responses.test.ts',
+      file: 'test/stories/api/responses.test.ts',
       name: 'C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives',
     },
   },
@@ -440,7 +440,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/http/auth/csrf.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
-      file: 'test/stories/console-door.test.ts',
+      file: 'test/stories/api/console-api.test.ts',
       name: 'requests that change something must come from the console, by Sec-Fetch-Site or Origin',
     },
   },
@@ -454,7 +454,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/ways-in.test.ts',
+      file: 'test/stories/api/credentials.test.ts',
       name: 'C1 a session that ends while its request is arriving writes nothing more',
     },
   },
@@ -468,7 +468,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/signing-in.test.ts',
+      file: 'test/stories/api/sign-in.test.ts',
       name: 'of two concurrent uses of a link one succeeds',
     },
   },
@@ -482,7 +482,7 @@ export const mutations: readonly Mutation[] = [
       ],
     ],
     caughtBy: {
-      file: 'test/stories/signing-in.test.ts',
+      file: 'test/stories/api/sign-in.test.ts',
       name: 'every failed sign-in gets the same response after the same amount of work',
     },
   },
@@ -518,7 +518,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/users/users.ts',
     changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
-      file: 'test/stories/ways-in.test.ts',
+      file: 'test/stories/api/credentials.test.ts',
       name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',
     },
   },

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { after, test as plainTest } from 'node:test';
+import { writeListing } from '../../../src/http/routes/list-response.ts';
+import type { Route } from '../../../src/http/routes/route.ts';
+import { type Caller, permissions as everyPermission } from '../../../src/permissions.ts';
+import { AccountView, AccountWrite, type NewRow } from '../../../src/store/account-scope.ts';
+import type { AccountTable } from '../../../src/store/tables.ts';
+import { fillings, isList, type Place } from '../../kit/largest.ts';
+import { insertRows } from '../../kit/plain-row.ts';
+import { Weighed } from '../../kit/read-weight.ts';
+import { type Noted, noting, positionOf } from '../../kit/recorded-occurrences.ts';
+import { consoleRows, publicRows } from '../../kit/rows.ts';
+import type { Json, Person } from '../../kit/service.ts';
+import { stores } from '../../kit/stores.ts';
+
+// No page of a list exceeds the byte limit, however large its records are, and Link leads to all of them.
+
+const MAX_PAGE_BYTES = 8 * 2 ** 20;
+
+/** Maximum data read in one event-loop iteration. On SQLite it blocks all other requests for a few milliseconds. */
+const MAX_CHARACTERS_PER_ITERATION = 3 * 2 ** 20;
+const MAX_ROWS_PER_ITERATION = 6_000;
+
+const lists = [...publicRows, ...consoleRows].filter(isList);
+
+plainTest('C7 there are records of maximum size for every list', () => {
+  assert.deepEqual(Object.keys(fillings).sort(), lists.map(({ path }) => path).sort());
+});
+
+/** The id of a record. */
+const identityOf = (path: string, record: Json): string => {
+  if (path === '/hours') return `${record.hook_id} ${record.hour}`;
+  const own = path === '/time_entries' ? 'entry_id' : `${path.slice(1, -1)}_id`;
+  return String(record[own] ?? record.id);
+};
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+
+  /** Creates an account with a list of records of maximum size. */
+  async function filled(path: string) {
+    const owner = await carillon.account(`${path.slice(1).replace('_', '-')}.test`);
+    const { account_id } = await carillon.store.read
+      .selectFrom('accounts')
+      .select('account_id')
+      .where('domain', '=', owner.domain)
+      .executeTakeFirstOrThrow();
+    const first = 1_000_000 * (1 + lists.findIndex((list) => list.path === path));
+    const place = { accountId: account_id, userId: Number(owner.userId), now: Date.now(), first };
+    for (const [table, rows] of fillings[path]?.(place) ?? []) await insertRows(carillon.store, table, rows);
+    return { owner, place };
+  }
+
+  /** Follows Link from the first page to the last. */
+  async function pagesOf(who: Pick<Person, 'headers'>, path: string) {
+    const pages: { readonly bytes: number; readonly json: Json }[] = [];
+    for (let next: string | undefined = path; next !== undefined; ) {
+      const { status, text, json, headers } = await carillon.call(who, 'GET', next);
+      assert.equal(status, 200, text);
+      pages.push({ bytes: Buffer.byteLength(text), json });
+      const [, link] = /<([^>]*)>; rel="next"/.exec(headers.get('link') ?? '') ?? [];
+      next = link?.slice(carillon.baseUrl.length);
+      assert.ok(pages.length <= 200, 'the pages end');
+    }
+    return pages;
+  }
+
+  /** Reads the first page as the service does, and returns the maximum read in one event-loop iteration. */
+  async function measureFirstPage(row: Route, { accountId, userId, now }: Place) {
+    const counter = new Weighed();
+    const view = new AccountView(counter.over(carillon.store.read), accountId, now);
+    const permitted = { permissions: new Set(everyPermission), expiresAt: null };
+    const caller: Caller = { accountId, userId, role: 'owner', keyId: 1, sessionId: 0, ...permitted };
+    if (row.mode !== 'read') throw new Error('not a read route');
+    const { listing } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
+    if (listing === undefined) throw new Error(`${row.path} is not a listing`);
+    const largePages = { enter: async () => () => undefined };
+    await writeListing(listing, {
+      accountId,
+      largePages,
+      isGone: () => false,
+      hasRoom: () => true,
+      mustHaveRoom: () => undefined,
+    });
+    return counter.most;
+  }
+
+  for (const row of lists) {
+    const { path } = row;
+    test(`C7 no page of ${path} is larger than the limit, Link leads to every record, and no event-loop iteration reads too much`, async () => {
+      const { owner, place } = await filled(path);
+      const isPublic = publicRows.some((one) => one.path === path);
+      const who = isPublic ? owner : await carillon.signIn(owner);
+      const pages = await pagesOf(who, `${isPublic ? '/v2' : '/console/api'}${path}`);
+      const ids = pages.flatMap(({ json }) => json.data.map((record: Json) => identityOf(path, record)));
+      assert.equal(new Set(ids).size, ids.length, 'each record occurs once');
+      let offset = 0;
+      for (const [index, { bytes, json }] of pages.entries()) {
+        const { data, paging } = json;
+        assert.ok(bytes <= MAX_PAGE_BYTES, `${bytes} bytes in page ${index} with ${data.length} records`);
+        // A page that ends early has its number of records as the limit, so that offset pagination also
+        // continues correctly.
+        const limit = index < pages.length - 1 ? data.length : 1_000;
+        assert.deepEqual(paging, { offset, limit, total_records: ids.length });
+        offset += data.length;
+      }
+      const { characters, rows } = await measureFirstPage(row, place);
+      assert.ok(characters <= MAX_CHARACTERS_PER_ITERATION, `${characters} characters in one iteration`);
+      assert.ok(rows <= MAX_ROWS_PER_ITERATION, `${rows} rows in one iteration`);
+    });
+  }
+}
+
+for (const { test, testService } of stores) {
+  const carillon = await testService(
+    { after },
+    { ports: { attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }) } },
+  );
+
+  /** More than the maximum number of parameters of a SQLite statement. */
+  const MANY = 33_001;
+  const ROWS_PER_STATEMENT = 1_000;
+
+  /** Inserts rows directly, because that many requests would take too long. */
+  async function insertMany<T extends AccountTable>(
+    who: Person,
+    table: T,
+    count: number,
+    row: (number: number) => NewRow<T>,
+  ): Promise<void> {
+    const { account_id } = await carillon.store.read
+      .selectFrom('users')
+      .select('account_id')
+      .where('user_id', '=', Number(who.userId))
+      .executeTakeFirstOrThrow();
+    for (let first = 0; first < count; first += ROWS_PER_STATEMENT) {
+      const numbers = Array.from({ length: Math.min(ROWS_PER_STATEMENT, count - first) }, (_, index) => first + index);
+      await carillon.store.write(async (tx) => {
+        await new AccountWrite(tx, account_id, Date.now()).insertInto(table, numbers.map(row)).execute();
+      });
+    }
+  }
+
+  const subtaskOf = (taskId: number, userId: number) => (number: number) => ({
+    subtask_name: `Step ${number}`,
+    description: '',
+    color: '',
+    notes: '',
+    start_date: null,
+    due_date: null,
+    date_completed: null,
+    ongoing: 0,
+    task_id: taskId,
+    estimated_hours: '0',
+    subtask_order: 0,
+    active: 1,
+    important: 0,
+    completed: 0,
+    progress: 0,
+    recurring: '',
+    date_created: 0,
+    date_modified: null,
+    user_id: userId,
+  });
+
+  const hookOf = (userId: number) => (number: number) => ({
+    user_id: userId,
+    kind: 'new_event',
+    target: `http://target.test/${number}`,
+    date_created: 0,
+    due_at: null,
+    retry_delivery_id: null,
+    date_ended: null,
+    ended_position: null,
+  });
+
+  const countOf = (noted: readonly Noted[]) =>
+    Object.fromEntries([...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]));
+
+  test('C33 C34 a task with very many subtasks is completed and deleted together with them', async () => {
+    const owner = await carillon.account('subtasks.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+
+    const completed = await noting(carillon, owner, () =>
+      carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
+    );
+    assert.equal(completed.result.status, 200, completed.result.text);
+    assert.deepEqual(countOf(completed.noted), { completed_subtask: MANY, completed_task: 1 });
+
+    const deleted = await noting(carillon, owner, () => carillon.call(owner, 'DELETE', `/v2/tasks/${task_id}`));
+    assert.deepEqual([deleted.result.status, deleted.result.text], [200, '[]']);
+    assert.deepEqual(countOf(deleted.noted), { deleted_subtask: MANY, deleted_task: 1 });
+    assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
+  });
+
+  test('C33 C41 completing a recurring task with very many subtasks copies all of them to the next one', async () => {
+    const owner = await carillon.account('recurring.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T', recurring: 'D' });
+    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { result, noted } = await noting(carillon, owner, () =>
+      carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
+    );
+    assert.equal(result.status, 200, result.text);
+    assert.deepEqual(countOf(noted), { completed_subtask: MANY, completed_task: 1, new_task: 1, new_subtask: MANY });
+    const [next] = (await owner.carillon.tasks.list({ status: 'open' })).data;
+    const open = await owner.carillon.subtasks.list({ task_id: next?.task_id ?? '', status: 'open', limit: 1 });
+    assert.equal(open.paging.total_records, MANY);
+  });
+
+  test('C34 a project is deleted together with very many subtasks of its tasks', async () => {
+    const owner = await carillon.account('project.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { result, noted } = await noting(carillon, owner, () =>
+      carillon.call(owner, 'DELETE', `/v2/projects/${project_id}`),
+    );
+    assert.deepEqual([result.status, result.text], [200, '[]']);
+    assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
+  });
+
+  test('C23 a user with very many hooks is deleted, and all hooks end', async () => {
+    const owner = await carillon.account('hooks.test');
+    const member = await carillon.user(owner, 'member');
+    await insertMany(owner, 'hooks', MANY, hookOf(Number(member.userId)));
+    const { status, text } = await carillon.call(owner, 'DELETE', `/v2/users/${member.userId}`);
+    assert.deepEqual([status, text], [200, '[]']);
+    const rows = await carillon.store.read
+      .selectFrom('hooks')
+      .select(['ended_reason', 'generation', 'ended_position'])
+      .where('user_id', '=', Number(member.userId))
+      .execute();
+    const position = await positionOf(carillon, owner.domain);
+    assert.equal(rows.length, MANY);
+    assert.deepEqual(
+      [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
+      // The deletion of the user is recorded by the commit and is pending for no hook.
+      [`user_deleted 2 ${position - 1}`],
+    );
+  });
+}

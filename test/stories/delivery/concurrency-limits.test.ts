@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import { AccountWrite } from '../../../src/store/account-scope.ts';
+import { eventually } from '../../kit/eventually.ts';
+import type { Person, TestService } from '../../kit/service.ts';
+import { stores } from '../../kit/stores.ts';
+
+for (const { test, testService } of stores) {
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+  /** More hanging targets than slots. */
+  const TARGETS = 2_100;
+  const ACCOUNT_LIMIT = 500;
+  /** Concurrency limit of all unproven targets together. */
+  const UNPROVEN_LIMIT = 1_000;
+
+  const SUCCESS: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
+
+  /** Replaces the network: hostile targets hang until released, all others respond. */
+  function hangingTargets() {
+    const hanging = new Map<string, (outcome: Outcome) => void>();
+    const started: string[] = [];
+    let maxHanging = 0;
+    const attempt: Attempt = ({ target, signal }) => {
+      started.push(target);
+      if (!target.includes('hostile')) return Promise.resolve(SUCCESS);
+      const { promise, resolve } = Promise.withResolvers<Outcome>();
+      const end = (outcome: Outcome) => {
+        hanging.delete(target);
+        resolve(outcome);
+      };
+      hanging.set(target, end);
+      signal.addEventListener('abort', () => end({ kind: 'ours', fault: 'stopped', ms: 1 }));
+      maxHanging = Math.max(maxHanging, hanging.size);
+      return promise;
+    };
+    return {
+      attempt,
+      started: started as readonly string[],
+      hanging,
+      get maxHanging() {
+        return maxHanging;
+      },
+      release(count: number, outcome = SUCCESS) {
+        for (const end of [...hanging.values()].slice(0, count)) end(outcome);
+      },
+    };
+  }
+
+  /** Inserts hooks directly, because that many requests would take too long. */
+  async function subscribe(carillon: TestService, who: Person, count: number): Promise<number[]> {
+    return carillon.store.write(async (tx) => {
+      const { account_id } = await tx.queries
+        .selectFrom('users')
+        .select('account_id')
+        .where('user_id', '=', Number(who.userId))
+        .executeTakeFirstOrThrow();
+      const write = new AccountWrite(tx, account_id, Date.now());
+      const hookIds: number[] = [];
+      for (let number = 0; number < count; number += 1) {
+        const { hook_id } = await write.insertRow('hooks', {
+          user_id: Number(who.userId),
+          kind: 'new_event',
+          target: `http://${who.domain}/${number}`,
+          date_created: write.now,
+          due_at: null,
+          retry_delivery_id: null,
+          date_ended: null,
+          ended_position: null,
+        });
+        hookIds.push(hook_id);
+      }
+      return hookIds;
+    });
+  }
+
+  test('C22 an account whose targets all hang leaves slots to other accounts, and all of its own hook queues are served', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, { ports: { attempt: targets.attempt } });
+    const hostile = await carillon.account('hostile.test');
+    const healthy = await carillon.account('healthy.test');
+    await subscribe(carillon, hostile, TARGETS);
+    await subscribe(carillon, healthy, 1);
+
+    await hostile.carillon.events.create(event);
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size >= ACCOUNT_LIMIT,
+    );
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.started.includes('http://healthy.test/0'),
+      (delivered) => delivered,
+    );
+    assert.equal(targets.hanging.size, ACCOUNT_LIMIT, 'exactly its concurrency limit');
+
+    // When an attempt ends, with a 200 or a 401, the next queue starts.
+    for (const outcome of [SUCCESS, UNSUBSCRIBED]) {
+      const before = targets.started.length;
+      targets.release(1, outcome);
+      await eventually(
+        () => targets.started.length,
+        (length) => length > before,
+      );
+      assert.equal(targets.hanging.size, ACCOUNT_LIMIT);
+    }
+
+    await eventually(
+      () => {
+        targets.release(ACCOUNT_LIMIT);
+        return targets.started.length;
+      },
+      (length) => length === TARGETS + 1,
+      20_000,
+    );
+    targets.release(ACCOUNT_LIMIT);
+    assert.equal(new Set(targets.started).size, TARGETS + 1, 'each target once');
+    assert.equal(targets.maxHanging, ACCOUNT_LIMIT);
+    await eventually(
+      () => carillon.store.read.selectFrom('finalized_deliveries').select('delivery_id').execute(),
+      (rows) => rows.length === TARGETS,
+    );
+  });
+
+  test('C22 when many accounts have hanging targets, proven targets are served immediately, and a new one is served in rotation', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, { ports: { attempt: targets.attempt } });
+    const healthy = await carillon.account('healthy.test');
+    await subscribe(carillon, healthy, 1);
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.started.length,
+      (started) => started === 1,
+    );
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      const hostile = await carillon.account(`${name}.hostile.test`);
+      await subscribe(carillon, hostile, ACCOUNT_LIMIT);
+      await hostile.carillon.events.create(event);
+    }
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size >= UNPROVEN_LIMIT,
+    );
+
+    const startedBefore = targets.started.length;
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.started.slice(startedBefore).includes('http://healthy.test/0'),
+      (again) => again,
+    );
+    const newcomer = await carillon.account('newcomer.test');
+    await subscribe(carillon, newcomer, 1);
+    await newcomer.carillon.events.create(event);
+    await eventually(
+      () =>
+        carillon.store.read
+          .selectFrom('pending_deliveries')
+          .select('delivery_id')
+          .where('kind', '=', 'new_event')
+          .execute(),
+      (rows) => rows.length >= 5 * ACCOUNT_LIMIT + 1,
+    );
+    assert.equal(targets.hanging.size, UNPROVEN_LIMIT, 'exactly the limit of unproven targets');
+    assert.ok(!targets.started.includes('http://newcomer.test/0'), 'the new target is unproven, too');
+    // Accounts are served round-robin: the new account does not wait for the 1,500 queues ahead of it.
+    let ended = 0;
+    await eventually(
+      () => {
+        targets.release(1);
+        ended += 1;
+        return targets.started.includes('http://newcomer.test/0');
+      },
+      (delivered) => delivered,
+    );
+    assert.ok(ended < 100, `after ${ended} ended attempts`);
+    assert.equal(targets.maxHanging, UNPROVEN_LIMIT);
+  });
+
+  test('C22 when many hooks match one occurrence, a few attempts start per event-loop iteration, and requests are handled in between', async (t) => {
+    let iteration = 0;
+    const started = new Map<number, number>();
+    let all = 0;
+    const attempt: Attempt = async () => {
+      started.set(iteration, (started.get(iteration) ?? 0) + 1);
+      all += 1;
+      return SUCCESS;
+    };
+    const carillon = await testService(t, { ports: { attempt } });
+    const owner = await carillon.account('owner.test');
+    await subscribe(carillon, owner, ACCOUNT_LIMIT);
+    const next = () => {
+      iteration += 1;
+      if (all < ACCOUNT_LIMIT) setImmediate(next);
+    };
+    next();
+    await owner.carillon.events.create(event);
+    await eventually(
+      () => all,
+      (delivered) => delivered === ACCOUNT_LIMIT,
+    );
+    const busiest = Math.max(...started.values());
+    assert.ok(busiest < ACCOUNT_LIMIT / 4, `${busiest} started in one iteration`);
+  });
+
+  test("C22 C23 hook queues that end while they wait for their account's limit do not block the others", async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, { ports: { attempt: targets.attempt } });
+    const hostile = await carillon.account('hostile.test');
+    const hookIds = await subscribe(carillon, hostile, ACCOUNT_LIMIT + 20);
+    await hostile.carillon.events.create(event);
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size === ACCOUNT_LIMIT,
+    );
+    // The first ten waiting queues.
+    const waiting = hookIds.filter((_, number) => !targets.started.includes(`http://hostile.test/${number}`));
+    for (const id of waiting.slice(0, 10)) await hostile.carillon.hooks.delete(String(id));
+    targets.release(1);
+    await eventually(
+      () => targets.started.length,
+      (length) => length === ACCOUNT_LIMIT + 1,
+    );
+    targets.release(9);
+    await eventually(
+      () => targets.started.length,
+      (length) => length === ACCOUNT_LIMIT + 10,
+    );
+    targets.release(ACCOUNT_LIMIT);
+    assert.equal(new Set(targets.started).size, ACCOUNT_LIMIT + 10);
+  });
+
+  test('C22 all accounts share one concurrency limit per host, hooks are served round-robin, and other hosts are not affected', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, {
+      options: { maxAttemptsPerHost: '10' },
+      ports: { attempt: targets.attempt },
+    });
+    const people: Person[] = [];
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const one = await carillon.account(`${name}.test`);
+      people.push(one);
+      // All hooks have the same host.
+      await subscribe(carillon, { ...one, domain: `hostile.test/${name}` }, 20);
+    }
+    const healthy = await carillon.account('healthy.test');
+    await subscribe(carillon, healthy, 1);
+
+    for (const one of people) await one.carillon.events.create(event);
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size >= 10,
+    );
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.started.includes('http://healthy.test/0'),
+      (delivered) => delivered,
+    );
+    assert.equal(targets.hanging.size, 10, 'exactly its concurrency limit');
+    // A second occurrence for each: queues that have been served line up behind the others.
+    for (const one of people) await one.carillon.events.create(event);
+    await eventually(
+      () => {
+        targets.release(5);
+        return new Set(targets.started).size;
+      },
+      (hooks) => hooks === 81,
+      20_000,
+    );
+    const hostile = targets.started.filter((target) => target.includes('hostile'));
+    // The ten that started first were waiting again before the other accounts.
+    assert.equal(new Set(hostile.slice(0, 90)).size, 80, 'each hook once before any is served a third time');
+    await eventually(
+      () => {
+        targets.release(10);
+        return targets.started.length;
+      },
+      (length) => length === 161,
+      20_000,
+    );
+    targets.release(10);
+    assert.equal(targets.maxHanging, 10);
+  });
+}

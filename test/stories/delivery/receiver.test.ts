@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, type TestContext, test } from 'node:test';
+import { serve as serveFetch } from '@hono/node-server';
+import express from 'express';
+import { fastify } from 'fastify';
+import { Hono } from 'hono';
+import {
+  createReceiver,
+  memoryState,
+  type Receiver,
+  type ReceiverOptions,
+} from '../../../packages/sdk/src/receiver/index.ts';
+import { tendHooks } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
+import { atEnd } from '../../kit/cleanup.ts';
+import { eventually } from '../../kit/eventually.ts';
+import { freePort } from '../../kit/port.ts';
+import { receiverProcess } from '../../kit/receiver.ts';
+import { type Person, temporaryFolder } from '../../kit/service.ts';
+import { sqlite, stores } from '../../kit/stores.ts';
+
+const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
+
+const names = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => `E${first + index}`);
+
+async function make({ carillon }: Person, wanted: readonly string[]): Promise<void> {
+  for (const name of wanted) await carillon.events.create(event(name));
+}
+
+const hooksOf = async ({ carillon }: Person) => (await carillon.hooks.list()).data;
+
+/** Process start-up is slow on a busy machine. */
+const START_TIMEOUT_MS = 20_000;
+
+const isSubscribed = (who: Person) =>
+  eventually(
+    () => hooksOf(who),
+    ([hook]) => hook?.state === 'live',
+    START_TIMEOUT_MS,
+  );
+
+const isDelivered = async ({ carillon }: Person) =>
+  (await carillon.deliveries.list({ state: 'pending' })).data.length === 0;
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after }, { options: { retryWaits: '20ms,40ms' } });
+  const patient = await testService({ after }, { options: { retryWaits: '1h,2h' } });
+
+  test('X1 X2 a receiver that was down until its hook ended gets everything, once and in order', async (t) => {
+    const owner = await carillon.account('away.test');
+    const receiver = await receiverProcess(t, {
+      folder: temporaryFolder(t),
+      baseUrl: carillon.baseUrl,
+      who: owner,
+    });
+    receiver.start();
+    await isSubscribed(owner);
+    await make(owner, names(1, 3));
+    await eventually(receiver.written, (written) => written.length === 3);
+    await eventually(() => isDelivered(owner), Boolean);
+
+    await receiver.kill();
+    await make(owner, names(4, 8));
+    const [gone] = (await owner.carillon.events.list()).data.filter(({ event_name }) => event_name === 'E6');
+    await owner.carillon.events.delete(gone?.event_id ?? '');
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'ended',
+    );
+    await make(owner, names(9, 20));
+
+    const startedAt = performance.now();
+    receiver.start();
+    const wanted = names(1, 20).filter((name) => name !== 'E6');
+    await eventually(receiver.written, (written) => written.length >= wanted.length, START_TIMEOUT_MS);
+    t.diagnostic(`caught up ${Math.round(performance.now() - startedAt)} ms after its process was started`);
+    await isSubscribed(owner);
+    await eventually(() => isDelivered(owner), Boolean);
+    assert.deepEqual(receiver.written(), wanted);
+    const [hook, ...more] = await hooksOf(owner);
+    assert.deepEqual([hook?.state, more.length, hook?.event], ['live', 0, 'new_event']);
+    assert.deepEqual(receiver.faults, []);
+  });
+
+  test('X2 C20 a receiver that is killed repeatedly while it works loses nothing and keeps the order', async (t) => {
+    const owner = await carillon.account('killed.test');
+    const receiver = await receiverProcess(t, { folder: temporaryFolder(t), baseUrl: carillon.baseUrl, who: owner });
+    receiver.start();
+    await isSubscribed(owner);
+    const wanted = names(1, 120);
+    const making = make(owner, wanted);
+    const KILLS = [10, 35, 60];
+    for (const count of KILLS) {
+      await eventually(receiver.written, (written) => written.length >= count, START_TIMEOUT_MS);
+      await receiver.kill();
+      receiver.start();
+    }
+    await making;
+    await eventually(receiver.written, (written) => written.at(-1) === 'E120', START_TIMEOUT_MS);
+    const written = receiver.written();
+    assert.deepEqual([...new Set(written)], wanted);
+    const again = written.length - wanted.length;
+    assert.ok(again <= KILLS.length, `${again} repetitions in ${KILLS.length} kills`);
+    await eventually(() => isDelivered(owner), Boolean, 10_000);
+  });
+
+  /** A receiver in this process that can be stopped and started at the same address. */
+  async function switchable(t: TestContext, who: Person, receiverOptions: Partial<ReceiverOptions>) {
+    const port = await freePort();
+    const at = `http://127.0.0.1:${port}/bell-d41d`;
+    const { baseUrl } = receiverOptions.baseUrl === undefined ? carillon : { baseUrl: receiverOptions.baseUrl };
+    const called: string[] = [];
+    const on = async () => {
+      const receiver = createReceiver({
+        ...{ domain: who.domain, key: who.key, at, baseUrl },
+        on: { new_event: ({ event_name }) => called.push(event_name) },
+        ...receiverOptions,
+      });
+      const server = createServer(receiver.node);
+      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+      const off = async () => {
+        await receiver.stop();
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      };
+      atEnd(t, () => (server.listening ? off() : undefined));
+      return { receiver, off };
+    };
+    return { called, on };
+  }
+
+  test('X1 a hook that waits for an hour is delivered immediately when its receiver is back', async (t) => {
+    const owner = await patient.account('waiting.test');
+    const { called, on } = await switchable(t, owner, { baseUrl: patient.baseUrl, state: memoryState() });
+    const first = await on();
+    await first.receiver.start();
+    await first.off();
+    await make(owner, names(1, 5));
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'failing',
+    );
+    const second = await on();
+    await second.receiver.start();
+    assert.deepEqual(called, names(1, 5));
+    await eventually(() => isDelivered(owner), Boolean);
+    const [hook] = await hooksOf(owner);
+    assert.deepEqual([hook?.state, hook?.failures], ['live', '0']);
+    assert.deepEqual(called, names(1, 5));
+  });
+
+  test('X1 X2 without a stored cursor a receiver begins with the deliveries that were not answered with 200', async (t) => {
+    const owner = await carillon.account('forgetful.test');
+    const member = await carillon.user(owner, 'member');
+    await make(owner, ['before there was a hook']);
+    const { called, on } = await switchable(t, owner, {});
+    const first = await on();
+    await first.receiver.start();
+    await make(owner, names(1, 3));
+    await make(member, ['of somebody else']);
+    await eventually(() => isDelivered(owner), Boolean);
+    await first.off();
+    await make(owner, names(4, 6));
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'ended',
+    );
+    await make(owner, names(7, 8));
+    const second = await on();
+    await second.receiver.start();
+    assert.deepEqual(called, names(1, 8));
+    await make(owner, ['E9']);
+    await eventually(() => isDelivered(owner), Boolean);
+    assert.deepEqual(called, names(1, 9));
+  });
+
+  test('C33 X1 each kind has its own hook and handler, and each occurrence is handled once', async (t) => {
+    const owner = await carillon.account('kinds.test');
+    const handled: string[] = [];
+    const { on } = await switchable(t, owner, {
+      on: {
+        new_task: ({ task_name }, { kind }) => handled.push(`${kind} ${task_name}`),
+        completed_task: ({ task_name, completed }, { kind }) => handled.push(`${kind} ${task_name} ${completed}`),
+        new_client: async ({ client_name }, context) => {
+          const { user_id } = await context.carillon.user.get();
+          handled.push(`${client_name} of ${user_id === context.userId ? 'mine' : 'others'}`);
+        },
+      },
+    });
+    const { receiver } = await on();
+    await receiver.start();
+    const { tasks, projects, clients } = owner.carillon;
+    const { project_id } = await projects.create({ project_name: 'P' });
+    await clients.create({ client_name: 'ACME' });
+    const made = await Promise.all(names(1, 20).map((task_name) => tasks.create(project_id, { task_name })));
+    await Promise.all(made.map(({ task_id }) => tasks.complete(task_id)));
+    await eventually(() => isDelivered(owner), Boolean);
+    const wanted = names(1, 20).flatMap((name) => [`new_task ${name}`, `completed_task ${name} 1`]);
+    assert.deepEqual(handled.toSorted(), ['ACME of mine', ...wanted].sort());
+    assert.equal((await owner.carillon.deliveries.list({ state: 'delivered' })).paging.total_records, 41);
+    const queries = (await hooksOf(owner)).map(({ target_url }) => new URL(target_url).search).sort();
+    const wantedQueries = ['?kind=completed_task', '?kind=new_client', '?kind=new_task'];
+    assert.deepEqual(queries, wantedQueries);
+
+    // The feed omits kinds that the key may not read. The receiver must not move its cursor past them, and
+    // reports the reason.
+    const narrowKey = await carillon.key(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
+    const state = memoryState();
+    await state.save((await owner.carillon.notifications.list()).next);
+    const before = await state.load();
+    const options = {
+      ...{ baseUrl: carillon.baseUrl, domain: owner.domain, key: narrowKey.key },
+      state,
+      onError: () => undefined,
+    };
+    const restricted = createReceiver({
+      ...options,
+      on: { new_event: () => handled.push('E'), new_task: () => handled.push('T') },
+    });
+    const { task_id } = await tasks.create(project_id, { task_name: 'unseen' });
+    const body = JSON.stringify({ resource_url: `${carillon.baseUrl}/v2/tasks/${task_id}` });
+    const notification = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    assert.equal((await restricted.fetch(new Request('http://here/', notification))).status, 503);
+    await assert.rejects(restricted.start(), { code: 'not_permitted' });
+    assert.equal(await state.load(), before);
+    await restricted.stop();
+
+    // A deleted hook stays deleted until the application starts again.
+    const [deleted] = await hooksOf(owner);
+    await owner.carillon.hooks.delete(deleted?.id ?? '');
+    const at = String(deleted?.target_url).replace(/\?.*/, '');
+    const signal = new AbortController().signal;
+    const live = async () =>
+      (await hooksOf(owner)).filter(({ state }) => state !== 'ended').map((hook) => new URL(hook.target_url).search);
+    await tendHooks(
+      { carillon: owner.carillon, at, kinds: ['new_task', 'completed_task', 'new_client'], signal },
+      false,
+    );
+    assert.equal((await live()).length, 2);
+    await receiver.start();
+    assert.deepEqual((await live()).sort(), wantedQueries);
+  });
+}
+
+const PATH = '/bell-d7c1';
+
+/** Listens on a free port and returns it. */
+type Listen = (receiver: Receiver, t: TestContext) => Promise<number>;
+
+function portOf(server: Pick<Server, 'address'>): number {
+  return (server.address() as AddressInfo).port;
+}
+
+async function listening(t: TestContext, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(t, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return portOf(server);
+}
+
+function listenFetchStyle(t: TestContext, fetch: (request: Request) => Response | Promise<Response>): Promise<number> {
+  return new Promise((resolve) => {
+    const server = serveFetch({ fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => resolve(port));
+    atEnd(t, () => server.close());
+  });
+}
+
+/** The examples of docs/receiving.md. */
+const frameworks: Readonly<Record<string, Listen>> = {
+  'node:http': ({ node }, t) => listening(t, createServer(node)),
+  Express: ({ node }, t) => listening(t, createServer(express().post(PATH, node))),
+  'Express behind express.json()': ({ node }, t) =>
+    listening(t, createServer(express().use(express.json()).post(PATH, node))),
+  'Express behind express.raw()': ({ node }, t) =>
+    listening(
+      t,
+      createServer(
+        express()
+          .use(express.raw({ type: '*/*' }))
+          .post(PATH, node),
+      ),
+    ),
+  Fastify: async (receiver, t) => {
+    const app = fastify();
+    app.post(PATH, receiver.fastify);
+    atEnd(t, () => app.close());
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    return portOf(app.server);
+  },
+  Hono: (receiver, t) => listenFetchStyle(t, new Hono().post(PATH, (c) => receiver.fetch(c.req.raw)).fetch),
+  'a fetch-style server': ({ fetch }, t) => listenFetchStyle(t, fetch),
+};
+
+const carillon = await sqlite.testService({ after }, { options: { retryWaits: '20ms,40ms' } });
+
+/** Invalid requests, and the status that every framework must return. */
+const invalidRequests: readonly (readonly [status: number, mediaType: string, body: string])[] = [
+  [415, 'text/plain', `{"resource_url":"${carillon.baseUrl}/v2/events/1"}`],
+  [400, 'application/json', '{"resource_url":"http://127.0.0.1:9/v2/events/1"}'],
+  [400, 'application/json', '["resource_url"]'],
+  [413, 'application/json', `{"resource_url":"${carillon.baseUrl}/v2/events/1","more":"${'x'.repeat(5_000)}"}`],
+];
+
+for (const [name, listen] of Object.entries(frameworks)) {
+  test(`C15 C17 a receiver handles a notification, again after a failure, and ignores invalid requests: ${name}`, async (t) => {
+    const owner = await carillon.account(`${name.replace(/\W+/g, '-').toLowerCase()}.test`);
+    const { events, hooks, deliveries } = owner.carillon;
+    const called: string[] = [];
+    const errors: unknown[] = [];
+    const failing = ['Launch'];
+    const receiver = createReceiver({
+      ...{ baseUrl: carillon.baseUrl, domain: owner.domain, key: owner.key },
+      on: {
+        new_event: ({ event_name }) => {
+          called.push(event_name);
+          if (failing.shift() === event_name) throw new Error('not now');
+        },
+      },
+      onError: (error, context) => errors.push([error instanceof Error && error.message, context?.kind]),
+    });
+    const target_url = `http://127.0.0.1:${await listen(receiver, t)}${PATH}`;
+    for (const [status, mediaType, body] of invalidRequests) {
+      const response = await fetch(target_url, { method: 'POST', headers: { 'content-type': mediaType }, body });
+      assert.equal(response.status, status, body.slice(0, 60));
+    }
+    assert.deepEqual(called, []);
+    errors.length = 0;
+    const { id } = await hooks.create({ target_url, event: 'new_event' });
+    await hooks.test(id);
+    await events.create(event('Launch'));
+    const { data } = await eventually(
+      () => deliveries.list({ hook_id: id, state: 'delivered' }),
+      ({ paging }) => paging.total_records === 2,
+    );
+    const outcomes = await Promise.all(data.map(async (one) => (await deliveries.get(one.id)).attempts));
+    assert.deepEqual(
+      outcomes.map((attempts) => attempts.map(({ outcome }) => outcome)),
+      [['200'], ['503', '200']],
+    );
+    assert.deepEqual(called, ['Launch', 'Launch']);
+    assert.deepEqual(errors, [['not now', 'new_event']]);
+    await receiver.stop();
+  });
+}

@@ -1,0 +1,425 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { sql } from 'kysely';
+import { newestVersion } from '../../../src/store/migrate.ts';
+import { openAt } from '../../kit/database.ts';
+import { eventually } from '../../kit/eventually.ts';
+import { compareLedgers, crashNow, createNoted, repeatedIn, startLoad, storedEvents } from '../../kit/load.ts';
+import { nodesOn, ownersOf, pendingNow, personAt, processBeside, timesLogged } from '../../kit/nodes.ts';
+import type { ServiceProcess } from '../../kit/process.ts';
+import { startProxy } from '../../kit/proxy.ts';
+import { shared } from '../../kit/stores.ts';
+import { startTarget } from '../../kit/target.ts';
+import { tracedAttempt } from '../../kit/traced.ts';
+import type { Crash } from '../../reliability/checker/history.ts';
+import { copySource } from '../../reliability/mutations.ts';
+
+for (const { test, serviceProcess, database: newDatabase } of shared) {
+  const HOOKS = 6;
+
+  /** Time until an unresponsive node is evicted. A clean stop must be far faster. */
+  const EVICTION_MS = 8_000;
+
+  test('C20 C22 when one of two nodes is stopped, the other takes its hook queues immediately, even while the first waits for a hanging target', async (t) => {
+    const database = await newDatabase(t);
+    const stops = await serviceProcess(t, { CARILLON_DATABASE: database, CARILLON_ATTEMPT_TIMEOUT: '60s' });
+    const store = await openAt(t, database, { as: 'command' });
+    const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
+    const hanging: ServerResponse[] = [];
+    const hangs = await startTarget(t, (response) => void hanging.push(response));
+    const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
+    const ids: string[] = [];
+    for (const path of paths) {
+      ids.push((await stops.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
+    }
+    await stops.carillon.hooks.create({ target_url: hangs.url, event: 'new_client' });
+    const earlier = [
+      ...(await createNoted(stops.carillon, 'new_client', ['Patience'])),
+      ...(await createNoted(stops.carillon, 'new_event', ['First'])),
+    ];
+    const [leaving] = await nodesOn(store);
+    await eventually(
+      () => ownersOf(store),
+      (owners) => ids.every((id) => owners.get(id) === leaving),
+    );
+    await hangs.arrived(1);
+    // Started only now, so that it cannot have claimed the hook queues.
+    const stays = await processBeside(t, stops);
+    const load = startLoad(t, [stays.carillon], 2);
+    load.resume();
+    await wait(300);
+    const stopped = stops.stop('SIGTERM');
+    const stoppedAt = performance.now();
+    const owners = await eventually(
+      () => ownersOf(store),
+      (now) => ids.every((id) => now.get(id) !== leaving && now.get(id) !== 0),
+      EVICTION_MS,
+    );
+    const tookMs = performance.now() - stoppedAt;
+    assert.ok(ids.every((id) => owners.get(id) !== leaving));
+    assert.ok(
+      (await nodesOn(store)).includes(leaving ?? 0),
+      'the node is still stopping, because of the hanging target',
+    );
+    for (const response of hanging) response.end();
+    await load.stop();
+    assert.equal(await stopped, 0);
+    const wholeMs = performance.now() - stoppedAt;
+    assert.ok(wholeMs < 10_000, `${wholeMs} ms`);
+    await eventually(
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
+      10_000,
+    );
+    assert.deepEqual(await compareLedgers(database, { calls: [...earlier, ...load.calls] }, target, { paths }), []);
+    assert.deepEqual(load.failures, []);
+    t.diagnostic(
+      `the other node had its hook queues after ${Math.round(tookMs)} ms, it exited after ${Math.round(wholeMs)} ms`,
+    );
+    assert.equal(await stays.stop('SIGTERM'), 0);
+  });
+}
+
+for (const { test, serviceProcess, database: newDatabase } of shared) {
+  const HOOKS_PER_NODE = 3;
+
+  test('C20 of four nodes under load two are killed and one is paused: the fourth delivers everything, and the paused one rejoins', async (t) => {
+    const database = await newDatabase(t);
+    const first = await serviceProcess(t, { CARILLON_DATABASE: database });
+    const others = await Promise.all([1, 2, 3].map(() => processBeside(t, first)));
+    const nodes = [first, ...others];
+    const [killed, paused, alsoKilled, stays] = nodes;
+    assert.ok(killed && paused && alsoKilled && stays);
+    const store = await openAt(t, database, { as: 'command' });
+    const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
+    const paths: string[] = [];
+    for (const [number, node] of nodes.entries()) {
+      for (let index = 0; index < HOOKS_PER_NODE; index += 1) {
+        const path = `/${number}-${index}`;
+        await node.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+        paths.push(path);
+      }
+    }
+    assert.equal((await nodesOn(store)).length, 4);
+    const load = startLoad(
+      t,
+      nodes.map((node) => node.carillon),
+      4,
+    );
+    load.resume();
+    await wait(500);
+
+    const crashes: Crash[] = [];
+    const recordCrash = async () => void crashes.push(await crashNow(store, target));
+    // Redirect the load first: errors of a killed process are not under test.
+    load.through(stays.carillon);
+    await load.pause();
+    load.resume();
+    killed.process.kill('SIGKILL');
+    await recordCrash();
+    paused.process.kill('SIGSTOP');
+    await recordCrash();
+    await wait(300);
+    alsoKilled.process.kill('SIGKILL');
+    await recordCrash();
+    await eventually(
+      () => nodesOn(store),
+      (left) => left.length === 1,
+      15_000,
+    );
+    await recordCrash();
+    paused.process.kill('SIGCONT');
+    await eventually(
+      () => nodesOn(store),
+      (now) => now.length === 2,
+      10_000,
+    );
+    await wait(300);
+    await load.stop();
+    await eventually(
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
+      20_000,
+    );
+
+    assert.deepEqual(await compareLedgers(database, load, target, { paths, crashes }), []);
+    assert.deepEqual(load.failures, []);
+    t.diagnostic(`${load.acknowledged.size} events, ${target.received.length} delivered`);
+    assert.deepEqual(await Promise.all([paused.stop('SIGTERM'), stays.stop('SIGTERM')]), [0, 0]);
+  });
+}
+
+for (const { test, testService, database: newDatabase } of shared) {
+  const HOOKS = 4;
+  const BACKLOG = 60;
+
+  /** A node whose heartbeat is older than this starts no attempt. */
+  const LEASE_TTL_MS = 1_000;
+
+  test('C13 C20 a node that loses its database connection starts no more attempts; the other continues, and the node rejoins later', async (t) => {
+    const database = await newDatabase(t);
+    const proxy = await startProxy(t, database);
+    const [near, far] = [tracedAttempt(), tracedAttempt()];
+    const options = { retryWaits: '3s,3s' };
+    const cutOff = await testService(t, { database: proxy.database, options, ports: { attempt: far.attempt } });
+    const store = await openAt(t, database, { as: 'command' });
+    const there = await cutOff.account('acme.test');
+    const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 50));
+    const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
+    const ids: string[] = [];
+    for (const path of paths) {
+      ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
+    }
+    const otherCalls = await createNoted(there.carillon, 'new_event', ['First']);
+    const [lost] = await nodesOn(store);
+    await eventually(
+      () => ownersOf(store),
+      (owners) => ids.every((id) => owners.get(id) === lost),
+    );
+    // Started only now, so that it cannot have claimed the hook queues.
+    const stays = await testService(t, { database, options, ports: { attempt: near.attempt } });
+    const owner = personAt(stays, there);
+    const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
+    otherCalls.push(...(await createNoted(there.carillon, 'new_event', backlog)));
+
+    // The second attempt needs no database when it comes due.
+    const fails = await startTarget(t, 500, 200);
+    await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
+    otherCalls.push(...(await createNoted(there.carillon, 'new_client', ['Second chance'])));
+    await fails.arrived(1);
+
+    proxy.reset();
+    const cutAt = performance.now();
+    const inFlight = await pendingNow(store);
+    const load = startLoad(t, [owner.carillon], 1, 20);
+    load.resume();
+    const deleting = owner.carillon.hooks.delete(ids[0] ?? '').then(() => performance.now());
+    await eventually(
+      () => paths.slice(1).map((path) => near.traceOf(path).begun.length),
+      (counts) => counts.every((count) => count > 0),
+      15_000,
+    );
+    const deletedAt = await deleting;
+    await load.stop();
+    await fails.arrived(2);
+    for (const path of ['/fails', ...paths]) {
+      const begun = far.traceOf(path).begun;
+      const [claimed = Number.POSITIVE_INFINITY] = near.traceOf(path).begun;
+      assert.ok((begun.at(-1) ?? 0) <= cutAt + LEASE_TTL_MS, `${path}: an attempt began after the lease had expired`);
+      assert.ok((begun.at(-1) ?? 0) <= claimed, `${path}: two nodes delivered concurrently`);
+    }
+    assert.equal(far.traceOf('/fails').begun.length + near.traceOf('/fails').begun.length, 2);
+    const tookMs = Math.max(...paths.slice(1).map((path) => (near.traceOf(path).begun[0] ?? 0) - cutAt));
+    assert.ok(tookMs < 15_000, `${tookMs} ms`);
+    await eventually(
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
+      10_000,
+    );
+
+    proxy.mend();
+    const mendedAt = performance.now();
+    const [, back] = await eventually(
+      () => nodesOn(store),
+      (nodes) => nodes.length === 2,
+      10_000,
+    );
+    assert.notEqual(back, lost, 'it rejoins as a new node');
+    // Either node may claim a hook queue first. Repeat until this one does.
+    let round = 0;
+    const claimed = await eventually(
+      async () => {
+        round += 1;
+        const path = `/again-${round}`;
+        const { id } = await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' });
+        otherCalls.push(...(await createNoted(there.carillon, 'new_client', [`Back ${round}`])));
+        const begun = (node: typeof far) => node.traceOf(path).begun.length;
+        await eventually(
+          () => begun(far) + begun(near),
+          (count) => count > 0,
+        );
+        return begun(far) > 0 ? id : undefined;
+      },
+      (id) => id !== undefined,
+    );
+    const backMs = performance.now() - mendedAt;
+    assert.equal((await ownersOf(store)).get(claimed ?? ''), back);
+    assert.equal(timesLogged(cutOff, 'node.evicted'), 1);
+
+    await eventually(
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
+    );
+    const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
+    assert.deepEqual(late, [], 'nothing goes to the hook after the 200 of its DELETE');
+    // Results that the node could not store may be delivered again.
+    const crashes = [{ at: cutAt + LEASE_TTL_MS, pending: inFlight, fates: new Map() }];
+    const history = { calls: [...otherCalls, ...load.calls] };
+    assert.deepEqual(await compareLedgers(database, history, target, { paths: paths.slice(1), crashes }), []);
+    assert.deepEqual(load.failures, []);
+    t.diagnostic(
+      `the hook queues continued after ${Math.round(tookMs)} ms, DELETE returned after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the connection was restored; ${repeatedIn(target).length} delivered twice`,
+    );
+  });
+}
+
+for (const { test, serviceProcess, database: newDatabase } of shared) {
+  const HOOKS = 3;
+  const hooksFor = async ({ carillon }: ServiceProcess, at: (path: string) => string) => {
+    const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
+    for (const path of paths) await carillon.hooks.create({ target_url: at(path), event: 'new_event' });
+    return paths;
+  };
+
+  test('C20 two versions run concurrently: a newer node migrates the database under load, and the older one keeps working', async (t) => {
+    const copy = copySource();
+    t.after(copy.remove);
+    const number = String(newestVersion() + 1).padStart(4, '0');
+    const migration = [
+      "alter table events add column place {text} not null default '';",
+      "alter table hooks add column note {text} not null default '';",
+      'create table places (place_id {id}, account_id {int} not null) {table};',
+    ];
+    writeFileSync(join(copy.folder, `src/store/migrations/${number}_places.sql`), migration.join('\n'));
+    const tables = join(copy.folder, 'src/store/tables.ts');
+    const source = readFileSync(tables, 'utf8');
+    writeFileSync(tables, source.replace('    event_id: issued,', '    event_id: issued, place: textOrDefault,'));
+    const { startProcess } = (await import(
+      pathToFileURL(join(copy.folder, 'test/kit/start-service.ts')).href
+    )) as typeof import('../../kit/start-service.ts');
+
+    const database = await newDatabase(t);
+    const old = await serviceProcess(t, { CARILLON_DATABASE: database });
+    const store = await openAt(t, database, { as: 'command' });
+    const target = await startTarget(t);
+    const paths = await hooksFor(old, target.at);
+    // Enough concurrency that every connection of the older node has prepared its statements.
+    const load = startLoad(t, [old.carillon], 12, 0);
+    load.resume();
+    await eventually(
+      () => load.acknowledged.size,
+      (count) => count >= 100,
+      10_000,
+    );
+    const newer = await processBeside(t, old, {}, startProcess);
+    const migrated = sql<{ version: number }>`select max(version) as version from migrations`;
+    assert.deepEqual((await migrated.execute(store.read)).rows, [{ version: Number(number) }]);
+    const migratedAt = load.acknowledged.size;
+    await eventually(
+      () => load.acknowledged.size,
+      (count) => count >= migratedAt + 50,
+      10_000,
+    );
+    load.through(old.carillon, newer.carillon);
+    await eventually(
+      () => load.acknowledged.size,
+      (count) => count >= migratedAt + 150,
+      10_000,
+    );
+    // The older node reads and writes as before.
+    const { data } = await old.carillon.events.list({ limit: 5 });
+    const [some] = data;
+    assert.equal(data.length, 5);
+    assert.equal((await old.carillon.events.get(some?.event_id ?? '')).event_name, some?.event_name);
+    assert.equal((await old.carillon.events.update(some?.event_id ?? '', { event_name: 'Tock' })).event_name, 'Tock');
+    assert.equal((await newer.carillon.events.get(some?.event_id ?? '')).event_name, 'Tock');
+    await newer.carillon.events.update(some?.event_id ?? '', { event_name: some?.event_name ?? '' });
+    assert.equal((await old.carillon.hooks.list()).data.length, HOOKS);
+    load.through(newer.carillon);
+    assert.equal(await old.stop('SIGTERM'), 0);
+    await load.stop();
+    await eventually(
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
+      10_000,
+    );
+    assert.deepEqual(load.failures, [], 'a request was not answered with 201');
+    assert.deepEqual(await compareLedgers(database, load, target, { paths }), []);
+    assert.deepEqual(load.acknowledged, await storedEvents(store));
+    t.diagnostic(`${load.acknowledged.size} events, ${migratedAt} of them before the migration`);
+    assert.equal(await newer.stop('SIGTERM'), 0);
+  });
+}
+
+for (const { test, serviceProcess, database: newDatabase } of shared) {
+  const TIMES = 8;
+
+  test('C20 when all connections of a node are terminated under load, repeatedly, callers get 2xx or 503, the node recovers and nothing is lost', async (t) => {
+    const database = await newDatabase(t);
+    // Gives each node its own name in pg_stat_activity.
+    const withName = (name: string) => `${database}?application_name=${name}`;
+    const node = await serviceProcess(t, { CARILLON_DATABASE: withName('struck') });
+    await processBeside(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
+    const store = await openAt(t, database, { as: 'command' });
+    const target = await startTarget(t);
+    const { id } = await node.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    const connections = async () => {
+      const { rows } = await sql<{ pid: number; state: string; query: string }>`
+        select pid, state, query from pg_stat_activity
+        where datname = current_database() and application_name = 'struck'`.execute(store.read);
+      return rows;
+    };
+    const load = startLoad(t, [node.carillon], 8, 0);
+    load.resume();
+    let ended = 0;
+    let inTransaction = 0;
+    for (let time = 0; time < TIMES; time += 1) {
+      const before = load.acknowledged.size;
+      await eventually(
+        () => load.acknowledged.size,
+        (count) => count >= before + 25,
+        10_000,
+      );
+      const { rows } = await sql<{ state: string }>`
+        select state, pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'struck'`.execute(store.read);
+      ended += rows.length;
+      inTransaction += rows.filter(
+        (row) => row.state?.startsWith('idle in transaction') || row.state === 'active',
+      ).length;
+    }
+    await load.pause();
+    assert.ok(ended >= TIMES * 2 && inTransaction > 0, `${ended} connections ended, ${inTransaction} at work`);
+    const ready = await eventually(
+      async () => (await fetch(`${node.baseUrl}/readyz`)).status,
+      (status) => status === 200,
+    );
+    assert.equal(ready, 200);
+    assert.deepEqual(
+      load.failures.filter((error) => error.status !== 503).map((error) => `${error.status} ${error.message}`),
+      [],
+      'unexpected responses',
+    );
+    // The reserved connection of the heartbeat.
+    await eventually(connections, (all) => all.some(({ query }) => /^(listen|update "nodes"|select)/i.test(query)));
+
+    // The LISTEN connection is back: an event created by another node is delivered immediately, before the next poll.
+    load.resume();
+    const before = load.acknowledged.size;
+    await eventually(
+      () => load.acknowledged.size,
+      (count) => count >= before + 10,
+    );
+    await load.stop();
+    await eventually(
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
+      10_000,
+    );
+    const faults = await compareLedgers(database, load, target, { paths: ['/'] });
+    // A node that is cut off for long loses its leases, and its attempts in flight are sent again.
+    const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
+      what === 'unexplained duplicate' ? 'again' : 'other',
+    );
+    assert.deepEqual(other, []);
+    assert.equal((await node.carillon.hooks.get(id)).state, 'live');
+    t.diagnostic(
+      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${again.length} delivered twice`,
+    );
+    assert.equal(await node.stop('SIGTERM'), 0);
+  });
+}

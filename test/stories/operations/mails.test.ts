@@ -1,0 +1,441 @@
+import assert from 'node:assert/strict';
+import { systemClock } from '../../../src/clock.ts';
+import { enqueueAlerts } from '../../../src/delivery/outbox/hook-alerts.ts';
+import { steadyRandom, TEST_EPOCH, type TestClock, testClock } from '../../kit/clock.ts';
+import { eventually, stepByStep } from '../../kit/eventually.ts';
+import { type Mail, type MailBox, startMailBox } from '../../kit/mail.ts';
+import { processBeside } from '../../kit/nodes.ts';
+import type { Person, TestService } from '../../kit/service.ts';
+import { shared, stores } from '../../kit/stores.ts';
+import { startTarget } from '../../kit/target.ts';
+
+const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
+const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+const mailOptions = (box: Pick<MailBox, 'port'>) => ({
+  smtpUrl: `smtp://127.0.0.1:${box.port}`,
+  mailFrom: 'Carillon <bells@acme.test>',
+});
+
+/** Timeout of an SMTP session. */
+const CONVERSATION_MS = 25 * SECOND_MS;
+
+type MailClock = TestClock & { readonly conversations: () => number };
+
+/** A test clock that does not advance while an SMTP session, which takes real time, is open. */
+function mailClock(epoch = TEST_EPOCH): MailClock {
+  const clock = testClock(epoch);
+  const open = new Set<() => void>();
+  return {
+    now: clock.now,
+    monotonic: clock.monotonic,
+    advance: clock.advance,
+    jump: clock.jump,
+    pending: [],
+    conversations: () => open.size,
+    after(waitMs, run) {
+      const close = clock.after(waitMs, () => {
+        open.delete(close);
+        run();
+      });
+      if (waitMs === CONVERSATION_MS) open.add(close);
+      return () => {
+        open.delete(close);
+        close();
+      };
+    },
+  };
+}
+
+/** Advances in steps that are shorter than the timeout of an SMTP session. */
+async function pass(clock: MailClock, milliseconds: number): Promise<void> {
+  for (let left = milliseconds; left > 0 && clock.conversations() === 0; left -= 10 * SECOND_MS) {
+    await clock.advance(Math.min(left, 10 * SECOND_MS));
+  }
+}
+
+/** Advances the clock until the value is as wanted. */
+function passUntil<T>(
+  clock: MailClock,
+  read: () => T | Promise<T>,
+  wanted: (value: T) => boolean,
+  stepMs = 10 * SECOND_MS,
+): Promise<T> {
+  const step = () => pass(clock, stepMs);
+  return stepByStep(step, read, wanted, 10_000);
+}
+
+async function mailed(clock: MailClock, box: MailBox, count: number): Promise<readonly Mail[]> {
+  await passUntil(
+    clock,
+    () => box.taken.length,
+    (taken) => taken >= count,
+  );
+  return box.taken;
+}
+
+const sentAt = (mail: Mail | undefined) => Date.parse(mail?.headers.get('date') ?? '');
+const rowsOf = async ({ store }: TestService, table: 'hook_alerts' | 'mails') =>
+  store.read.selectFrom(table).selectAll().execute();
+
+/** Creates hooks, each with its own target URL. */
+async function subscribe(who: Person, target: { at(path: string): string }, count: number): Promise<string[]> {
+  const targets = Array.from({ length: count }, (_, index) => target.at(`/${who.userId}/${index}?secret=${index}`));
+  const made = targets.map((target_url) => who.carillon.hooks.create({ target_url, event: 'new_event' }));
+  return (await Promise.all(made)).map(({ id }) => id);
+}
+
+/** An attempt takes real time, too: wait until it is stored before the clock advances. */
+const delivered = (who: Person, hook_id: string, count: number) =>
+  eventually(
+    () => who.carillon.deliveries.list({ hook_id, state: 'delivered' }),
+    ({ paging }) => paging.total_records === count,
+  );
+
+/** @param step runs before each poll to bring about the state; without it the test only waits */
+async function inState(who: Person, ids: readonly string[], state: string, step?: () => Promise<void>) {
+  const found = async () => (await who.carillon.hooks.list({ state: state as 'ended' })).data.map(({ id }) => id);
+  const areThere = (there: readonly string[]) => ids.every((id) => there.includes(id));
+  return step === undefined ? eventually(found, areThere, 10_000) : stepByStep(step, found, areThere, 10_000);
+}
+
+for (const { test, testService, serviceProcess, database } of stores) {
+  test('X10 a hook fails twice and its owner gets a mail; it ends, and the command in the second mail restores it with all missed deliveries', async (t) => {
+    const [clock, box] = [mailClock(), await startMailBox(t)];
+    const setup = {
+      options: { ...mailOptions(box), retryWaits: '1m,2h', attemptTimeout: '1m' },
+      ports: { clock, random: steadyRandom() },
+    };
+    const carillon = await testService(t, setup);
+    const owner = await carillon.account('acme.test');
+    const target = await startTarget(t, 500);
+    const [id = ''] = await subscribe(owner, target, 1);
+    const missed = [await owner.carillon.events.create(event)];
+    const failures = (count: string) =>
+      eventually(
+        () => owner.carillon.hooks.get(id),
+        (hook) => hook.failures === count,
+      );
+    await failures('1');
+    assert.deepEqual(await rowsOf(carillon, 'hook_alerts'), [], 'one failure causes no alert');
+    await clock.advance(MINUTE_MS);
+    await failures('2');
+    const [failing] = await mailed(clock, box, 1);
+    assert.equal(failing?.headers.get('subject'), `Hook ${id} is failing (acme.test)`);
+    assert.equal(failing?.to, 'owner@acme.test');
+    const next = (await owner.carillon.hooks.get(id)).next_attempt_at;
+    assert.ok(
+      failing?.text.includes(`the last one with 500. It will be retried on ${next} UTC; if that fails, the hook ends.`),
+    );
+    assert.ok(sentAt(failing) - TEST_EPOCH >= 90 * SECOND_MS, 'alerts are collected for half a minute');
+
+    await clock.advance(Date.parse(`${next.replace(' ', 'T')}Z`) + SECOND_MS - clock.now());
+    await inState(owner, [id], 'ended');
+    missed.push(await owner.carillon.events.create(event));
+    const [, ended] = await mailed(clock, box, 2);
+    const { date_ended } = await owner.carillon.hooks.get(id);
+    assert.equal(ended?.headers.get('subject'), `Hook ${id} has ended (acme.test)`);
+    assert.ok(
+      ended?.text.includes(`It ended on ${date_ended} UTC: three attempts in a row failed, the last one with 500.`),
+    );
+    assert.ok(ended?.text.includes(`${carillon.baseUrl}/#/hooks/${id}\n`));
+    assert.ok(ended?.html.includes(`<a href="${carillon.baseUrl}/#/hooks/${id}">`));
+    for (const { raw, text, html } of box.taken) {
+      assert.ok(text.includes(`${target.url}/… of new_event`), text);
+      for (const form of [raw, text, html])
+        assert.ok(!form.includes('secret='), 'the path of a target may contain a secret');
+    }
+
+    // As the reader of the mail would do.
+    const [, call = ''] = /curl -X POST (\S+) -H 'domain: acme\.test' -H 'key: …'/.exec(ended?.text ?? '') ?? [];
+    target.answers(200);
+    const before = target.received.length;
+    const response = await fetch(call, { method: 'POST', headers: owner.headers });
+    assert.equal(response.status, 200);
+    const arrived = (await target.arrived(before + 2)).slice(before).map(({ resourceUrl }) => resourceUrl);
+    assert.deepEqual(arrived.sort(), missed.map(({ event_id }) => `${carillon.baseUrl}/v2/events/${event_id}`).sort());
+
+    await delivered(owner, id, 2);
+
+    await passUntil(
+      clock,
+      async () => [...(await rowsOf(carillon, 'hook_alerts')), ...(await rowsOf(carillon, 'mails'))],
+      ({ length }) => length === 0,
+    );
+    assert.equal(box.taken.length, 2, 'each was sent once, and nothing is left');
+    const { text } = await carillon.call(undefined, 'GET', '/metrics');
+    assert.match(text, /^carillon_mails_total\{result="sent"\} 2$/m);
+  });
+
+  test('X10 two hundred hooks that end together are one mail; the next one is delayed; recovered and restored hooks are not mentioned', async (t) => {
+    const [clock, box] = [mailClock(), await startMailBox(t)];
+    const carillon = await testService(t, { options: { ...mailOptions(box), retryWaits: '10s,1h' }, ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const member = await carillon.user(owner, 'member');
+    const away = await startTarget(t, 401);
+    const ids = await subscribe(owner, away, 200);
+    const [membersOwn = ''] = await subscribe(member, away, 1);
+    const flaky = await startTarget(t, 500);
+    const [flakyHook = ''] = await subscribe(member, flaky, 1);
+    await owner.carillon.events.create(event);
+    await member.carillon.events.create(event);
+    // The start rate is limited, so attempts begin one after the other.
+    await inState(owner, ids, 'ended', () => clock.advance(20));
+    await eventually(
+      () => member.carillon.hooks.get(flakyHook),
+      ({ failures }) => failures === '1',
+    );
+    await clock.advance(11 * SECOND_MS);
+    await eventually(
+      () => member.carillon.hooks.get(flakyHook),
+      ({ failures }) => failures === '2',
+    );
+    flaky.answers(200);
+    await member.carillon.hooks.test(flakyHook);
+    await inState(member, [flakyHook], 'live');
+    away.answers(200);
+    await owner.carillon.hooks.restore(ids[0] ?? '');
+    await delivered(owner, ids[0] ?? '', 1);
+    await mailed(clock, box, 2);
+    const [first, ...others] = box.taken.toSorted((one, other) => other.text.length - one.text.length);
+    assert.equal(first?.headers.get('subject'), '199 hooks have ended (acme.test)');
+    for (const id of ids.slice(1)) assert.ok(first?.text.includes(`\nHook ${id} has ended\n`), id);
+    assert.ok(!first?.text.includes(`Hook ${ids[0]} `), 'it was restored');
+    assert.deepEqual(
+      others.map((mail) => mail.headers.get('subject')),
+      [`Hook ${membersOwn} has ended (acme.test)`],
+      'each user gets a mail about their own hooks, without recovered ones',
+    );
+    assert.match(others[0]?.text ?? '', /responded 401, which ends the subscription/);
+
+    // Hooks ended by another user are reported, hooks ended by their owner are not, and deleted users get no mail.
+    const later = { at: (path: string) => away.at(`/later${path}`) };
+    const [deleted = '', own = '', both = ''] = await subscribe(member, later, 3);
+    const gone = await carillon.user(owner, 'member');
+    await subscribe(gone, away, 1);
+    await owner.carillon.hooks.delete(deleted);
+    await member.carillon.hooks.delete(own);
+    await owner.carillon.hooks.delete(both);
+    await member.carillon.hooks.restore(both);
+    await clock.advance(SECOND_MS);
+    await member.carillon.hooks.delete(both);
+    await owner.carillon.users.delete(gone.userId);
+    const third = (await mailed(clock, box, 3))[2];
+    assert.equal(third?.headers.get('subject'), `Hook ${deleted} has ended (acme.test)`);
+    assert.match(third?.text ?? '', /another user of the account deleted it/);
+    assert.equal(third?.to, others[0]?.to);
+    assert.ok(sentAt(third) - sentAt(others[0]) >= 5 * MINUTE_MS, 'not immediately after the other');
+    await passUntil(
+      clock,
+      async () => [...(await rowsOf(carillon, 'hook_alerts')), ...(await rowsOf(carillon, 'mails'))],
+      ({ length }) => length === 0,
+    );
+    assert.equal(box.seen.length, 3);
+  });
+
+  test('X10 while the mail server is down, rejects or hangs, nothing is lost, no user waits for another, and after days mails are given up', async (t) => {
+    const [clock, first] = [mailClock(), await startMailBox(t)];
+    await first.close();
+    const carillon = await testService(t, { options: mailOptions(first), ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const [rejected, hanging] = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
+    const target = await startTarget(t, 401);
+    const end = async (who: Person, path: string) => {
+      const { id } = await who.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+      await who.carillon.events.create(event);
+      await inState(who, [id], 'ended');
+      return id;
+    };
+    const failed = () => carillon.logged.filter((line) => line.event === 'mail.failed');
+    const ids = [await end(owner, '/first')];
+    await passUntil(clock, failed, ({ length }) => length >= 9, MINUTE_MS);
+    const waits = failed().map((line) => Number(line.wait_ms) / MINUTE_MS);
+    assert.deepEqual(waits.slice(0, 9), [1, 2, 4, 8, 16, 32, 60, 60, 60], 'hours, with growing waits');
+    assert.match(String(failed()[0]?.reason), /ECONNREFUSED/);
+    ids.push(await end(owner, '/second'));
+
+    const box = await startMailBox(t, { port: first.port });
+    const [late] = await mailed(clock, box, 1);
+    for (const id of ids) assert.ok(late?.text.includes(`Hook ${id} has ended`), 'later alerts are in the same mail');
+    assert.equal(box.seen.length, 1);
+
+    // A permanently rejected mail is given up without blocking others. A mail that hung is sent again unchanged.
+    const emails = await carillon.store.read.selectFrom('users').select(['user_id', 'email']).execute();
+    const emailOf = ({ userId }: Person) => emails.find(({ user_id }) => String(user_id) === userId)?.email;
+    box.toRecipient = (address) => (address === emailOf(rejected) ? 550 : 'take');
+    const mailsToHanging = () => box.seen.filter(({ to }) => to === emailOf(hanging));
+    box.toText = ({ to }) => (to === emailOf(hanging) && mailsToHanging().length === 1 ? 'hang' : 'take');
+    const [, of] = [await end(rejected, '/rejected'), await end(hanging, '/hanging')];
+    await passUntil(clock, mailsToHanging, ({ length }) => length === 1);
+    // Deliveries continue while a mail hangs.
+    await end(owner, '/meanwhile');
+    const next = await end(hanging, '/next');
+    assert.equal(mailsToHanging().length, 1);
+    await clock.advance(30 * SECOND_MS);
+    await mailed(clock, box, 3);
+    const [hung, again] = mailsToHanging();
+    assert.ok(again?.text.includes(`Hook ${of} has ended`));
+    assert.ok(!again?.text.includes(`Hook ${next} has ended`), 'the repeated mail has no new content');
+    assert.equal(
+      again?.headers.get('message-id'),
+      hung?.headers.get('message-id'),
+      'the recipient can recognize a copy',
+    );
+    assert.notEqual(late?.headers.get('message-id'), hung?.headers.get('message-id'));
+    const givenUp = () => carillon.logged.filter((line) => line.event === 'mail.given_up');
+    assert.deepEqual(
+      givenUp().map(({ user_id, reason }) => [String(user_id), /550/.test(String(reason))]),
+      [[rejected.userId, true]],
+    );
+
+    await box.close();
+    await end(hanging, '/late');
+    await carillon.stop();
+    for (const [tries, given] of [
+      [76, 0],
+      [77, 1],
+    ] as const) {
+      // The clock is a year later. Only the number of tries counts for giving up.
+      const later = mailClock(clock.now() + 8_760 * HOUR_MS);
+      const options = mailOptions(first);
+      const service = await testService(t, { database: carillon.database, options, ports: { clock: later } });
+      await service.store.write(({ queries }) => queries.updateTable('mails').set({ tries }).execute());
+      const isOfHanging = ({ user_id }: Record<string, unknown>) => String(user_id) === hanging.userId;
+      await passUntil(
+        later,
+        () => service.logged.filter((line) => /^mail\.(failed|given_up)$/.test(String(line.event))).filter(isOfHanging),
+        ({ length }) => length > 0,
+      );
+      await eventually(
+        async () => (await rowsOf(service, 'hook_alerts')).filter(isOfHanging).length,
+        (count) => count === (given > 0 ? 0 : 2),
+      );
+      const { text } = await service.call(undefined, 'GET', '/metrics');
+      if (given > 0) assert.match(text, /^carillon_mails_total\{result="given_up"\} \d$/m);
+      assert.match(text, given > 0 ? /^carillon_hook_alerts_pending 0$/m : /^carillon_hook_alerts_pending [1-9]/m);
+      await service.stop();
+    }
+  });
+
+  test('X10 a mail created while the clock was 400 days ahead is sent once the clock is corrected', async (t) => {
+    const [clock, box] = [mailClock(), await startMailBox(t)];
+    const carillon = await testService(t, { options: mailOptions(box), ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const target = await startTarget(t, 401);
+    const [id = ''] = await subscribe(owner, target, 1);
+    clock.jump(400 * 24 * HOUR_MS);
+    await owner.carillon.events.create(event);
+    await inState(owner, [id], 'ended');
+    await passUntil(
+      clock,
+      () => rowsOf(carillon, 'mails'),
+      ({ length }) => length === 1,
+    );
+    clock.jump(-400 * 24 * HOUR_MS);
+    const [ended] = await mailed(clock, box, 1);
+    assert.ok(ended?.text.includes(`Hook ${id} has ended`));
+    assert.ok(clock.now() - TEST_EPOCH < HOUR_MS, 'and not in 400 days');
+  });
+
+  test('X10 a mail is committed together with the end of the hook: after a kill in between, the service sends it once after its next start', async (t) => {
+    const box = await startMailBox(t);
+    const { smtpUrl, mailFrom } = mailOptions(box);
+    const address = await database(t);
+    const killed = await serviceProcess(t, {
+      CARILLON_DATABASE: address,
+      CARILLON_SMTP_URL: smtpUrl,
+      CARILLON_MAIL_FROM: mailFrom,
+    });
+    const target = await startTarget(t, 401);
+    const { id } = await killed.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    await killed.carillon.events.create(event);
+    await eventually(
+      () => killed.carillon.hooks.get(id),
+      ({ state }) => state === 'ended',
+    );
+    await killed.stop('SIGKILL');
+    const clock = mailClock(Date.now() + MINUTE_MS);
+    const options = mailOptions(box);
+    const restarted = await testService(t, { database: address, options, ports: { clock } });
+    const [mail] = await mailed(clock, box, 1);
+    assert.match(mail?.headers.get('subject') ?? '', new RegExp(`^Hook ${id} has ended`));
+    await restarted.stop();
+    const later = mailClock(Date.now() + 2 * HOUR_MS);
+    const third = await testService(t, { database: address, options, ports: { clock: later } });
+    await passUntil(
+      later,
+      () => rowsOf(third, 'mails'),
+      ({ length }) => length === 0,
+    );
+    assert.equal(box.seen.length, 1);
+  });
+
+  test('X10 without a mail server nothing is stored and nothing is sent', async (t) => {
+    const carillon = await testService(t);
+    const owner = await carillon.account('acme.test');
+    const member = await carillon.user(owner, 'member');
+    const ids = await subscribe(owner, await startTarget(t, 500), 2);
+    const [deleted = ''] = await subscribe(member, await startTarget(t), 1);
+    await owner.carillon.events.create(event);
+    await owner.carillon.hooks.delete(deleted);
+    await inState(owner, ids, 'ended');
+    assert.deepEqual([await rowsOf(carillon, 'hook_alerts'), await rowsOf(carillon, 'mails')], [[], []]);
+    // Alerts left from a time with a mail server do not count as pending.
+    await carillon.store.write((tx) => enqueueAlerts(tx, 'failing', ids.map(Number), 0));
+    const { text } = await carillon.call(undefined, 'GET', '/metrics');
+    for (const line of ['carillon_hook_alerts_pending 0', 'carillon_oldest_hook_alert_seconds 0'])
+      assert.ok(text.split('\n').includes(line), line);
+  });
+}
+
+for (const { test, testService, database } of shared) {
+  test('X10 of several nodes one sends a mail; if it is killed meanwhile, another sends it again with the same Message-ID', async (t) => {
+    const box = await startMailBox(t);
+    const options = mailOptions(box);
+    const address = await database(t);
+    // In the past, so that the mail is due as soon as a node starts.
+    const past = mailClock(Date.now() - HOUR_MS);
+    const maker = await testService(t, { database: address, options, ports: { clock: past } });
+    const owner = await maker.account('acme.test');
+    const target = await startTarget(t, 401);
+    const ids = await subscribe(owner, target, 1);
+    await owner.carillon.events.create(event);
+    await inState(owner, ids, 'ended');
+    await maker.stop();
+
+    box.toText = () => 'hang';
+    const { process: doomed } = await processBeside(
+      t,
+      { database: address, headers: owner.headers },
+      {
+        CARILLON_SMTP_URL: options.smtpUrl,
+        CARILLON_MAIL_FROM: options.mailFrom,
+      },
+    );
+    await eventually(
+      () => box.seen.length,
+      (count) => count === 1,
+    );
+    const clock = mailClock(Date.now());
+    const nodes = [
+      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
+      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
+    ];
+    box.toText = () => 'take';
+    for (let round = 0; round < 30; round += 1) {
+      await clock.advance(10 * SECOND_MS);
+      await nodes[round % 2]?.store.probe();
+    }
+    assert.equal(box.connections(), 1, 'the first node keeps the mail while it lives');
+    doomed.kill('SIGKILL');
+    await mailed(clock, box, 1);
+    for (let round = 0; round < 30; round += 1) {
+      await clock.advance(10 * SECOND_MS);
+      await nodes[round % 2]?.store.probe();
+    }
+    assert.equal(box.connections(), 2);
+    const [cut, sent] = box.seen;
+    assert.equal(sent?.headers.get('message-id'), cut?.headers.get('message-id'));
+    assert.deepEqual(await rowsOf(nodes[0] as TestService, 'hook_alerts'), []);
+  });
+}

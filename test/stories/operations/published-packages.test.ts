@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+import { inherited } from '../../kit/environment.ts';
+import { pack } from '../../kit/pack.ts';
+import { type Json, temporaryFolder } from '../../kit/service.ts';
+import { sqlite } from '../../kit/stores.ts';
+import { tsc } from '../../toolbox.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const run = promisify(execFile);
+const folder = temporaryFolder({ after });
+
+/** Packed and installed into an empty folder without a registry. commander is packed from this clone. */
+const { tarball: chaosTarball, paths: chaosPaths } = await pack(join(root, 'packages/chaos-receiver'), folder);
+const commander = await pack(join(root, 'node_modules/commander'), folder);
+const place = join(folder, 'newcomer');
+mkdirSync(place);
+writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
+const flags = ['install', '--offline', '--no-audit', '--no-fund', '--silent'];
+await run('npm', [...flags, commander.tarball, chaosTarball], { cwd: place, env: inherited });
+const program = join(place, 'node_modules/.bin/carillon-chaos-receiver');
+
+test('the package of the chaos receiver contains its program and documentation, and no tests', () => {
+  for (const path of ['package.json', 'README.md', 'BEHAVIOURS.md', 'LICENSE', 'dist/main.js', 'dist/server.js'])
+    assert.ok(chaosPaths.includes(path), path);
+  const others = chaosPaths.filter(
+    (path) => !/^dist\/(behaviours\/)?[\w-]+\.js$|^(package\.json|README\.md|BEHAVIOURS\.md|LICENSE)$/.test(path),
+  );
+  assert.deepEqual(others, []);
+  assert.deepEqual(
+    chaosPaths.filter((path) => path.includes('test')),
+    [],
+  );
+});
+
+test('the installed program lists its behaviors, prints the version of the service and receives requests', async (t) => {
+  const env = { ...inherited, PATH: `${join(process.execPath, '..')}:${inherited.PATH}` };
+  const { stdout } = await run(program, ['--list'], { env });
+  assert.match(stdout, /^ {2}hang +failed +timeout +Reads/m);
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  assert.equal((await run(program, ['--version'], { env })).stdout, `${version}\n`);
+
+  const child = spawn(program, ['--port', '0', '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: AsyncIterator<string> = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const { listening }: Json = JSON.parse((await lines.next()).value);
+  assert.equal((await fetch(`${listening}503`, { method: 'POST', body: '{}' })).status, 503);
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.deepEqual(await exited, [0, null]);
+});
+
+/** Packed, then installed into an empty folder without a registry. */
+const { tarball, paths } = await pack(join(root, 'packages/sdk'), folder);
+mkdirSync(place);
+writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
+await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: place });
+
+/** The oldest installed Node that the SDK supports; otherwise the one that runs this test. */
+function oldestNode(): string {
+  const versionOf = (node: string) =>
+    execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1).split('.').map(Number);
+  const found = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'].map((one) =>
+    join(one, 'node'),
+  );
+  const supported = [process.execPath, ...new Set(found.filter((node) => existsSync(node)))]
+    .map((node) => ({ node, version: versionOf(node) }))
+    .filter(({ version: [major = 0, minor = 0] }) => major > 20 || (major === 20 && minor >= 3))
+    .sort((one, other) => (one.version[0] ?? 0) - (other.version[0] ?? 0));
+  return supported[0]?.node ?? process.execPath;
+}
+
+test('the SDK package contains its two entry points and nothing of the console, the service or the tests', () => {
+  for (const entry of ['dist/index', 'dist/receiver/index'])
+    assert.ok(paths.includes(`${entry}.js`) && paths.includes(`${entry}.d.ts`), entry);
+  for (const path of ['package.json', 'README.md', 'LICENSE']) assert.ok(paths.includes(path), path);
+  const unexpected = paths.filter(
+    (path) => !/^dist\/(receiver\/)?[\w-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/.test(path),
+  );
+  assert.deepEqual(unexpected, []);
+  assert.deepEqual(
+    paths.filter((path) => /test|console|overview|passphrase|sessions/.test(path)),
+    [],
+  );
+  assert.ok(!existsSync(join(place, 'node_modules/.bin')));
+});
+
+/** Joins the code blocks of docs/sdk.md to one program, with these values assigned in its first lines. */
+function page(values: Readonly<Record<string, string>>): string {
+  const text = readFileSync(join(root, 'docs/sdk.md'), 'utf8');
+  const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
+  assert.ok(blocks.length > 5);
+  let program = blocks.join('\n');
+  for (const [name, value] of Object.entries(values)) {
+    const line = new RegExp(`^const ${name} = .*$`, 'm');
+    assert.match(program, line);
+    program = program.replace(line, () => `const ${name} = ${JSON.stringify(value)};`);
+  }
+  return program;
+}
+
+/** Compiles the folder as a user of the package would, with browser types only. */
+async function compile(options: Json): Promise<string> {
+  const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2023', 'dom', 'dom.asynciterable'],
+    types: [],
+    ...strict,
+    ...options,
+  };
+  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  const { stdout } = await run(tsc, ['-p', place, '--pretty', 'false']).catch((error: Json) => error);
+  return stdout;
+}
+
+test('docs/sdk.md is one program: it compiles against the installed package and runs on the oldest installed Node', async (t) => {
+  const service = await sqlite.testService(t);
+  const { domain, key } = await service.account('acme.test');
+  writeFileSync(join(place, 'page.ts'), page({ baseUrl: service.baseUrl, domain, key }));
+  writeFileSync(
+    join(place, 'receive.ts'),
+    "import * as kit from '@carillon/sdk/receive';\nexport default Object.keys(kit);\n",
+  );
+  assert.equal(await compile({ module: 'preserve', moduleResolution: 'bundler', noEmit: true }), '');
+  assert.equal(await compile({ module: 'nodenext', moduleResolution: 'nodenext' }), '');
+  const node = oldestNode();
+  t.diagnostic(`on Node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`);
+  const { stdout, stderr } = await run(node, ['page.js'], { cwd: place });
+  assert.equal(stderr, '');
+  assert.deepEqual(stdout.trim().split('\n'), [
+    'completed Pack of 1',
+    'deleted Pack',
+    'refused event_name must be a text of 1 to 255 characters',
+    'refused start_date must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)',
+    'somebody was faster: Paid twice',
+    'told deleted_event true',
+    'notified of Move',
+  ]);
+  const { stdout: kit } = await run(
+    node,
+    ['-e', "import('../receive.js').then(({ default: names }) => console.log(names.join()))"],
+    { cwd: place },
+  );
+  assert.match(kit, /\bcreateReceiver\b/);
+});
+
+test('a switch over the error codes can be exhaustive, and an incomplete one does not compile', async () => {
+  const { serviceCodes, clientCodes } = await import(join(place, 'node_modules/@carillon/sdk/dist/index.js'));
+  const codes: string[] = [...serviceCodes, ...clientCodes];
+  const over = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
+export function say(code: ProblemCode): string {
+  switch (code) {
+${some.map((code) => `    case '${code}':`).join('\n')}
+      return code;
+  }
+}
+`;
+  writeFileSync(join(place, 'page.ts'), over(codes));
+  const options = { module: 'nodenext', moduleResolution: 'nodenext', noEmit: true };
+  assert.equal(await compile(options), '');
+  writeFileSync(join(place, 'page.ts'), over(codes.slice(1)));
+  assert.match(await compile(options), /page\.ts\(2,\d+\): error TS2366/);
+});
+
+test('the minified and gzipped SDK is as small as docs/sdk.md states', async (t) => {
+  const [, documentedKb] =
+    /less than (\d+) kB, minified\s+and\s+gzipped/.exec(readFileSync(join(root, 'docs/sdk.md'), 'utf8')) ?? [];
+  const input = join(place, 'node_modules/@carillon/sdk/dist/index.js');
+  const built: Json = await build({
+    configFile: false,
+    logLevel: 'silent',
+    build: { write: false, modulePreload: false, rolldownOptions: { input, preserveEntrySignatures: 'strict' } },
+  });
+  const { code } = built.output[0];
+  assert.match(code, /export\s*\{[^}]*\bas Carillon\b/);
+  const bytes = gzipSync(code, { level: 9 }).length;
+  t.diagnostic(`${code.length} bytes minified, ${bytes} gzipped`);
+  assert.ok(bytes < Number(documentedKb) * 1_000, `${bytes} bytes`);
+});
