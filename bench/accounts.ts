@@ -2,7 +2,7 @@ import { systemClock } from '../src/clock.ts';
 import { createAccount, type NewAccount } from '../src/resources/accounts/actions.ts';
 import { systemRandom } from '../src/secrets.ts';
 import { within } from '../test/kit/cleanup.ts';
-import { openAt } from '../test/kit/database.ts';
+import { openAt } from '../test/kit/database/database.ts';
 
 /** An account with the credentials of its owner. */
 export type Account = NewAccount;

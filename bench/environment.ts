@@ -2,9 +2,9 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
-import { startPostgres } from '../test/kit/postgres.ts';
-import { newPostgresDatabase } from '../test/kit/postgres-databases.ts';
-import { type Started, startProcess } from '../test/kit/start-service.ts';
+import { startPostgres } from '../test/kit/database/postgres.ts';
+import { newPostgresDatabase } from '../test/kit/database/postgres-databases.ts';
+import { type Started, startProcess } from '../test/kit/service/service-process.ts';
 import { type Program, startProgram } from './programs.ts';
 import { Receiver } from './receiver.ts';
 

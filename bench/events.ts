@@ -1,7 +1,7 @@
 import { systemClock } from '../src/clock.ts';
 import { Inserter } from '../src/transfer/insert.ts';
 import { within } from '../test/kit/cleanup.ts';
-import { openAt } from '../test/kit/database.ts';
+import { openAt } from '../test/kit/database/database.ts';
 
 const PROJECTS = 24;
 const INSERT_BATCH_SIZE = 5_000;

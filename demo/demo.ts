@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon, type Kind, kinds } from '../packages/sdk/src/index.ts';
-import { startProcess } from '../test/kit/start-service.ts';
+import { startProcess } from '../test/kit/service/service-process.ts';
 import { hangBell, type Ring } from './bell.ts';
 import { enterSchedule, type Schedule } from './release-calendar.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { apiKey, Carillon } from '../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
-import { startProcess } from '../test/kit/start-service.ts';
+import { startProcess } from '../test/kit/service/service-process.ts';
 
 /** Starts a service in a process of its own with a new database; returns the credentials that a platform needs. */
 export async function startService(context: Cleanup, options: Readonly<Record<string, string>> = {}) {

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { within } from '../../test/kit/cleanup.ts';
-import { openAt } from '../../test/kit/database.ts';
-import { freePort } from '../../test/kit/port.ts';
+import { openAt } from '../../test/kit/database/database.ts';
+import { freePort } from '../../test/kit/network/port.ts';
 import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';

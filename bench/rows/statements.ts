@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { startTestService } from '../../test/kit/service.ts';
+import { startTestService } from '../../test/kit/service/service.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
 import { createEvent, subscribe } from '../load/calls.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../../test/kit/eventually.ts';
-import type { Json, Person, TestService } from '../../test/kit/service.ts';
-import { stores } from '../../test/kit/stores.ts';
-import { startTarget } from '../../test/kit/target.ts';
+import { startTarget } from '../../test/kit/network/target.ts';
+import type { Json, Person, TestService } from '../../test/kit/service/service.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 
 const FROM = '127.0.0.1';
 

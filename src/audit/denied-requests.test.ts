@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { testClock } from '../../test/kit/clock.ts';
-import { openAt } from '../../test/kit/database.ts';
+import { openAt } from '../../test/kit/database/database.ts';
 import { eventually } from '../../test/kit/eventually.ts';
-import type { Json, TestService } from '../../test/kit/service.ts';
-import { stores } from '../../test/kit/stores.ts';
+import type { Json, TestService } from '../../test/kit/service/service.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 import { systemClock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import type { Store } from '../store/store.ts';

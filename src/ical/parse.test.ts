@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '../../test/kit/service.ts';
+import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
 import { CalendarError } from './line-reader.ts';
 import { type ReadCalendar, readCalendar } from './parse.ts';

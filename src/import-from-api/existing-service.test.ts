@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { account } from '../../test/corpus/existing-service.ts';
-import { carillon } from '../../test/kit/command.ts';
-import { move } from '../../test/kit/import-from-api.ts';
-import { scriptedSource } from '../../test/kit/scripted-source.ts';
-import { type Json, temporaryFolder } from '../../test/kit/service.ts';
-import { stores } from '../../test/kit/stores.ts';
+import { carillon } from '../../test/kit/service/command.ts';
+import { move, scriptedSource } from '../../test/kit/service/import-from-api.ts';
+import { type Json, temporaryFolder } from '../../test/kit/service/service.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 
 const KEY = { key: 'k', domain: 'bells.example' };
 const NEVER = '0000-00-00 00:00:00';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Cleanup } from '../../test/kit/cleanup.ts';
-import { say, scriptedSource } from '../../test/kit/scripted-source.ts';
+import { say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import type { Clock } from '../clock.ts';
 import { createSource, TooLarge } from './source.ts';
 

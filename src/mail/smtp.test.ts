@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { startMailBox } from '../../test/kit/mail.ts';
-import { certificate } from '../../test/kit/tls.ts';
+import { startMailBox } from '../../test/kit/network/mail.ts';
+import { certificate } from '../../test/kit/network/tls.ts';
 import { type Addressed, createPost } from './smtp.ts';
 import { parseMailServer } from './smtp-url.ts';
 

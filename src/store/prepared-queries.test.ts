@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../../test/kit/database.ts';
-import { stores } from '../../test/kit/stores.ts';
+import { openAt } from '../../test/kit/database/database.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 import { preparedOver } from './prepared-queries.ts';
 
 type OneAccount = { readonly accountId: number; readonly domain: string };

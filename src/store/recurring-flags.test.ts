@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { openAt } from '../../test/kit/database.ts';
-import { stores } from '../../test/kit/stores.ts';
+import { openAt } from '../../test/kit/database/database.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 import { type Dialect, migrations } from './migrate.ts';
 import { dialect as postgresDialect } from './postgres/migrate.ts';
 import { dialect as sqliteDialect } from './sqlite/open.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openAt } from '../../test/kit/database.ts';
-import { stores } from '../../test/kit/stores.ts';
+import { openAt } from '../../test/kit/database/database.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 import { columns } from '../store/tables.ts';
 import { columnsOf, leftBehind, tables } from './exported-tables.ts';
 

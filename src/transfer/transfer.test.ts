@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openAt } from '../../test/kit/database.ts';
-import { exported, imported, importKilled, linesIn, unseen } from '../../test/kit/export-import.ts';
-import { allRows, fillAccount, type Ids } from '../../test/kit/filled-account.ts';
-import { temporaryFolder } from '../../test/kit/service.ts';
-import { stores } from '../../test/kit/stores.ts';
+import { openAt } from '../../test/kit/database/database.ts';
+import { exported, imported, importKilled, linesIn, unseen } from '../../test/kit/service/export-import.ts';
+import { allRows, fillAccount, type Ids } from '../../test/kit/service/full-accounts.ts';
+import { temporaryFolder } from '../../test/kit/service/service.ts';
+import { stores } from '../../test/kit/service/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { exportTo } from './export.ts';

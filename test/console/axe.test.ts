@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { axeFindings } from '../kit/axe.ts';
-import { consoleOf, openConsole, type Window } from '../kit/browser.ts';
+import { axeFindings, consoleOf, openConsole, type Window } from '../kit/network/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 

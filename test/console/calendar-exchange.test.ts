@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axeFindings } from '../kit/axe.ts';
-import { consoleOf } from '../kit/browser.ts';
+import { axeFindings, consoleOf } from '../kit/network/browser.ts';
 
 const ICS = [
   ...['BEGIN:VCALENDAR', 'BEGIN:VEVENT', 'UID:1', 'DTSTART;VALUE=DATE:20270131', 'SUMMARY:Cast the bell'],

@@ -4,9 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Locator, Page, Request } from 'playwright-core';
 import type { CalendarEvent } from '../../packages/sdk/src/events.ts';
 import { Inserter } from '../../src/transfer/insert.ts';
-import { type Console, consoleOf } from '../kit/browser.ts';
 import { eventually } from '../kit/eventually.ts';
-import type { TestService } from '../kit/service.ts';
+import { type Console, consoleOf } from '../kit/network/browser.ts';
+import type { TestService } from '../kit/service/service.ts';
 
 const APRIL = 'calendar?date=2027-04-20';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CarillonError } from '../../packages/sdk/src/index.ts';
-import { openConsole } from '../kit/browser.ts';
-import { asCurl, asSdk } from '../kit/calls.ts';
+import { asCurl, asSdk } from '../kit/api/routes.ts';
+import { openConsole } from '../kit/network/browser.ts';
 import { NOW, startExample } from './example.ts';
 import { visit } from './pages.ts';
 

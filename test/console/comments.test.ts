@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleOf } from '../kit/browser.ts';
 import { eventually } from '../kit/eventually.ts';
+import { consoleOf } from '../kit/network/browser.ts';
 import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });

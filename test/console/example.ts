@@ -7,7 +7,7 @@ import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { steadyRandom, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
-import { type Person, startTestService, type TestService, temporaryFolder } from '../kit/service.ts';
+import { type Person, startTestService, type TestService, temporaryFolder } from '../kit/service/service.ts';
 
 /** Current time of the example: a Friday morning. */
 export const NOW = Date.UTC(2026, 10, 20, 10, 42);

@@ -9,7 +9,7 @@ import { projectFields } from '../../src/resources/projects/projects.ts';
 import { subtaskFields } from '../../src/resources/subtasks/subtasks.ts';
 import { taskFields } from '../../src/resources/tasks/tasks.ts';
 import { userFields } from '../../src/resources/users/users.ts';
-import { consoleOf } from '../kit/browser.ts';
+import { consoleOf } from '../kit/network/browser.ts';
 import { hostileTexts } from './hostile-texts.ts';
 import { screenNames, shown, visit } from './pages.ts';
 

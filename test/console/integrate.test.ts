@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { axeFindings } from '../kit/axe.ts';
-import { consoleOf } from '../kit/browser.ts';
 import { eventually } from '../kit/eventually.ts';
-import type { Person } from '../kit/service.ts';
-import { isTaken } from '../kit/signed.ts';
-import { startTarget } from '../kit/target.ts';
+import { axeFindings, consoleOf } from '../kit/network/browser.ts';
+import { startTarget } from '../kit/network/target.ts';
+import { isTaken } from '../kit/service/receiver.ts';
+import type { Person } from '../kit/service/service.ts';
 
 /** Creates an event, the kind that the hooks of these tests subscribe to. */
 function createEvent(person: Person, name = 'Launch') {

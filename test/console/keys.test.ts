@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
-import { consoleOf } from '../kit/browser.ts';
 import { eventually } from '../kit/eventually.ts';
+import { consoleOf } from '../kit/network/browser.ts';
 
 /** Submits the open dialog and returns the issued key. */
 async function issue(page: Page): Promise<string> {

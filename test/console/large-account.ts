@@ -1,5 +1,5 @@
 import { plusDays } from '../../console/src/app/calendar-dates.ts';
-import type { Person, TestService } from '../kit/service.ts';
+import type { Person, TestService } from '../kit/service/service.ts';
 import { NOW } from './example.ts';
 
 /** Number of records after some months of use. A small account shows few layout faults. */

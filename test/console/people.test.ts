@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { consoleOf } from '../kit/browser.ts';
+import { consoleOf } from '../kit/network/browser.ts';
 
 test('a role is changed, and restored by Undo', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'people' });

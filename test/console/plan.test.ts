@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { type Console, consoleOf } from '../kit/browser.ts';
 import { eventually } from '../kit/eventually.ts';
-import { startTarget } from '../kit/target.ts';
+import { type Console, consoleOf } from '../kit/network/browser.ts';
+import { startTarget } from '../kit/network/target.ts';
 import { shown, visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { openConsole, PASSPHRASE } from '../kit/browser.ts';
+import { openConsole, PASSPHRASE } from '../kit/network/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 import { withPalette } from './png.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleOf, openConsole, PASSPHRASE } from '../kit/browser.ts';
 import { testClock } from '../kit/clock.ts';
-import { sqlite } from '../kit/stores.ts';
+import { consoleOf, openConsole, PASSPHRASE } from '../kit/network/browser.ts';
+import { sqlite } from '../kit/service/stores.ts';
 
 const OTHER = 'a quite different long passphrase';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { consoleOf } from '../kit/browser.ts';
+import { consoleOf } from '../kit/network/browser.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
 const KB = 1_000;

@@ -10,8 +10,8 @@ import {
   showSeconds,
   timeFault,
 } from '../../console/src/screens/time/durations.ts';
-import { consoleOf } from '../kit/browser.ts';
-import type { Person } from '../kit/service.ts';
+import { consoleOf } from '../kit/network/browser.ts';
+import type { Person } from '../kit/service/service.ts';
 import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });

@@ -1,7 +1,8 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { loadInOneFile } from './in-one-file.ts';
-import { startPostgres } from './postgres.ts';
-import { dropTemplate, makeTemplate } from './postgres-databases.ts';
+import { build } from 'vite';
+import { startPostgres } from './database/postgres.ts';
+import { dropTemplate, makeTemplate } from './database/postgres-databases.ts';
 
 /** Starts one PostgreSQL for all tests, unless TEST_DATABASE_URL names one. */
 let stop = dropTemplate;
@@ -23,4 +24,44 @@ export async function globalSetup(): Promise<void> {
 
 export async function globalTeardown(): Promise<void> {
   await stop();
+}
+
+/** The environment variable with the URL of the bundled Kysely, read by `preloaded.js`. */
+const KYSELY = 'TEST_KYSELY';
+
+/**
+ * Makes every process started from here on load Kysely from one bundled file. Kysely has 255 files, a third of
+ * all that a service loads, and one test run starts a thousand processes. Processes with the environment of a
+ * new user (`environment.ts`) load the package unchanged.
+ *
+ * @param folder the folder of the bundle, reused by later runs
+ */
+export async function loadInOneFile(folder: URL): Promise<void> {
+  // Already set by the run that started this process, for example from a copy of the source.
+  if (process.env[KYSELY] !== undefined) return;
+  const entry = import.meta.resolve('kysely');
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', entry), 'utf8'));
+  const file = new URL(`kysely-${version}.js`, folder);
+  if (!existsSync(file)) await bundle(fileURLToPath(entry), file, folder);
+  process.env[KYSELY] = file.href;
+  process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=${new URL('preloaded.js', import.meta.url)}`;
+}
+
+async function bundle(entry: string, file: URL, folder: URL): Promise<void> {
+  const { NODE_ENV } = process.env;
+  const built = await build({
+    configFile: false,
+    logLevel: 'silent',
+    build: { write: false, minify: false, ssr: true, rolldownOptions: { input: entry } },
+    ssr: { noExternal: true },
+  });
+  // Vite sets NODE_ENV to production, and npm then omits development dependencies.
+  if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+  else process.env.NODE_ENV = NODE_ENV;
+  if (!('output' in built)) throw new Error('not built');
+  mkdirSync(folder, { recursive: true });
+  // Another process may be bundling concurrently: write to a temporary file, then rename.
+  const temporary = new URL(`kysely-${process.pid}.js`, folder);
+  writeFileSync(temporary, built.output[0].code);
+  renameSync(temporary, file);
 }

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from './service.ts';
+import { temporaryFolder } from './service/service.ts';
 
 const preload = fileURLToPath(new URL('without-async-tracking.ts', import.meta.url));
 

@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { environmentName, options } from '../../src/config/options.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import { anchorOf } from '../documents/markdown.ts';
-import type { Json } from '../kit/service.ts';
+import type { Json } from '../kit/service/service.ts';
 import { root } from './source.ts';
 
 const names = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openapi } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
-import { operationsOf, shapeOf, structuralFaults } from '../kit/openapi.ts';
-import { publicRows } from '../kit/rows.ts';
-import type { Json } from '../kit/service.ts';
+import { operationsOf, shapeOf, structuralFaults } from '../kit/api/openapi.ts';
+import { publicRows } from '../kit/api/routes.ts';
+import type { Json } from '../kit/service/service.ts';
 
 // Client generators read the OpenAPI document. These rules satisfy the strictest ones; rule names are those of
 // spectral:oas where it has the same rule.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openapi } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
-import { publicRows } from '../kit/rows.ts';
+import { publicRows } from '../kit/api/routes.ts';
 import { builtWhileLoading, faultOf, type Pattern, patternsIn } from './patterns.ts';
 import { packageSources, root, sourcesBelow } from './source.ts';
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../kit/service.ts';
+import { temporaryFolder } from '../kit/service/service.ts';
 import { root } from './source.ts';
 
 /** Node arguments of `npm test` before the files: preloads, global setup, limits. */

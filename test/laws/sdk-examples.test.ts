@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as sdk from '../../packages/sdk/src/index.ts';
 import * as receiver from '../../packages/sdk/src/receiver/index.ts';
-import { temporaryFolder } from '../kit/service.ts';
+import { temporaryFolder } from '../kit/service/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 

@@ -4,10 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Route } from '../../src/http/routes/route.ts';
-import { consoleRows, publicRows } from '../kit/rows.ts';
-import { PRELUDE, type Promised, promisesOf } from '../kit/schema-types.ts';
-import { asksOf, sdkCalls } from '../kit/sdk-calls.ts';
-import { type Json, temporaryFolder } from '../kit/service.ts';
+import { consoleRows, publicRows } from '../kit/api/routes.ts';
+import { asksOf, PRELUDE, type Promised, promisesOf, sdkCalls } from '../kit/api/sdk-calls.ts';
+import { type Json, temporaryFolder } from '../kit/service/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root } from './source.ts';
 

@@ -9,9 +9,9 @@ import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
 import { problems } from '../../src/problems.ts';
 import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
-import { consoleRows, publicRows } from '../kit/rows.ts';
-import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../kit/sdk-calls.ts';
-import { temporaryFolder } from '../kit/service.ts';
+import { consoleRows, publicRows } from '../kit/api/routes.ts';
+import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../kit/api/sdk-calls.ts';
+import { temporaryFolder } from '../kit/service/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 

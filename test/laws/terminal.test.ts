@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONTROLS } from '../../src/control-characters.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
-import { consoleRows, openRows, publicRows } from '../kit/rows.ts';
+import { consoleRows, openRows, publicRows } from '../kit/api/routes.ts';
 import { product } from './source.ts';
 
 /** The only files that write to standard output or standard error; both escape control characters. */

@@ -8,11 +8,11 @@ import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import { locked } from '../../src/store/prepared-queries.ts';
 import { atEnd } from '../kit/cleanup.ts';
-import { openAt } from '../kit/database.ts';
+import { openAt } from '../kit/database/database.ts';
 import { eventually } from '../kit/eventually.ts';
-import { nodesOn, ownersOf, pendingNow, personAt } from '../kit/nodes.ts';
-import type { TestService } from '../kit/service.ts';
-import { shared } from '../kit/stores.ts';
+import { nodesOn, ownersOf, pendingNow, personAt } from '../kit/service/nodes.ts';
+import type { TestService } from '../kit/service/service.ts';
+import { shared } from '../kit/service/stores.ts';
 
 const HOOKS = 40;
 const EVENTS = 12;

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
-import { carillonJson } from '../kit/command.ts';
 import { eventually } from '../kit/eventually.ts';
-import { startProcess } from '../kit/start-service.ts';
-import { startTarget } from '../kit/target.ts';
+import { startTarget } from '../kit/network/target.ts';
+import { carillonJson } from '../kit/service/command.ts';
+import { startProcess } from '../kit/service/service-process.ts';
 
 /**
  * Fills a database through the API and the command line of this version, kills the service in the middle of its

@@ -1,5 +1,5 @@
 import type { Cleanup } from '../kit/cleanup.ts';
-import type { TestStore } from '../kit/stores.ts';
+import type { TestStore } from '../kit/service/stores.ts';
 
 /** A promise that is checked over many runs, with counters of what happened and what was violated. */
 export type ReliabilityTest = {

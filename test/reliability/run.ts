@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { globalSetup, globalTeardown } from '../kit/global-setup.ts';
-import { chosen } from '../kit/stores.ts';
+import { chosen } from '../kit/service/stores.ts';
 import { sourceNow } from '../kit/surroundings.ts';
 import { proofs } from './index.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';

@@ -1,6 +1,6 @@
 import { type Cleanup, within } from '../kit/cleanup.ts';
 import { chanceFrom, type SeededChance } from '../kit/random.ts';
-import type { TestStore } from '../kit/stores.ts';
+import type { TestStore } from '../kit/service/stores.ts';
 import type { Run } from './reliability-test.ts';
 
 /** A part of the runs, on its own database, with its own cleanup. */

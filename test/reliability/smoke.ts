@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chosen } from '../kit/stores.ts';
+import { chosen } from '../kit/service/stores.ts';
 import type { ReliabilityTest } from './reliability-test.ts';
 
 /**

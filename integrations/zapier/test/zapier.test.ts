@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
 import { kinds } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
 import { memberKey, startService } from '../../service.ts';
 import app from '../dist/index.js';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Json, temporaryFolder } from '../../../test/kit/service.ts';
+import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { behaviours } from './behaviours.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));

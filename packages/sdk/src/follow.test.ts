@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { stores } from '../../../test/kit/stores.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { apiKey, Carillon, type Notification } from './index.ts';
 
 /** How one connection is handled; the last entry handles all further ones. */

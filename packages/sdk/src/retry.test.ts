@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { stores } from '../../../test/kit/stores.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { apiKey, Carillon, CarillonError, etagOf, type ProblemCode } from './index.ts';
 import { repeating } from './retry.ts';
 import type { Answer, Call } from './transport.ts';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import { carillon, carillonJson, serve } from '../../../test/kit/command.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { type Json, temporaryFolder } from '../../../test/kit/service.ts';
+import { carillon, carillonJson, serve } from '../../../test/kit/service/command.ts';
+import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { permissions, permissionsOf } from '../../permissions.ts';
 
 const NEVER = '0000-00-00 00:00:00';

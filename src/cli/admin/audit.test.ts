@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { carillon, carillonJson } from '../../../test/kit/command.ts';
-import type { Json } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { carillon, carillonJson } from '../../../test/kit/service/command.ts';
+import type { Json } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, database } of stores) {
   test('audit lists entries, including those of the command line, by account, action or time, or all', async (t) => {

@@ -14,10 +14,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import type { Cleanup } from '../../../test/kit/cleanup.ts';
-import { carillon, carillonJson } from '../../../test/kit/command.ts';
-import { startServiceProcess } from '../../../test/kit/process.ts';
-import { load, type Release, releases } from '../../../test/kit/releases.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
+import { carillon, carillonJson } from '../../../test/kit/service/command.ts';
+import { load, type Release, releases } from '../../../test/kit/service/packages.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { startServiceProcess } from '../../../test/kit/service/service-process.ts';
 import { newestVersion } from '../../store/migrate.ts';
 
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

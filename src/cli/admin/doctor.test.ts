@@ -3,11 +3,11 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import { carillon, serve } from '../../../test/kit/command.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { startMailBox } from '../../../test/kit/mail.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startMailBox } from '../../../test/kit/network/mail.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { carillon, serve } from '../../../test/kit/service/command.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
 
 /** With this base URL the service is not a loopback service, so loopback targets are forbidden like private addresses. */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };

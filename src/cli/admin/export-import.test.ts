@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from '../../../test/kit/cleanup.ts';
-import { carillon, carillonJson } from '../../../test/kit/command.ts';
-import { openAt } from '../../../test/kit/database.ts';
-import { fillAccount } from '../../../test/kit/filled-account.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { carillon, carillonJson } from '../../../test/kit/service/command.ts';
+import { fillAccount } from '../../../test/kit/service/full-accounts.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, database } of stores) {
   /** A database with one account, and a folder for files. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { carillonJson, carillon as command } from '../../../test/kit/command.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { carillonJson, carillon as command } from '../../../test/kit/service/command.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 
 sqlite.test(
   'X9 carillon import-calendar brings a file in, says what it left out, and says in a line what is wrong',

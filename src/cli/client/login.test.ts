@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { carillon } from '../../../test/kit/command.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { carillon } from '../../../test/kit/service/command.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 
 const { test } = sqlite;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { speakWith } from '../../../test/kit/command.ts';
-import { publicRows } from '../../../test/kit/rows.ts';
-import type { Json } from '../../../test/kit/service.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { publicRows } from '../../../test/kit/api/routes.ts';
+import { speakWith } from '../../../test/kit/service/command.ts';
+import type { Json } from '../../../test/kit/service/service.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 import { toolsFor } from './mcp.ts';
 
 const namesOf = (flags: Parameters<typeof toolsFor>[0]) => toolsFor(flags).map(({ name }) => name);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../../../test/kit/service.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { programOf } from '../commands.ts';
 import { suggestions } from './completion.ts';
 import { scripts } from './scripts.ts';

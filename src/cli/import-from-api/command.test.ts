@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { carillon, carillonJson, serve } from '../../../test/kit/command.ts';
-import { scriptedSource } from '../../../test/kit/scripted-source.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { carillon, carillonJson, serve } from '../../../test/kit/service/command.ts';
+import { scriptedSource } from '../../../test/kit/service/import-from-api.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { resourceTypes } from '../../import-from-api/nouns.ts';
 import { type FromApiFlags, readSettings } from './settings.ts';
 

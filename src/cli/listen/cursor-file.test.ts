@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { CliError } from '../output/cli-error.ts';
 import { pause } from './backoff.ts';
 import { cursorFileOf, readMark, saveMark } from './cursor-file.ts';

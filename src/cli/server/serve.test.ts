@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import { carillon, serve } from '../../../test/kit/command.ts';
-import { temporaryFolder } from '../../../test/kit/service.ts';
+import { carillon, serve } from '../../../test/kit/service/command.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { environmentName, options } from '../../config/options.ts';
 
 /** A start that must fail, with one line per reason on standard error and exit 1. */

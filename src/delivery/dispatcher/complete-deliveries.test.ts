@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';

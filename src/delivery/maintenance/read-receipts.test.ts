@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { ReadReceipts } from './read-receipts.ts';
 
 for (const { test, database } of stores) {

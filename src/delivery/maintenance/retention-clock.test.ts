@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test as plain } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { type Known, NOTHING, observe, RetentionClock } from './retention-clock.ts';
 
 const HOUR_MS = 3_600_000;

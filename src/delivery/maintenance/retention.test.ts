@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { trustUntil } from '../../../test/kit/trusted.ts';
+import { trustUntil } from '../../../test/kit/service/occurrences.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { applyRetention, startRetention } from './retention.ts';
 

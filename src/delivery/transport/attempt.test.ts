@@ -9,7 +9,7 @@ import { afterEach, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { forbiddenTargets, names } from '../../../test/corpus/targets.ts';
-import { certificate, privateKey } from '../../../test/kit/tls.ts';
+import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Outcome } from '../dispatcher/attempt-outcome.ts';
 import { createAttempt, type Order } from './attempt.ts';

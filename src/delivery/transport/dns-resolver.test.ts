@@ -13,7 +13,7 @@ import {
   type Reply,
   SERVER_FAILURE,
   startNameServer,
-} from '../../../test/kit/nameserver.ts';
+} from '../../../test/kit/network/nameserver.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { createResolver } from './dns-resolver.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { type RawAnswer, rawRequest } from '../../../test/kit/raw.ts';
-import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { type RawAnswer, rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 
 const { test, testService } = sqlite;
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after } from 'node:test';
-import { rawRequest } from '../../../test/kit/raw.ts';
-import type { TestService } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { rawRequest } from '../../../test/kit/network/raw-http.ts';
+import type { TestService } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { problems } from '../../problems.ts';
 
 for (const { test, testService } of stores) {

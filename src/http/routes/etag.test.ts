@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { furnish } from '../../../test/kit/furnished-account.ts';
-import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
-import { publicRows } from '../../../test/kit/rows.ts';
-import type { Answer, Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { furnish } from '../../../test/kit/api/furnished-account.ts';
+import { publicRows } from '../../../test/kit/api/routes.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import type { Answer, Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { representationOf } from './etag.ts';
 
 for (const { test, testService } of stores) {

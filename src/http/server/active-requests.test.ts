@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyReply } from 'fastify';
 import { testClock } from '../../../test/kit/clock.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { ActiveRequests } from './active-requests.ts';

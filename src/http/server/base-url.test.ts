@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { rawRequest } from '../../../test/kit/raw.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { loadConfig } from '../../config/load.ts';
 
 for (const { test, testService } of stores) {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
-import { requestText } from '../../../test/kit/conversation.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import type { TestService } from '../../../test/kit/service.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { requestText } from '../../../test/kit/network/raw-http.ts';
+import type { TestService } from '../../../test/kit/service/service.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 import { proxiesOf } from './client-network.ts';
 import { patience } from './resource-limits.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { converse, requestText } from '../../../test/kit/conversation.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { converse, requestText } from '../../../test/kit/network/raw-http.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { testClock } from '../../../test/kit/clock.ts';
-import { openAt } from '../../../test/kit/database.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { createApp } from '../../app.ts';
 import { createMetrics } from '../../metrics.ts';
 import { Problem } from '../../problems.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after } from 'node:test';
-import { converse, requestText } from '../../../test/kit/conversation.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { slowNames } from '../../../test/kit/slow-names.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { slowNames } from '../../../test/kit/network/nameserver.ts';
+import { converse, requestText } from '../../../test/kit/network/raw-http.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { patience } from './resource-limits.ts';
 
 for (const { test, testService } of stores) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { requestText } from '../../../test/kit/conversation.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { requestText } from '../../../test/kit/network/raw-http.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 
 const CONNECTIONS = 200;
 

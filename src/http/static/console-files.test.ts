@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { fastify } from 'fastify';
-import { temporaryFolder } from '../../../test/kit/service.ts';
-import { shared, sqlite } from '../../../test/kit/stores.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { shared, sqlite } from '../../../test/kit/service/stores.ts';
 import { ConsoleFiles } from './console-files.ts';
 
 const carillon = await sqlite.testService({ after });

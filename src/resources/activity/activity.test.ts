@@ -3,10 +3,10 @@ import type { TestContext } from 'node:test';
 import type { ActivityFilters, ToldHook } from '../../../packages/sdk/src/activity.ts';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
-import { insertRows } from '../../../test/kit/plain-row.ts';
-import type { Person, TestService } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { insertRows } from '../../../test/kit/service/full-accounts.ts';
+import type { Person, TestService } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { MAX_PAGE_BYTES } from '../../http/routes/list-response.ts';
 
 for (const { test, testService } of stores) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../../../test/kit/database.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 import { type CachedCaller, CallerCache } from './caller-cache.ts';
 
 const { test, database } = sqlite;

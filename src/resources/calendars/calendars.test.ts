@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { openAt } from '../../../test/kit/database.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { Between } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { ICAL } from '../../../test/kit/ical.ts';
-import { insertRows } from '../../../test/kit/plain-row.ts';
-import { Between } from '../../../test/kit/query-interceptor.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { insertRows } from '../../../test/kit/service/full-accounts.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { showMoment } from '../../http/fields/dates.ts';
 import { plusDays } from '../../ical/days.ts';

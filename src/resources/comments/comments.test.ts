@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/recorded-occurrences.ts';
-import type { Json } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { noting } from '../../../test/kit/service/occurrences.ts';
+import type { Json } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 
 for (const { test, testService } of stores) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { shared, stores } from '../../../test/kit/stores.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { shared, stores } from '../../../test/kit/service/stores.ts';
 import { type ResourceName, tables } from './resource-tables.ts';
 
 for (const { name, test, testService } of stores) {

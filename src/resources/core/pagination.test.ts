@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { openAt } from '../../../test/kit/database.ts';
-import { Between } from '../../../test/kit/query-interceptor.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { Between } from '../../../test/kit/database/query-interceptor.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { systemRandom } from '../../secrets.ts';
 import { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { createAccount } from '../accounts/actions.ts';

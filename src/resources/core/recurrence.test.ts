@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { TaskInput } from '../../../packages/sdk/src/tasks.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { noting } from '../../../test/kit/recorded-occurrences.ts';
-import type { Json } from '../../../test/kit/service.ts';
-import { shared, stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { noting } from '../../../test/kit/service/occurrences.ts';
+import type { Json } from '../../../test/kit/service/service.ts';
+import { shared, stores } from '../../../test/kit/service/stores.ts';
 import type { Attempt } from '../../delivery/transport/attempt.ts';
 
 const NEVER = '0000-00-00 00:00:00';

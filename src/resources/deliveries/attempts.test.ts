@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { insertRows } from '../../../test/kit/plain-row.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { insertRows } from '../../../test/kit/service/full-accounts.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test as plainTest } from 'node:test';
-import { stores } from '../../../test/kit/stores.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { REACH } from './overlapping.ts';
 
 plainTest('the index of reaches and the question that it answers are word for word the same', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 
 for (const { test, testService } of stores) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { Json } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import type { Json } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 /** Headers that HTTP itself needs. */
 const TRANSPORT = ['connection', 'content-length', 'content-type', 'host'];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 const calendar = (...lines: readonly string[]) => ['BEGIN:VCALENDAR', ...lines, 'END:VCALENDAR', ''].join('\r\n');
 const event = (uid: string, day: string, name: string, ...more: readonly string[]) =>

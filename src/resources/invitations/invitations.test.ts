@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
-import type { SignedIn } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import type { SignedIn } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { dropInvitations } from './invitations.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
-import { openAt } from '../../../test/kit/database.ts';
-import { sqlite } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { sqlite } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { createLog } from '../../log.ts';
 import { systemRandom } from '../../secrets.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { bytesOf } from '../../../test/kit/database.ts';
-import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { bytesOf } from '../../../test/kit/database/database.ts';
+import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { permissions, permissionsOf } from '../../permissions.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
 import { stepByStep } from '../../../test/kit/eventually.ts';
-import type { Person, TestService } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import type { Person, TestService } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { permissions } from '../../permissions.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
-import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
+import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { Passphrases, systemRandom } from '../../secrets.ts';
 
 const FIRST = 'correct horse battery staple';

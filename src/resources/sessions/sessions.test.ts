@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import type { CarillonError } from '../../../packages/sdk/src/index.ts';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { dropSessions, MAX_SESSIONS } from './actions.ts';
 import { browserOf } from './user-agent.ts';

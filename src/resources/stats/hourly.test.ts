@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const HOUR_MS = 3_600_000;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { insertRows } from '../../../test/kit/plain-row.ts';
-import type { Person } from '../../../test/kit/service.ts';
-import { stores } from '../../../test/kit/stores.ts';
-import { startTarget } from '../../../test/kit/target.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
+import { insertRows } from '../../../test/kit/service/full-accounts.ts';
+import type { Person } from '../../../test/kit/service/service.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';

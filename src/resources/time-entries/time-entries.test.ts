@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/recorded-occurrences.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { noting } from '../../../test/kit/service/occurrences.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

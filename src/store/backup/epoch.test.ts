@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../../../test/kit/database.ts';
-import { stores } from '../../../test/kit/stores.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
+import { stores } from '../../../test/kit/service/stores.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { type Store, StoreError } from '../store.ts';

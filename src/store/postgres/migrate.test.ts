@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { openAt } from '../../../test/kit/database.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared } from '../../../test/kit/stores.ts';
+import { shared } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { newestVersion } from '../migrate.ts';
 

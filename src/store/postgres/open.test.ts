@@ -4,9 +4,9 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 import { TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
-import { openAt, rowsOf } from '../../../test/kit/database.ts';
+import { openAt, rowsOf } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared } from '../../../test/kit/stores.ts';
+import { shared } from '../../../test/kit/service/stores.ts';
 import { Problem } from '../../problems.ts';
 import { type Store, StoreError } from '../store.ts';
 

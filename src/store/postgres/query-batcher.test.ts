@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { shared } from '../../../test/kit/stores.ts';
+import { shared } from '../../../test/kit/service/stores.ts';
 import { clientOptions } from './connection.ts';
 import { QueryBatcher } from './query-batcher.ts';
 

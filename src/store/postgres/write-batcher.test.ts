@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { openAt } from '../../../test/kit/database.ts';
+import { openAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { shared } from '../../../test/kit/stores.ts';
+import { shared } from '../../../test/kit/service/stores.ts';
 import { notFound } from '../../problems.ts';
 import type { CommitEvents, Store, Tx } from '../store.ts';
 

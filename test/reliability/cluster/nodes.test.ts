@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shared } from '../../kit/stores.ts';
+import { shared } from '../../kit/service/stores.ts';
 import { smokeTest } from '../smoke.ts';
 import { lossesOf, nodes, tooSlow } from './nodes.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Cleanup, within } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { nodesOn } from '../../kit/nodes.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import { shared } from '../../kit/stores.ts';
+import { nodesOn } from '../../kit/service/nodes.ts';
+import { shared } from '../../kit/service/stores.ts';
 import { check, countFaults, formatFault } from '../checker/check.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { abortedPart, waitForAll } from '../shards.ts';

@@ -1,11 +1,11 @@
 import type { Store } from '../../../src/store/store.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { openAt } from '../../kit/database.ts';
+import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { nodesOn, ownersOf, processBeside } from '../../kit/nodes.ts';
-import { type ServiceProcess, startServiceProcess } from '../../kit/process.ts';
-import { type DatabaseProxy, startProxy } from '../../kit/proxy.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import { type DatabaseProxy, startProxy } from '../../kit/network/proxy.ts';
+import { nodesOn, ownersOf, processBeside } from '../../kit/service/nodes.ts';
+import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { Call } from '../checker/history.ts';
 import { PAUSED } from '../crash/pauses.ts';
 import { WATCHED } from '../workload/observers.ts';

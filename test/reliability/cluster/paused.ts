@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { ownersOf } from '../../kit/nodes.ts';
 import type { SeededChance } from '../../kit/random.ts';
+import { ownersOf } from '../../kit/service/nodes.ts';
 import { check, countFaults, formatFault } from '../checker/check.ts';
 import { pause } from '../crash/pauses.ts';
 import { BASE, readCrash, readDatabase, startObservers, untilDelivered } from '../workload/observers.ts';

@@ -1,9 +1,9 @@
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { carillonJson } from '../../kit/command.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { freePort } from '../../kit/port.ts';
+import { freePort } from '../../kit/network/port.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import { type Started, startProcess as startOurs } from '../../kit/start-service.ts';
+import { carillonJson } from '../../kit/service/command.ts';
+import { type Started, startProcess as startOurs } from '../../kit/service/service-process.ts';
 import { check, countFaults, type Fault, formatFault } from '../checker/check.ts';
 import { inspectDatabase } from '../checker/db-integrity.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';

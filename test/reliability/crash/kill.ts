@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { freePort } from '../../kit/port.ts';
-import { type PostgresServer, startPostgres } from '../../kit/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
+import { freePort } from '../../kit/network/port.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import { type Started, spawnService, startProcess } from '../../kit/start-service.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import { type Started, spawnService, startProcess } from '../../kit/service/service-process.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countFaults, type Fault, formatFault } from '../checker/check.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
 import type { Crash, Pause } from '../checker/history.ts';

@@ -90,8 +90,8 @@ async function lossesWithoutFlush(name: Name, cuts: number, random: SeededChance
   const copy = copySource();
   try {
     return await withMutation(mistake, copy, async () => {
-      const started = pathToFileURL(join(copy.folder, 'test/kit/start-service.ts')).href;
-      const { startProcess } = (await import(started)) as typeof import('../../kit/start-service.ts');
+      const started = pathToFileURL(join(copy.folder, 'test/kit/service/service-process.ts')).href;
+      const { startProcess } = (await import(started)) as typeof import('../../kit/service/service-process.ts');
       return lost({ loop: { startProcess } });
     });
   } finally {

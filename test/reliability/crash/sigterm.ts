@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { processBeside } from '../../kit/nodes.ts';
-import type { ServiceProcess } from '../../kit/process.ts';
+import { processBeside } from '../../kit/service/nodes.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { check, countFaults, formatFault } from '../checker/check.ts';
 import type { Call, Database } from '../checker/history.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';

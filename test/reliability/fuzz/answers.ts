@@ -1,8 +1,8 @@
-import { openAt } from '../../kit/database.ts';
+import { openAt } from '../../kit/database/database.ts';
+import { startTarget } from '../../kit/network/target.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import type { Json } from '../../kit/service.ts';
-import type { TestStore } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import type { Json } from '../../kit/service/service.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { Run } from '../reliability-test.ts';
 import { type Operation, operationsIn } from './document.ts';
 import { type Fixture, newFixture } from './fixture.ts';

@@ -1,4 +1,4 @@
-import { requestText } from '../../kit/conversation.ts';
+import { requestText } from '../../kit/network/raw-http.ts';
 import { chanceFrom } from '../../kit/random.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { operationsOf } from '../../kit/openapi.ts';
-import type { Json } from '../../kit/service.ts';
+import { operationsOf } from '../../kit/api/openapi.ts';
+import type { Json } from '../../kit/service/service.ts';
 
 export type Parameter = { readonly name: string; readonly schema: Json };
 

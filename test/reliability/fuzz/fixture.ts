@@ -4,7 +4,7 @@ import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Json } from '../../kit/service.ts';
+import type { Json } from '../../kit/service/service.ts';
 import type { Reply } from './raw-client.ts';
 import type { Caller, Draft } from './requests.ts';
 import type { KnownIds } from './values.ts';

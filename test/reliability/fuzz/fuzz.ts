@@ -1,4 +1,4 @@
-import type { TestStore } from '../../kit/stores.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { fuzzResponses } from './answers.ts';
 import { inject } from './injections.ts';

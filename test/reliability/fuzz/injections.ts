@@ -1,11 +1,11 @@
 import { systemRandom } from '../../../src/secrets.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { carillon as commandLine } from '../../kit/command.ts';
-import { openAt } from '../../kit/database.ts';
+import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { ICAL } from '../../kit/ical.ts';
-import type { Json } from '../../kit/service.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { carillon as commandLine } from '../../kit/service/command.ts';
+import type { Json } from '../../kit/service/service.ts';
 import { changes, rowsOf } from '../tenant-isolation/snapshot.ts';
 import { type Operation, operationsIn } from './document.ts';
 import { newFixture } from './fixture.ts';

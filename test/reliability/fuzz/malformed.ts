@@ -1,5 +1,5 @@
-import { type Conversation, converse } from '../../kit/conversation.ts';
-import type { Answer } from '../../kit/service.ts';
+import { type Conversation, converse } from '../../kit/network/raw-http.ts';
+import type { Answer } from '../../kit/service/service.ts';
 import { type Case, corpus } from './corpus.ts';
 
 /** Concurrent connections. */

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { judgeBy, shapeOf } from '../../kit/openapi.ts';
-import type { Json } from '../../kit/service.ts';
+import { judgeBy, shapeOf } from '../../kit/api/openapi.ts';
+import type { Json } from '../../kit/service/service.ts';
 import type { Operation } from './document.ts';
 import type { Reply } from './raw-client.ts';
 import { addressOf, bodyOf, type Draft } from './requests.ts';

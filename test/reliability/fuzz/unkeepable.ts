@@ -1,4 +1,4 @@
-import type { Json } from '../../kit/service.ts';
+import type { Json } from '../../kit/service/service.ts';
 import type { Operation } from './document.ts';
 import type { Draft } from './requests.ts';
 

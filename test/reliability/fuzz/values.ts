@@ -1,5 +1,5 @@
 import type { SeededChance } from '../../kit/random.ts';
-import type { Json } from '../../kit/service.ts';
+import type { Json } from '../../kit/service/service.ts';
 
 /** Ids of the account by name, so that values can refer to existing records. */
 export type KnownIds = { one(name: string, random: SeededChance): string | undefined; target(): string };

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type Behaviour, outcomeOf } from '../../../packages/chaos-receiver/src/behaviour.ts';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person } from '../../kit/service.ts';
+import type { Person } from '../../kit/service/service.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type Healthy, startHealthy } from './healthy.ts';
 import { type MemoryUse, memoryInUse, timers, watchPeak, watchSockets } from './held.ts';

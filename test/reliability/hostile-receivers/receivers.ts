@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Behaviour } from '../../../packages/chaos-receiver/src/behaviour.ts';
 import { behaviours } from '../../../packages/chaos-receiver/src/behaviours.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { temporaryFolder } from '../../kit/service.ts';
+import { temporaryFolder } from '../../kit/service/service.ts';
 
 const main = fileURLToPath(new URL('../../../packages/chaos-receiver/src/main.ts', import.meta.url));
 

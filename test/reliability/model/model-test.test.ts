@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Answer } from '../../kit/service.ts';
-import { sqlite, type TestStore } from '../../kit/stores.ts';
+import type { Answer } from '../../kit/service/service.ts';
+import { sqlite, type TestStore } from '../../kit/service/stores.ts';
 import { smokeTest } from '../smoke.ts';
 import { model } from './model-test.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Answer } from '../../kit/service.ts';
+import type { Answer } from '../../kit/service/service.ts';
 import { type Entries, fields, NONE, type ResourceType } from './fields.ts';
 import {
   type BuiltBody,

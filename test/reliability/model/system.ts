@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { TestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Answer, TestService } from '../../kit/service.ts';
+import type { Answer, TestService } from '../../kit/service/service.ts';
 import type { Key, World } from './model.ts';
 
 /** A rejection: its status, its code, and the fields it names. */

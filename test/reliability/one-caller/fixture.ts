@@ -1,9 +1,9 @@
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { carillonJson } from '../../kit/command.ts';
-import type { ServiceProcess } from '../../kit/process.ts';
-import type { TestStore } from '../../kit/stores.ts';
-import { startTarget, type Target } from '../../kit/target.ts';
+import { startTarget, type Target } from '../../kit/network/target.ts';
+import { carillonJson } from '../../kit/service/command.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { Attacker } from './attacks.ts';
 import { request } from './requests.ts';
 

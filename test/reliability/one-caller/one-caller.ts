@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { LoadResult } from '../overload/generator.ts';
 import { runGenerator } from '../overload/load.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import type { ServiceProcess } from '../../kit/process.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { BareServer } from './baseline.ts';
 import { type Load, type LoadResult, quantile } from './generator.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { carillonJson } from '../../kit/command.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import { carillonJson } from '../../kit/service/command.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { LoadResult } from './generator.ts';
 import { runGenerator } from './load.ts';
 import { requestsOf } from './requests.ts';

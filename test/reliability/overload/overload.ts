@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openAt } from '../../kit/database.ts';
-import { storedEvents } from '../../kit/load.ts';
-import type { ServiceProcess } from '../../kit/process.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import { openAt } from '../../kit/database/database.ts';
+import { storedEvents } from '../../kit/service/load.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import type { Load, LoadResult } from './generator.ts';
 import { costOfRejecting, type MeasuredLoad, merge, runGenerator } from './load.ts';

@@ -1,4 +1,4 @@
-import type { ServiceProcess } from '../../kit/process.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
 
 /** Raw requests, in rotation: a creation and a list. */
 export function requestsOf({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {

@@ -3,12 +3,12 @@ import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.t
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { personAt, timesLogged } from '../../kit/nodes.ts';
+import { startTarget, type Target } from '../../kit/network/target.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import type { Person, TestService } from '../../kit/service.ts';
-import type { TestStore } from '../../kit/stores.ts';
-import { startTarget, type Target } from '../../kit/target.ts';
-import { type Trace, tracedAttempt } from '../../kit/traced.ts';
+import { personAt, timesLogged } from '../../kit/service/nodes.ts';
+import type { Person, TestService } from '../../kit/service/service.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
+import { type Trace, tracedAttempt } from '../../kit/service/traced-attempts.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 
 /** R6: hooks end during a delivery, on one of two nodes, and receive nothing afterwards. */

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { programOf } from '../../../src/cli/commands.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { bytesOf } from '../../kit/database.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import { bytesOf } from '../../kit/database/database.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { Fixture } from './fixture.ts';
 
 /** Names and values, of headers or environment variables. */

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { newToken, systemRandom } from '../../../src/secrets.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { carillon, type Ended } from '../../kit/command.ts';
-import { openAt } from '../../kit/database.ts';
-import { temporaryFolder } from '../../kit/service.ts';
-import type { TestStore } from '../../kit/stores.ts';
+import { openAt } from '../../kit/database/database.ts';
+import { carillon, type Ended } from '../../kit/service/command.ts';
+import { temporaryFolder } from '../../kit/service/service.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { Place, Secret } from './secrets.ts';
 
 /** A folder and an environment full of secrets, and everything that was printed or written there. */

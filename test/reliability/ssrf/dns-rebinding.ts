@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { aliases, names } from '../../corpus/targets.ts';
-import { NO_DATA, NO_SUCH_NAME, OK, type Question, type Reply } from '../../kit/nameserver.ts';
+import { NO_DATA, NO_SUCH_NAME, OK, type Question, type Reply } from '../../kit/network/nameserver.ts';
 import type { SeededChance } from '../../kit/random.ts';
 
 /** A public and a forbidden address of each family. */

@@ -1,5 +1,5 @@
 import { type Permission, permissions } from '../../../src/permissions.ts';
-import { browserHeaders, type Person, type TestService } from '../../kit/service.ts';
+import { browserHeaders, type Person, type TestService } from '../../kit/service/service.ts';
 import type { Tenant } from './fixture.ts';
 import { EXPIRED } from './snapshot.ts';
 

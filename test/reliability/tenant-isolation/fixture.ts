@@ -1,8 +1,8 @@
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Answer, Person, SignedIn, TestService } from '../../kit/service.ts';
-import type { Target } from '../../kit/target.ts';
+import type { Target } from '../../kit/network/target.ts';
+import type { Answer, Person, SignedIn, TestService } from '../../kit/service/service.ts';
 import { doors, placesOf, properties, type Request } from './operations.ts';
 
 /**

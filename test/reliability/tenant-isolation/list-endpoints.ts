@@ -1,6 +1,6 @@
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
-import type { Answer, Person, SignedIn, TestService } from '../../kit/service.ts';
-import type { Notification } from '../../kit/target.ts';
+import type { Notification } from '../../kit/network/target.ts';
+import type { Answer, Person, SignedIn, TestService } from '../../kit/service/service.ts';
 import type { Tenant } from './fixture.ts';
 import { doors } from './operations.ts';
 import { markIn } from './response-diff.ts';

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
-import { consoleRows, publicRows } from '../../kit/rows.ts';
+import { consoleRows, publicRows } from '../../kit/api/routes.ts';
 
 /** A route in a route group with its method: a GET route also answers HEAD. */
 export type Operation = { readonly door: string; readonly method: string; readonly row: Route };

@@ -1,4 +1,4 @@
-import type { Answer, TestService } from '../../kit/service.ts';
+import type { Answer, TestService } from '../../kit/service/service.ts';
 import type { Tenant } from './fixture.ts';
 import { hidden } from './response-diff.ts';
 

@@ -1,4 +1,4 @@
-import type { Answer } from '../../kit/service.ts';
+import type { Answer } from '../../kit/service/service.ts';
 
 /** Headers that differ between any two responses. */
 const varyingHeaders = ['date', 'x-request-id'];

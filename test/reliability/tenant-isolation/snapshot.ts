@@ -1,6 +1,6 @@
 import type { AccountTable } from '../../../src/store/tables.ts';
 import { leftBehind, tables } from '../../../src/transfer/exported-tables.ts';
-import type { TestService } from '../../kit/service.ts';
+import type { TestService } from '../../kit/service/service.ts';
 
 /** Expiry time of expired sessions. */
 export const EXPIRED = 1;

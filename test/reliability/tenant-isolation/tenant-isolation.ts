@@ -1,8 +1,8 @@
 import { permissionsOf } from '../../../src/permissions.ts';
-import { judgeBy } from '../../kit/openapi.ts';
-import type { Answer, Json, Person, TestService } from '../../kit/service.ts';
-import type { TestStore } from '../../kit/stores.ts';
-import { startTarget, type Target } from '../../kit/target.ts';
+import { judgeBy } from '../../kit/api/openapi.ts';
+import { startTarget, type Target } from '../../kit/network/target.ts';
+import type { Answer, Json, Person, TestService } from '../../kit/service/service.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type Caller, restrictedKeys, unauthenticatedCallers } from './callers.ts';
 import { createTenant, send, type Tenant } from './fixture.ts';

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+import { Beginnings, heardAll } from '../../kit/network/wait-for-arrivals.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import { Beginnings, heardAll } from '../../kit/wait-for-arrivals.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
 

@@ -4,10 +4,10 @@ import type { Route } from '../../../src/http/routes/route.ts';
 import { createLog } from '../../../src/log.ts';
 import { allRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
-import { furnish, type Ids } from '../../kit/furnished-account.ts';
-import type { Answer, Person } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { furnish, type Ids } from '../../kit/api/furnished-account.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import type { Answer, Person } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 import { bodies, type Meaning, meanings, type Value, values } from './bad-input.table.ts';
 
 for (const { test, testService } of stores) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Route } from '../../../src/http/routes/route.ts';
+import { furnish } from '../../kit/api/furnished-account.ts';
+import { consoleRows, publicRows } from '../../kit/api/routes.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { furnish } from '../../kit/furnished-account.ts';
-import { rawRequest } from '../../kit/raw.ts';
-import { everythingWritten } from '../../kit/recorded-occurrences.ts';
-import { consoleRows, publicRows } from '../../kit/rows.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { rawRequest } from '../../kit/network/raw-http.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { everythingWritten } from '../../kit/service/occurrences.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 const HOME = { 'sec-fetch-site': 'same-origin' };
 

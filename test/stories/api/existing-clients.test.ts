@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { records } from '../../corpus/existing-service.ts';
-import type { Json } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
+import type { Json } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

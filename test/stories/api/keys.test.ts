@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { after } from 'node:test';
 import pg from 'pg';
 import { testClock } from '../../kit/clock.ts';
-import { requestText } from '../../kit/conversation.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { everythingWritten } from '../../kit/recorded-occurrences.ts';
-import type { Person } from '../../kit/service.ts';
-import { shared, sqlite, stores } from '../../kit/stores.ts';
+import { requestText } from '../../kit/network/raw-http.ts';
+import { everythingWritten } from '../../kit/service/occurrences.ts';
+import type { Person } from '../../kit/service/service.ts';
+import { shared, sqlite, stores } from '../../kit/service/stores.ts';
 
 const CALLS = 600;
 

@@ -5,13 +5,13 @@ import type { Route } from '../../../src/http/routes/route.ts';
 import { type Caller, permissions as everyPermission } from '../../../src/permissions.ts';
 import { AccountView, AccountWrite, type NewRow } from '../../../src/store/account-scope.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
-import { fillings, isList, type Place } from '../../kit/largest.ts';
-import { insertRows } from '../../kit/plain-row.ts';
-import { Weighed } from '../../kit/read-weight.ts';
-import { type Noted, noting, positionOf } from '../../kit/recorded-occurrences.ts';
-import { consoleRows, publicRows } from '../../kit/rows.ts';
-import type { Json, Person } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
+import { fillings, isList, type Place } from '../../kit/api/largest.ts';
+import { consoleRows, publicRows } from '../../kit/api/routes.ts';
+import { Weighed } from '../../kit/database/query-interceptor.ts';
+import { insertRows } from '../../kit/service/full-accounts.ts';
+import { type Noted, noting, positionOf } from '../../kit/service/occurrences.ts';
+import type { Json, Person } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 // No page of a list exceeds the byte limit, however large its records are, and Link leads to all of them.
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { outranks, permissions, permissionsOf } from '../../../src/permissions.ts';
-import { carillon as run } from '../../kit/command.ts';
-import { openAt } from '../../kit/database.ts';
+import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { pendingNow, personAt, processBeside } from '../../kit/nodes.ts';
-import { shared, sqlite, stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
-import { tracedAttempt } from '../../kit/traced.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { carillon as run } from '../../kit/service/command.ts';
+import { pendingNow, personAt, processBeside } from '../../kit/service/nodes.ts';
+import { shared, sqlite, stores } from '../../kit/service/stores.ts';
+import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
 
 for (const { test, testService } of stores) {
   const HANGING = 20;

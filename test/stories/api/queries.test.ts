@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { personAt } from '../../kit/nodes.ts';
-import { startProxy } from '../../kit/proxy.ts';
-import { shared } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startProxy } from '../../kit/network/proxy.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { personAt } from '../../kit/service/nodes.ts';
+import { shared } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of shared) {
   for (const isMixed of [true, false]) {

@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.t
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { stores } from '../../kit/stores.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -3,11 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { after, type TestContext } from 'node:test';
 import { patience } from '../../../src/http/server/resource-limits.ts';
-import { requestText } from '../../kit/conversation.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Json, Person } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { requestText } from '../../kit/network/raw-http.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import type { Json, Person } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 import { type doors, mountedBy, type Operation, sorted } from '../../reliability/tenant-isolation/operations.ts';
 
 for (const { test, testService } of stores) {

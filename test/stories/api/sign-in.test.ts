@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
 import { testClock } from '../../kit/clock.ts';
-import { bytesOf } from '../../kit/database.ts';
+import { bytesOf } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { type Answer, asShipped, type Person, type TestService } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
+import { type Answer, asShipped, type Person, type TestService } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 const PASSPHRASE = 'correct horse battery staple';
 const HOME = { 'sec-fetch-site': 'same-origin' };

@@ -3,8 +3,8 @@ import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.t
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person, TestService } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
+import type { Person, TestService } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { TEST_EPOCH, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
-import { trustUntil } from '../../kit/trusted.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { trustUntil } from '../../kit/service/occurrences.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { name, test, testService } of stores) {
   const SECOND_MS = 1_000;

@@ -6,10 +6,10 @@ import { sql } from 'kysely';
 import { patience } from '../../../src/http/server/resource-limits.ts';
 import type { Ports } from '../../../src/server.ts';
 import { testClock } from '../../kit/clock.ts';
-import { requestText } from '../../kit/conversation.ts';
 import { eventually, stepByStep } from '../../kit/eventually.ts';
-import { stores } from '../../kit/stores.ts';
-import { openStream } from '../../kit/stream.ts';
+import { requestText } from '../../kit/network/raw-http.ts';
+import { openStream } from '../../kit/network/stream.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';

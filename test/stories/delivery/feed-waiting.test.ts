@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../kit/clock.ts';
-import { openAt } from '../../kit/database.ts';
+import { openAt } from '../../kit/database/database.ts';
 import { eventually, stepByStep } from '../../kit/eventually.ts';
-import { personAt } from '../../kit/nodes.ts';
-import type { Answer, Person, TestService } from '../../kit/service.ts';
-import { shared, stores } from '../../kit/stores.ts';
+import { personAt } from '../../kit/service/nodes.ts';
+import type { Answer, Person, TestService } from '../../kit/service/service.ts';
+import { shared, stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { steadyRandom, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person, TestService } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { type Reply, startTarget } from '../../kit/target.ts';
+import { type Reply, startTarget } from '../../kit/network/target.ts';
+import type { Person, TestService } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';

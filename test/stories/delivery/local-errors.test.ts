@@ -7,8 +7,8 @@ import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { shared, stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { shared, stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -5,9 +5,9 @@ import { after, type TestContext } from 'node:test';
 import { version } from '../../../src/version.ts';
 import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person, TestService } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { type Reply, startTarget } from '../../kit/target.ts';
+import { type Reply, startTarget } from '../../kit/network/target.ts';
+import type { Person, TestService } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -15,10 +15,10 @@ import {
 import { tendHooks } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { freePort } from '../../kit/port.ts';
-import { receiverProcess } from '../../kit/receiver.ts';
-import { type Person, temporaryFolder } from '../../kit/service.ts';
-import { sqlite, stores } from '../../kit/stores.ts';
+import { freePort } from '../../kit/network/port.ts';
+import { receiverProcess } from '../../kit/service/receiver.ts';
+import { type Person, temporaryFolder } from '../../kit/service/service.ts';
+import { sqlite, stores } from '../../kit/service/stores.ts';
 
 const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { type Kind, kinds } from '../../../packages/sdk/src/index.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
-import { noting } from '../../kit/recorded-occurrences.ts';
-import type { Person } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
+import { noting } from '../../kit/service/occurrences.ts';
+import type { Person } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   // The recipients are decided when something happens, so pending deliveries show them. All attempts fail here.

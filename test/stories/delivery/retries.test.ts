@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { steadyRandom, TEST_EPOCH, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { stores } from '../../kit/stores.ts';
-import { type Reply, startTarget } from '../../kit/target.ts';
+import { type Reply, startTarget } from '../../kit/network/target.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const SECOND_MS = 1_000;

@@ -7,10 +7,10 @@ import { createReceiver, type Receiver } from '../../../packages/sdk/src/receive
 import { atEnd } from '../../kit/cleanup.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Person } from '../../kit/service.ts';
-import { isTaken, type Signed } from '../../kit/signed.ts';
-import { sqlite, stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { isTaken, type Signed } from '../../kit/service/receiver.ts';
+import type { Person } from '../../kit/service/service.ts';
+import { sqlite, stores } from '../../kit/service/stores.ts';
 
 const HOUR = 3_600;
 const NEVER = '0000-00-00 00:00:00';

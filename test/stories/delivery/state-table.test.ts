@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { eventually } from '../../kit/eventually.ts';
-import { stores } from '../../kit/stores.ts';
-import { type Reply, startTarget } from '../../kit/target.ts';
+import { type Reply, startTarget } from '../../kit/network/target.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   // The state table of the specification (section 3), row by row, on a running service.

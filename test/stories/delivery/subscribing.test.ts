@@ -5,9 +5,9 @@ import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Permission } from '../../../src/permissions.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { Json, Person } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import type { Json, Person } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   /** A fixed resolver: no DNS query leaves this machine. */

@@ -7,8 +7,8 @@ import { clients } from '../../../src/resources/clients/clients.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../../src/store/store.ts';
-import { openAt } from '../../kit/database.ts';
-import { stores } from '../../kit/stores.ts';
+import { openAt } from '../../kit/database/database.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 /** Makes inserts of pending deliveries fail. */
 const REJECT_PENDING = {

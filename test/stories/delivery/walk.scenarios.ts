@@ -1,6 +1,6 @@
 import type { Permission } from '../../../src/permissions.ts';
-import type { Ids, Targets } from '../../kit/furnished-account.ts';
-import type { Person } from '../../kit/service.ts';
+import type { Ids, Targets } from '../../kit/api/furnished-account.ts';
+import type { Person } from '../../kit/service/service.ts';
 
 /** The data of a scenario: a new account with one record of each resource, and its owner. */
 export type Stage = { readonly owner: Person; readonly ids: Ids; readonly targets: Targets };

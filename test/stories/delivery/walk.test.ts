@@ -5,12 +5,12 @@ import { createLog } from '../../../src/log.ts';
 import { type Permission, permissions } from '../../../src/permissions.ts';
 import { allRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
+import { furnish } from '../../kit/api/furnished-account.ts';
+import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../../kit/api/openapi.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { furnish } from '../../kit/furnished-account.ts';
-import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../../kit/openapi.ts';
-import type { Answer, Person } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import type { Answer, Person } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
 
 for (const { test, testService } of stores) {

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { programOf } from '../../../src/cli/commands.ts';
 import { type Commands, documentedCommands, namedCommands, ways } from '../../documents/commands.ts';
+import { newPostgresDatabase } from '../../kit/database/postgres-databases.ts';
 import { inherited } from '../../kit/environment.ts';
-import { newPostgresDatabase } from '../../kit/postgres-databases.ts';
-import type { ServiceProcess } from '../../kit/process.ts';
-import { temporaryFolder } from '../../kit/service.ts';
-import { sqlite } from '../../kit/stores.ts';
+import { temporaryFolder } from '../../kit/service/service.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
+import { sqlite } from '../../kit/service/stores.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
@@ -98,8 +98,8 @@ async function runUntilInterrupted(text: string, where: { cwd: string; env: Node
 /** Whether a separate test reads this page. */
 function isRead(path: string): boolean {
   const name = path.split('/').at(-1) ?? '';
-  const folders = [import.meta.dirname, join(import.meta.dirname, '../kit')];
-  const files = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)));
+  const folders = ['test/stories', 'test/kit'].map((folder) => join(root, folder));
+  const files = folders.flatMap((folder) => globSync(`${folder}/**/*.ts`));
   return files.some((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }
 

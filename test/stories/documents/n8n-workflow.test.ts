@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
-import { personAt } from '../../kit/nodes.ts';
-import type { Json } from '../../kit/service.ts';
-import { sqlite } from '../../kit/stores.ts';
+import { personAt } from '../../kit/service/nodes.ts';
+import type { Json } from '../../kit/service/service.ts';
+import { sqlite } from '../../kit/service/stores.ts';
 
 const workflow: Json = JSON.parse(readFileSync(new URL('../../../deploy/n8n/workflow.json', import.meta.url), 'utf8'));
 const parametersOf = (name: string): Json => workflow.nodes.find((node: Json) => node.name === name).parameters;

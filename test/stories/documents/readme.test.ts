@@ -8,15 +8,14 @@ import { promisify } from 'node:util';
 import { exampleOf } from '../../../src/api-docs/example.ts';
 import { problems } from '../../../src/problems.ts';
 import { documentedRoutes } from '../../documents/routes.ts';
-import { axeFindings } from '../../kit/axe.ts';
-import { openConsole } from '../../kit/browser.ts';
-import { asCurl, asSdk } from '../../kit/calls.ts';
+import { furnish } from '../../kit/api/furnished-account.ts';
+import { asCurl, asSdk } from '../../kit/api/routes.ts';
 import { inherited } from '../../kit/environment.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { furnish } from '../../kit/furnished-account.ts';
-import { freePort } from '../../kit/port.ts';
-import { type TestService, temporaryFolder } from '../../kit/service.ts';
-import { sqlite } from '../../kit/stores.ts';
+import { axeFindings, openConsole } from '../../kit/network/browser.ts';
+import { freePort } from '../../kit/network/port.ts';
+import { type TestService, temporaryFolder } from '../../kit/service/service.ts';
+import { sqlite } from '../../kit/service/stores.ts';
 
 const routes = documentedRoutes();
 

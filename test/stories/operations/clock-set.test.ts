@@ -6,9 +6,9 @@ import type { Queries } from '../../../src/store/store.ts';
 import { columns, type Tables } from '../../../src/store/tables.ts';
 import { steadyRandom, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { TestService } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { trustUntil } from '../../kit/trusted.ts';
+import { trustUntil } from '../../kit/service/occurrences.ts';
+import type { TestService } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 const [SECOND_MS, HOUR_MS, DAY_MS] = [1_000, 3_600_000, 86_400_000];
 const FAR_MS = 400 * DAY_MS;

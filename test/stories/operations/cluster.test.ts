@@ -6,15 +6,15 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { newestVersion } from '../../../src/store/migrate.ts';
-import { openAt } from '../../kit/database.ts';
+import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { compareLedgers, crashNow, createNoted, repeatedIn, startLoad, storedEvents } from '../../kit/load.ts';
-import { nodesOn, ownersOf, pendingNow, personAt, processBeside, timesLogged } from '../../kit/nodes.ts';
-import type { ServiceProcess } from '../../kit/process.ts';
-import { startProxy } from '../../kit/proxy.ts';
-import { shared } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
-import { tracedAttempt } from '../../kit/traced.ts';
+import { startProxy } from '../../kit/network/proxy.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { compareLedgers, crashNow, createNoted, repeatedIn, startLoad, storedEvents } from '../../kit/service/load.ts';
+import { nodesOn, ownersOf, pendingNow, personAt, processBeside, timesLogged } from '../../kit/service/nodes.ts';
+import type { ServiceProcess } from '../../kit/service/service-process.ts';
+import { shared } from '../../kit/service/stores.ts';
+import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
 import type { Crash } from '../../reliability/checker/history.ts';
 import { copySource } from '../../reliability/mutations.ts';
 
@@ -289,8 +289,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const source = readFileSync(tables, 'utf8');
     writeFileSync(tables, source.replace('    event_id: issued,', '    event_id: issued, place: textOrDefault,'));
     const { startProcess } = (await import(
-      pathToFileURL(join(copy.folder, 'test/kit/start-service.ts')).href
-    )) as typeof import('../../kit/start-service.ts');
+      pathToFileURL(join(copy.folder, 'test/kit/service/service-process.ts')).href
+    )) as typeof import('../../kit/service/service-process.ts');
 
     const database = await newDatabase(t);
     const old = await serviceProcess(t, { CARILLON_DATABASE: database });

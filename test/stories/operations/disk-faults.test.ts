@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { carillon, carillonJson, serve } from '../../kit/command.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { rawRequest } from '../../kit/raw.ts';
-import { startTestService, temporaryFolder } from '../../kit/service.ts';
-import { startTarget } from '../../kit/target.ts';
+import { rawRequest } from '../../kit/network/raw-http.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { carillon, carillonJson, serve } from '../../kit/service/command.ts';
+import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
 
 const fullDiskEvent = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { atEnd } from '../../kit/cleanup.ts';
-import { carillon } from '../../kit/command.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { localApp, startListening } from '../../kit/listening.ts';
-import { temporaryFolder } from '../../kit/service.ts';
-import { startProcess } from '../../kit/start-service.ts';
-import { sqlite } from '../../kit/stores.ts';
+import { carillon } from '../../kit/service/command.ts';
+import { localApp, startListening } from '../../kit/service/listening.ts';
+import { temporaryFolder } from '../../kit/service/service.ts';
+import { startProcess } from '../../kit/service/service-process.ts';
+import { sqlite } from '../../kit/service/stores.ts';
 
 const { test } = sqlite;
 const event = (event_name: string) => ({ event_name, start_date: '20270301', due_date: '20270301' });

@@ -3,11 +3,11 @@ import { systemClock } from '../../../src/clock.ts';
 import { enqueueAlerts } from '../../../src/delivery/outbox/hook-alerts.ts';
 import { steadyRandom, TEST_EPOCH, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually, stepByStep } from '../../kit/eventually.ts';
-import { type Mail, type MailBox, startMailBox } from '../../kit/mail.ts';
-import { processBeside } from '../../kit/nodes.ts';
-import type { Person, TestService } from '../../kit/service.ts';
-import { shared, stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { type Mail, type MailBox, startMailBox } from '../../kit/network/mail.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { processBeside } from '../../kit/service/nodes.ts';
+import type { Person, TestService } from '../../kit/service/service.ts';
+import { shared, stores } from '../../kit/service/stores.ts';
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -8,13 +8,13 @@ import { insertKey } from '../../../src/resources/keys/actions.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
 import { hashApiKey, systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
-import { carillon, carillonJson, type Ended } from '../../kit/command.ts';
-import { bytesOf, openAt } from '../../kit/database.ts';
+import { bytesOf, openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { rawRequest } from '../../kit/raw.ts';
-import { type Answer, type TestService, temporaryFolder } from '../../kit/service.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { rawRequest } from '../../kit/network/raw-http.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { carillon, carillonJson, type Ended } from '../../kit/service/command.ts';
+import { type Answer, type TestService, temporaryFolder } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   test('C23 X6 ended hooks are counted by reason, from every cause', async (t) => {

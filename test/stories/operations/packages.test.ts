@@ -15,10 +15,10 @@ import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { follow, isSent } from '../../kit/dockerfile.ts';
 import { inherited } from '../../kit/environment.ts';
-import { freePort } from '../../kit/port.ts';
-import { type Json, temporaryFolder } from '../../kit/service.ts';
+import { freePort } from '../../kit/network/port.ts';
+import { follow, isSent } from '../../kit/service/dockerfile.ts';
+import { type Json, temporaryFolder } from '../../kit/service/service.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');

@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
 import { inherited } from '../../kit/environment.ts';
-import { pack } from '../../kit/pack.ts';
-import { type Json, temporaryFolder } from '../../kit/service.ts';
-import { sqlite } from '../../kit/stores.ts';
+import { pack } from '../../kit/service/packages.ts';
+import { type Json, temporaryFolder } from '../../kit/service/service.ts';
+import { sqlite } from '../../kit/service/stores.ts';
 import { tsc } from '../../toolbox.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));

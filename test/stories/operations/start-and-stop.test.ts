@@ -9,14 +9,14 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { requestText } from '../../kit/conversation.ts';
-import { openingOf, rowsOf } from '../../kit/database.ts';
+import { openingOf, rowsOf } from '../../kit/database/database.ts';
 import { inherited } from '../../kit/environment.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { temporaryFolder } from '../../kit/service.ts';
-import { startProcess } from '../../kit/start-service.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { requestText } from '../../kit/network/raw-http.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { temporaryFolder } from '../../kit/service/service.ts';
+import { startProcess } from '../../kit/service/service-process.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, serviceProcess } of stores) {
   test('C19 C20 after a kill in the middle of an attempt, the attempt is made again with the same id, and no failure counts', async (t) => {

@@ -6,16 +6,16 @@ import { test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
-import { carillon, carillonJson } from '../../kit/command.ts';
-import { openAt } from '../../kit/database.ts';
+import { furnish } from '../../kit/api/furnished-account.ts';
+import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { importKilled } from '../../kit/export-import.ts';
-import { furnish } from '../../kit/furnished-account.ts';
-import { load, releases } from '../../kit/releases.ts';
-import { startTestService, temporaryFolder } from '../../kit/service.ts';
-import { isTaken } from '../../kit/signed.ts';
-import { stores } from '../../kit/stores.ts';
-import { startTarget } from '../../kit/target.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { carillon, carillonJson } from '../../kit/service/command.ts';
+import { importKilled } from '../../kit/service/export-import.ts';
+import { load, releases } from '../../kit/service/packages.ts';
+import { isTaken } from '../../kit/service/receiver.ts';
+import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
+import { stores } from '../../kit/service/stores.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 

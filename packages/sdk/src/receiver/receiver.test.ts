@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../../test/kit/eventually.ts';
-import { temporaryFolder } from '../../../../test/kit/service.ts';
+import { temporaryFolder } from '../../../../test/kit/service/service.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { targetOf, tendHooks } from './manage-hooks.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chownSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import type { PostgresServer } from '../../../kit/postgres.ts';
+import type { PostgresServer } from '../../../kit/database/postgres.ts';
 
 /**
  * Base backup of a running PostgreSQL with its low-level API (manual, "Making a Base Backup Using the Low

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../../kit/cleanup.ts';
-import { type PostgresServer, startPostgres } from '../../../kit/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../kit/database/postgres.ts';
 import type { SeededChance } from '../../../kit/random.ts';
-import type { TestStore } from '../../../kit/stores.ts';
+import type { TestStore } from '../../../kit/service/stores.ts';
 import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 import { type Disk, makeDisk } from './disk.ts';
 

@@ -1,7 +1,7 @@
 import { within } from '../../../kit/cleanup.ts';
 import { eventually } from '../../../kit/eventually.ts';
 import type { SeededChance } from '../../../kit/random.ts';
-import { temporaryFolder } from '../../../kit/service.ts';
+import { temporaryFolder } from '../../../kit/service/service.ts';
 import { KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 
 const killerModule = new URL('dying.ts', import.meta.url).href;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { within } from '../../../kit/cleanup.ts';
 import type { SeededChance } from '../../../kit/random.ts';
-import { temporaryFolder } from '../../../kit/service.ts';
-import type { Started } from '../../../kit/start-service.ts';
+import { temporaryFolder } from '../../../kit/service/service.ts';
+import type { Started } from '../../../kit/service/service-process.ts';
 import { type CrashLoop, KILLED, type LoopResult, startCrashLoop } from '../crash-loop.ts';
 import { filesOf, type Injection, inject, injectingFromTheStart, timesHappened } from './strace.ts';
 

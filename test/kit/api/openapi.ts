@@ -1,0 +1,198 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Json } from '../service/service.ts';
+
+/** One operation of an OpenAPI document. */
+export type Operation = { readonly method: string; readonly path: string; readonly node: Json };
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
+
+/** A path without the names of its ids. OpenAPI treats two paths of one shape as the same. */
+export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
+
+/** Every operation, with references replaced by their targets. */
+export function operationsOf(document: Json): Operation[] {
+  return Object.entries<Json>(inlined(document).paths ?? {}).flatMap(([path, item]) =>
+    Object.keys(item)
+      .filter((method) => METHODS.includes(method))
+      .map((method) => ({ method: method.toUpperCase(), path, node: item[method] })),
+  );
+}
+
+/** Violations of the structure that OpenAPI 3.1 requires; empty for a valid document. */
+export function structuralFaults(document: Json): string[] {
+  const dangling = refsIn(document).filter((ref) => resolve(document, ref) === undefined);
+  if (dangling.length > 0) return dangling.map((ref) => `${ref} has no target`);
+  const faults: string[] = [];
+  const expect = (holds: unknown, fault: string) => {
+    if (!holds) faults.push(fault);
+  };
+  expect(/^3\.1\.\d+$/.test(document.openapi), 'openapi is not 3.1');
+  expect(typeof document.info?.title === 'string' && document.info.title !== '', 'info.title is missing');
+  expect(typeof document.info?.version === 'string' && document.info.version !== '', 'info.version is missing');
+  for (const server of document.servers ?? []) expect(URL.canParse(server.url), `server ${server.url} is not a URL`);
+  for (const path of Object.keys(document.paths ?? {})) expect(path.startsWith('/'), `${path} does not begin with /`);
+  for (const shape of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
+    faults.push(`${shape} is defined twice, with different names`);
+
+  const operations = operationsOf(document);
+  expect(operations.length > 0, 'there are no operations');
+  for (const id of repeated(operations.map(({ node }) => node.operationId)))
+    faults.push(`operationId ${id} is not unique`);
+  const ajv = compiler();
+  for (const operation of operations) faults.push(...operationFaults(document, operation, ajv));
+  return faults;
+}
+
+function operationFaults(document: Json, { method, path, node }: Operation, ajv: Ajv2020): string[] {
+  const faults: string[] = [];
+  const expect = (holds: unknown, fault: string) => {
+    if (!holds) faults.push(`${method} ${path}: ${fault}`);
+  };
+  expect(/^\w+$/.test(node.operationId ?? ''), 'operationId is missing');
+  const parameters: Json[] = node.parameters ?? [];
+  const inPath = parameters.filter((one) => one.in === 'path');
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+  expect(
+    sameSet(
+      names,
+      inPath.map((one) => one.name),
+    ),
+    'the ids of the path are not its path parameters',
+  );
+  expect(
+    inPath.every((one) => one.required === true),
+    'a path parameter is not required',
+  );
+  expect(
+    parameters.every((one) => ['path', 'query', 'header', 'cookie'].includes(one.in)),
+    'a parameter has an unknown location',
+  );
+  expect(
+    parameters.every((one) => one.schema !== undefined),
+    'a parameter has no schema',
+  );
+  expect(repeated(parameters.map((one) => `${one.in} ${one.name}`)).length === 0, 'a parameter is defined twice');
+
+  const responses = Object.entries<Json>(node.responses ?? {});
+  expect(
+    responses.some(([status]) => /^2\d\d$/.test(status)),
+    'there is no success',
+  );
+  for (const [status, response] of responses) {
+    expect(/^[1-5]\d\d$/.test(status), `${status} is not a status`);
+    expect(typeof response.description === 'string' && response.description !== '', `${status} has no description`);
+    expect(status === '304' || Object.keys(response.content ?? {}).length > 0, `${status} has no content`);
+  }
+  for (const requirement of node.security ?? document.security ?? []) {
+    for (const scheme of Object.keys(requirement))
+      expect(document.components?.securitySchemes?.[scheme] !== undefined, `security scheme ${scheme} is unknown`);
+  }
+  for (const schema of schemasOf(node)) {
+    try {
+      ajv.compile(schema);
+    } catch (error) {
+      faults.push(`${method} ${path}: a schema is invalid: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  return faults;
+}
+
+function schemasOf(operation: Json): Json[] {
+  const contents = [
+    operation.requestBody?.content,
+    ...Object.values<Json>(operation.responses).map((one) => one.content),
+  ];
+  const bodies = contents.flatMap((content) => Object.values<Json>(content ?? {}).map((media) => media.schema));
+  return [...bodies, ...(operation.parameters ?? []).map((one: Json) => one.schema)];
+}
+
+/** Checks a response against a document. Returns the violation, or undefined. */
+export type Judge = (answer: {
+  method: string;
+  /** As in the route, without the prefix of the route group. */
+  path: string;
+  status: number;
+  contentType: string | null;
+  body: unknown;
+}) => string | undefined;
+
+/** Creates a checker of responses. It is stricter than the document: undocumented fields are violations. */
+export function judgeBy(document: Json): Judge {
+  const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
+  const ajv = compiler();
+  const validators = new Map<unknown, ValidateFunction>();
+  return ({ method, path, status, contentType, body }) => {
+    const response = operations.get(`${method} ${shapeOf(path)}`)?.responses[status];
+    if (response === undefined) return `the document has no ${status} for ${method} ${path}`;
+    const [media = ''] = (contentType ?? '').split(';');
+    const content = response.content?.[media];
+    if (content === undefined) return `the document has no ${media} for the ${status} of ${method} ${path}`;
+    const validate = validators.get(content.schema) ?? ajv.compile(closed(content.schema));
+    validators.set(content.schema, validate);
+    return validate(body) ? undefined : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`;
+  };
+}
+
+function compiler(): Ajv2020 {
+  // Register our own formats: Ajv throws on unknown ones. Extensions such as `x-must` pass because `strict` is off.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uri: URL.canParse } });
+  for (const name of [
+    'id',
+    'id-or-none',
+    'calendar-time',
+    'calendar-time-or-none',
+    'calendar-day-or-none',
+    'decimal',
+    'expiry',
+  ])
+    ajv.addFormat(name, true);
+  return ajv;
+}
+
+const inlinedDocuments = new WeakMap<Json, Json>();
+
+/** The document with references replaced by their targets. No schema is recursive. */
+function inlined(document: Json): Json {
+  const cached = inlinedDocuments.get(document);
+  if (cached !== undefined) return cached;
+  const replaced = (node: Json): Json => {
+    if (Array.isArray(node)) return node.map(replaced);
+    if (typeof node !== 'object' || node === null) return node;
+    const { $ref, ...own } = node;
+    const parts = Object.fromEntries(Object.entries(own).map(([name, part]) => [name, replaced(part)]));
+    return typeof $ref === 'string' ? { ...replaced(resolve(document, $ref)), ...parts } : parts;
+  };
+  const made = replaced(document);
+  inlinedDocuments.set(document, made);
+  return made;
+}
+
+/** The schema with `additionalProperties: false` for every object. */
+function closed(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inside = Object.fromEntries(Object.entries(schema).map(([word, value]) => [word, closed(value)]));
+  return schema.type === 'object' && schema.properties !== undefined
+    ? { ...inside, additionalProperties: false }
+    : inside;
+}
+
+function refsIn(node: Json): string[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const own = typeof node.$ref === 'string' ? [node.$ref] : [];
+  return [...own, ...Object.values(node).flatMap(refsIn)];
+}
+
+function resolve(document: Json, ref: string): Json {
+  if (!ref.startsWith('#/')) return undefined;
+  const steps = ref.slice(2).split('/');
+  return steps.reduce((node, step) => node?.[step.replaceAll('~1', '/').replaceAll('~0', '~')], document);
+}
+
+function repeated(items: readonly unknown[]): unknown[] {
+  return items.filter((item, index) => items.indexOf(item) !== index);
+}
+
+function sameSet(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((item) => others.includes(item));
+}

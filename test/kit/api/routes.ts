@@ -1,0 +1,55 @@
+import type { Carillon } from '../../../packages/sdk/src/index.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { createLog } from '../../../src/log.ts';
+import { allRoutes, type ConsolePorts, consoleRoutes, openRoutes } from '../../../src/resources/index.ts';
+import { LoginThrottle } from '../../../src/resources/passphrases/login-throttle.ts';
+import { COST, Passphrases, systemRandom } from '../../../src/secrets.ts';
+import type { Person } from '../service/service.ts';
+
+/** Stub dependencies, to build the route tables without a service. */
+const ports: ConsolePorts = {
+  guard: { check: async () => ({ failure: 'no_such_name' }) },
+  random: systemRandom,
+  log: createLog('silent'),
+  baseUrl: () => '',
+  passphrases: new Passphrases(systemRandom, COST),
+  tries: new LoginThrottle(systemClock),
+  onRefused: () => undefined,
+  isTaken: async () => false,
+};
+
+/** The routes of both groups, and those of the console group only. */
+export const publicRows = allRoutes(ports);
+export const consoleRows = consoleRoutes(ports);
+
+/** The public routes, which need no authentication. */
+export const openRows = openRoutes(ports);
+
+/** Sends the request of a curl command line, with the credentials of a person in place of the variables. */
+export async function asCurl(curl: string, { domain, key }: Person): Promise<Response> {
+  const line = curl
+    .replaceAll('\\\n', '')
+    .replaceAll('"key: $CARILLON_KEY"', `'key: ${key}'`)
+    .replaceAll('"domain: $CARILLON_DOMAIN"', `'domain: ${domain}'`);
+  const words = [...line.matchAll(/'((?:[^']|'\\'')*)'|(\S+)/g)].map(
+    ([, quoted, bare]) => quoted?.replaceAll(`'\\''`, "'") ?? bare ?? '',
+  );
+  const after = (flag: string) => words.filter((_, index) => words[index - 1] === flag);
+  const [address = ''] = words.filter((word) => word.startsWith('http'));
+  const headers = Object.fromEntries(after('-H').map((header) => header.split(': ', 2)));
+  const [method = 'GET'] = after('-X');
+  const [body] = after('-d');
+  // Long polling is turned off: the tests only check that the parameter is accepted.
+  const init = { method, headers, ...(body !== undefined && { body }) };
+  return fetch(address.replace('wait=30', 'wait=0'), init);
+}
+
+/** Runs a line of SDK code, `await carillon.…;`. */
+export async function asSdk(sdk: string, carillon: Carillon): Promise<unknown> {
+  const call = /^await (carillon\.[\s\S]+);$/m.exec(sdk)?.[1]?.replace('wait: 30', 'wait: 0') ?? '';
+  const source = `export default (carillon) => ${call};`;
+  const { default: run }: { default: (carillon: Carillon) => Promise<unknown> } = await import(
+    `data:text/javascript,${encodeURIComponent(source)}`
+  );
+  return run(carillon);
+}

@@ -1,0 +1,202 @@
+import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
+import type { JsonSchema } from '../../../src/http/fields/field.ts';
+import type { Parameters } from '../../../src/http/routes/query-parameters.ts';
+import type { Route } from '../../../src/http/routes/route.ts';
+import { shapeOf } from './openapi.ts';
+
+/** The request that an SDK method sends. */
+export type SdkCall = {
+  /** For example `events.create`. */
+  readonly method: string;
+  /** For example `POST /events`; ids are `{}`. */
+  readonly asks: string;
+  /** The index of the argument that becomes the body, and of the one that becomes the query. */
+  readonly body: number | undefined;
+  readonly query: number | undefined;
+  readonly headers: Headers;
+  readonly signal: AbortSignal | null | undefined;
+};
+
+/** Arguments of methods that take more or less than one id, by method name or by resource and method. */
+const given: Readonly<Record<string, readonly unknown[]>> = {
+  list: [{}],
+  each: [{}],
+  follow: [{}],
+  create: [{}],
+  import: [{}],
+  update: ['1', {}],
+  set: [{}],
+  createSecret: ['1', {}],
+  'tasks.create': ['1', {}],
+  'subtasks.create': ['1', {}],
+  'timeEntries.create': ['1', {}],
+  'comments.create': ['1', {}],
+  'user.get': [],
+  'company.get': [],
+  overview: [],
+};
+
+function argumentsOf(method: string): readonly unknown[] {
+  return given[method] ?? given[method.split('.').at(-1) ?? ''] ?? ['1'];
+}
+
+/** The options that every method is called with, in addition to the signal. */
+export const OPTIONS = { ifMatch: '"tag"', idempotencyKey: 'word' };
+
+type Method = (...given: unknown[]) => unknown;
+
+/** Calls every method of every resource of the SDK, including the console's, and returns the requests. */
+export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
+  const calls: SdkCall[] = [];
+  for (const [resourceType, own] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
+    const names = typeof own === 'function' ? [''] : Object.keys(own);
+    for (const name of names) calls.push(await callOf(resourceType, name, signal));
+  }
+  return calls;
+}
+
+async function callOf(resourceType: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
+  const method = name === '' ? resourceType : `${resourceType}.${name}`;
+  const given = argumentsOf(method);
+  const requests: SdkCall[] = [];
+  const client = new CarillonConsole({
+    baseUrl: 'http://127.0.0.1',
+    async fetch(address, { method: verb, body, headers, signal }) {
+      const { pathname } = new URL(address);
+      const path = pathname.replace('/console/api', '').replace(/\/1(?=\/|$)/g, '/{}');
+      const input = given.findIndex((one) => typeof one === 'object');
+      requests.push({
+        method,
+        asks: `${verb} ${path}`,
+        body: input >= 0 && body === JSON.stringify(given[input]) ? input : undefined,
+        query: verb === 'GET' && input >= 0 ? input : undefined,
+        headers: new Headers(headers),
+        signal,
+      });
+      return Response.json({ id: '1', data: [], paging: { offset: 0, limit: 1000, total_records: 0 }, next: '' });
+    },
+  });
+  const own: unknown = Reflect.get(client, resourceType);
+  const call = (name === '' ? own : Reflect.get(Object(own), name)) as Method;
+  const result = call(...given, { ...OPTIONS, signal });
+  // The same response serves all methods; errors about its shape do not matter here.
+  await Promise.resolve(isGenerator(result) ? result.next() : result).catch(() => undefined);
+  const [one] = requests;
+  if (one === undefined) throw new Error(`${method} sent no request: add its arguments above`);
+  return one;
+}
+
+function isGenerator(value: unknown): value is AsyncGenerator {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/** The method and path of a route, in the form of `SdkCall.asks`. */
+export const asksOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;
+
+/** A relation between an SDK method and its route: a description, and a type that must be `true`. */
+export type Promised = { readonly says: string; readonly type: string };
+
+/** The helper types at the start of every generated program. */
+export const PRELUDE = `
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : never;
+type Taken<M, At extends number> = M extends (...given: infer P) => unknown ? NonNullable<P[At]> : never;
+type Gives<M> = M extends (...given: never) => AsyncGenerator<infer T> ? T : M extends (...given: never) => Promise<infer T> ? T : never;
+`;
+
+/** The relations between the SDK types and the route schemas: every argument and every response, field by field. */
+export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): Promised[] {
+  return calls.flatMap((call) => {
+    const row = rows.find((one) => asksOf(one) === call.asks);
+    if (row === undefined) return [{ says: `${call.method} reaches a row`, type: 'never' }];
+    const type = `CarillonConsole${call.method
+      .split('.')
+      .map((name) => `['${name}']`)
+      .join('')}`;
+    const { body, query } = call;
+    return [
+      ...(body === undefined
+        ? []
+        : fieldsOf(`${call.method} takes`, `Taken<${type}, ${body}>`, row.body ?? {}, JSON_TYPES)),
+      ...(query === undefined
+        ? []
+        : fieldsOf(`${call.method} asks`, `Taken<${type}, ${query}>`, queryOf(call, row), QUERY_TYPES)),
+      ...resultPromises(call.method, `Gives<${type}>`, row.answer),
+    ];
+  });
+}
+
+function resultPromises(method: string, type: string, answer: JsonSchema): Promised[] {
+  if (answer.type === 'array') return [{ says: `${method} gives nothing`, type: `Same<${type}, void>` }];
+  const { data, ...around } = propertiesOf(answer);
+  if (data === undefined) return fieldsOf(`${method} gives`, type, answer, JSON_TYPES);
+  if (data.type !== 'array') return fieldsOf(`${method} gives`, type, data, JSON_TYPES);
+  const item = (data.items ?? {}) as JsonSchema;
+  if (/\.(each|follow)$/.test(method)) return fieldsOf(`${method} gives`, type, item, JSON_TYPES);
+  // The SDK reads `next` from the `Link` header.
+  const read = 'paging' in around ? { ...around, next: { type: 'string' } } : around;
+  const outer: JsonSchema = { ...answer, required: Object.keys(around), properties: read };
+  return [
+    ...fieldsOf(`${method} gives`, `Omit<${type}, 'data'>`, outer, JSON_TYPES),
+    ...fieldsOf(`${method} lists`, `${type}['data'][number]`, item, JSON_TYPES),
+  ];
+}
+
+/** Parameters that an SDK method does not expose: a stream has no limit and always waits. */
+const OMITTED: Readonly<Record<string, readonly string[]>> = { follow: ['limit', 'wait'] };
+
+function queryOf({ method }: SdkCall, { parameters }: { parameters: Parameters }): JsonSchema {
+  const omitted = OMITTED[method.split('.').at(-1) ?? ''] ?? [];
+  const included = Object.entries(parameters).filter(([name]) => !omitted.includes(name));
+  return { properties: Object.fromEntries(included.map(([name, { schema }]) => [name, schema])) };
+}
+
+/** Asserts that a type has exactly the fields of a schema, with matching types and optionality. */
+function fieldsOf(says: string, type: string, schema: JsonSchema, typeOf: (schema: JsonSchema) => string): Promised[] {
+  const fields = Object.entries(propertiesOf(schema));
+  const names = fields.map(([name]) => `'${name}'`).join(' | ') || 'never';
+  const required = new Set(schema.required as readonly string[] | undefined);
+  return [
+    { says: `${says} these fields`, type: `Same<keyof ${type}, ${names}>` },
+    ...fields.map(([name, field]) => {
+      // A repeated idempotent response omits these fields, and the SDK rejects it.
+      const isRequired = required.has(name) || field['x-shown-once'] === true;
+      return {
+        says: `${says} ${name}`,
+        type: `Same<${type}['${name}'], ${typeOf(field)}${isRequired ? '' : ' | undefined'}>`,
+      };
+    }),
+  ];
+}
+
+function propertiesOf(schema: JsonSchema): Readonly<Record<string, JsonSchema>> {
+  return (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+}
+
+const PLAIN: Readonly<Record<string, string>> = {
+  string: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  null: 'null',
+};
+
+/** The TypeScript type of a JSON schema. */
+function JSON_TYPES(schema: JsonSchema): string {
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+  if ('const' in schema) return schema.const === null ? 'null' : typeof schema.const;
+  const types = [schema.type].flat();
+  return types.map((type) => PLAIN[String(type)] ?? structure(String(type), schema)).join(' | ');
+}
+
+function structure(type: string, schema: JsonSchema): string {
+  if (type === 'array') return `readonly (${JSON_TYPES((schema.items ?? {}) as JsonSchema)})[]`;
+  if (type !== 'object') return 'unknown';
+  const required = new Set(schema.required as readonly string[] | undefined);
+  const fields = Object.entries(propertiesOf(schema));
+  return `{ ${fields.map(([name, field]) => `readonly ${name}${required.has(name) ? '' : '?'}: ${JSON_TYPES(field)}`).join('; ')} }`;
+}
+
+/** Query values are text; ids may also be numbers, as in bodies (C5). */
+function QUERY_TYPES(schema: JsonSchema): string {
+  return schema.pattern === '^\\d+$' ? 'string | number' : JSON_TYPES(schema);
+}

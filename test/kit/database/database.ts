@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { systemClock } from '../../../src/clock.ts';
+import { createLog } from '../../../src/log.ts';
+import { type OpenOptions, parseDatabase } from '../../../src/store/database-url.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import type { Json } from '../service/service.ts';
+
+/** The options to open a store of a test with. */
+export function openingOf(database: string): OpenOptions {
+  const parsed = parseDatabase(database);
+  if ('fault' in parsed) throw new Error(parsed.fault);
+  return {
+    database: parsed.value,
+    as: 'service',
+    onFatal: (error) => assert.fail(String(error)),
+    clock: systemClock,
+    log: createLog('silent'),
+    durability: 'any',
+  };
+}
+
+/** Opens a store on a database and closes it when the test ends. */
+export async function openAt(
+  context: Cleanup,
+  database: string,
+  options: Partial<Omit<OpenOptions, 'database'>> = {},
+): Promise<Store> {
+  const store = await openStore({ ...openingOf(database), ...options });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= store.close();
+    return closed;
+  };
+  atEnd(context, close);
+  return { ...store, close };
+}
+
+/** Runs a query on a separate connection, concurrently with the service on the database. */
+export function rowsOf(database: string, query: string): Promise<Json[]> {
+  return withStore(database, (runQuery) => runQuery(query));
+}
+
+/**
+ * Returns all bytes of a database, to assert that something is not stored: the SQLite file with its WAL, or all
+ * rows of all PostgreSQL tables.
+ */
+export async function bytesOf(database: string): Promise<Buffer> {
+  const { value } = parseDatabase(database) as { value: OpenOptions['database'] };
+  if (value.scheme === 'sqlite') {
+    return Buffer.concat([value.path, `${value.path}-wal`].filter(existsSync).map((file) => readFileSync(file)));
+  }
+  const all = await withStore(database, async (runQuery) => {
+    // Weekly partitions are read through their parent tables: retention may drop one meanwhile.
+    const tables = await runQuery(`
+      select relname as name from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`);
+    const rows: Json[][] = [];
+    for (const { name } of tables) rows.push(await runQuery(`select * from "${name}"`));
+    return rows;
+  });
+  return Buffer.from(JSON.stringify(all));
+}
+
+async function withStore<T>(
+  database: string,
+  read: (runQuery: (query: string) => Promise<Json[]>) => Promise<T>,
+): Promise<T> {
+  const store = await openStore({ ...openingOf(database), as: 'command' });
+  try {
+    return await read(async (query) => (await sql.raw<Json>(query).execute(store.read)).rows);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Copies a closed database, as a restore with other tools would. Returns the value for `--database`. */
+export async function copyOf(context: Cleanup, database: string): Promise<string> {
+  if (database.startsWith('sqlite:')) {
+    const copy = `${database}.copy`;
+    copyFileSync(database.slice('sqlite:'.length), copy.slice('sqlite:'.length));
+    return copy;
+  }
+  const url = new URL(database);
+  const name = url.pathname.slice(1);
+  const copy = `${name}_copy`;
+  url.pathname = '/postgres';
+  const run = async (statement: string) => {
+    const client = new pg.Client({ connectionString: url.href });
+    await client.connect();
+    try {
+      await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+  await run(`create database ${copy} template ${name}`);
+  atEnd(context, () => run(`drop database if exists ${copy} with (force)`));
+  const address = new URL(database);
+  address.pathname = `/${copy}`;
+  return address.href;
+}

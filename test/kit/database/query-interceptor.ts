@@ -1,0 +1,115 @@
+import { CompiledQuery, type KyselyPlugin } from 'kysely';
+import { runDirectly } from '../../../src/store/prepared-queries.ts';
+import type { Queries } from '../../../src/store/store.ts';
+
+/** A query plugin that delays one result after the database has returned it, or makes queries fail. */
+export class Between implements KyselyPlugin {
+  #gate: PromiseWithResolvers<void> | undefined;
+  #whenHolding = Promise.withResolvers<void>();
+  #table = '';
+  readonly #results: string[] = [];
+  failures = 0;
+
+  /** The number of results from this table so far. */
+  selects(table: string): number {
+    return this.#results.filter((tables) => tables.includes(`"${table}"`)).length;
+  }
+
+  /** Delays the next result from this table until `letGo`. Resolves when the result is being delayed. */
+  holdNext(table: string): Promise<void> {
+    this.#gate = Promise.withResolvers();
+    this.#whenHolding = Promise.withResolvers();
+    this.#table = table;
+    return this.#whenHolding.promise;
+  }
+
+  letGo(): void {
+    this.#gate?.resolve();
+    this.#gate = undefined;
+  }
+
+  readonly #tables = new WeakMap<object, string>();
+
+  transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
+    this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
+    this.#fail();
+    return node;
+  };
+
+  transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
+    await this.#hold(this.#tables.get(queryId) ?? '');
+    return result;
+  };
+
+  /** Returns the queries of a store with this plugin installed. */
+  over(queries: Queries): Queries {
+    const read = queries.withPlugin(this);
+    runDirectly(read, async (sql, parameters) => {
+      this.#fail();
+      const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
+      await this.#hold(/ from ("\w+")/.exec(sql)?.[1] ?? '');
+      return rows;
+    });
+    return read;
+  }
+
+  #fail(): void {
+    if (this.failures === 0) return;
+    this.failures -= 1;
+    throw new Error('the disk is slow to wake');
+  }
+
+  async #hold(tables: string): Promise<void> {
+    this.#results.push(tables);
+    const gate = this.#gate;
+    if (gate === undefined || !tables.includes(`"${this.#table}"`)) return;
+    this.#whenHolding.resolve();
+    await gate.promise;
+  }
+}
+
+/** A query plugin that counts the characters and rows read in one event-loop iteration. */
+export class Weighed implements KyselyPlugin {
+  /** The maximum of one event-loop iteration. */
+  most = { characters: 0, rows: 0 };
+  #current = { characters: 0, rows: 0 };
+  #isCounting = false;
+
+  readonly transformQuery: KyselyPlugin['transformQuery'] = ({ node }) => node;
+
+  readonly transformResult: KyselyPlugin['transformResult'] = async ({ result }) => {
+    this.#count(result.rows);
+    return result;
+  };
+
+  /** Returns the queries of a store with this plugin installed. */
+  over(queries: Queries): Queries {
+    const read = queries.withPlugin(this);
+    runDirectly(read, async (sql, parameters) => {
+      const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
+      this.#count(rows);
+      return rows;
+    });
+    return read;
+  }
+
+  #count(rows: readonly unknown[]): void {
+    if (!this.#isCounting) {
+      this.#isCounting = true;
+      setImmediate(() => {
+        this.#isCounting = false;
+        this.#current = { characters: 0, rows: 0 };
+      });
+    }
+    for (const row of rows) {
+      this.#current.rows += 1;
+      for (const value of Object.values(row as object)) {
+        if (typeof value === 'string') this.#current.characters += value.length;
+      }
+    }
+    this.most = {
+      characters: Math.max(this.most.characters, this.#current.characters),
+      rows: Math.max(this.most.rows, this.#current.rows),
+    };
+  }
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after } from 'node:test';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import type { Person, Setup, TestService } from '../service/service.ts';
+import { sqlite } from '../service/stores.ts';
+
+/** A console window to open: user, path and browser settings. */
+export type Window = {
+  /** The signed-in user; the owner when left out, no session when null. */
+  readonly as?: Person | null;
+  /** Signs in with PASSPHRASE, set through a link, which is slow. Without it the window starts with a session. */
+  readonly hasPassphrase?: true;
+  /** The path after `#/`. */
+  readonly path?: string;
+  readonly timezoneId?: string;
+  readonly colorScheme?: 'light' | 'dark';
+  readonly width?: number;
+  readonly height?: number;
+  /** Console errors that the test expects. */
+  readonly expects?: RegExp;
+};
+
+export type Console = {
+  readonly service: TestService;
+  readonly owner: Person;
+  readonly page: Page;
+  /** Opens another window with its own cookies. */
+  open(window?: Window): Promise<Page>;
+};
+
+let started: Promise<Browser> | undefined;
+
+/** Returns the browser, which all tests of a file share. */
+function browser(): Promise<Browser> {
+  started ??= startBrowser();
+  return started;
+}
+
+// Registered at file level: inside startBrowser() the hook would belong to the first test that needs a browser.
+after(async () => (await started)?.close());
+
+/**
+ * Collects the errors and foreign requests of a page. openConsole() asserts at the end of the test that there
+ * are none.
+ */
+function watch(context: BrowserContext, base: string): string[] {
+  const errors: string[] = [];
+  context.on('weberror', (error) => errors.push(`error: ${error.error().message}`));
+  context.on('console', (message) => {
+    // A rejected request is a valid result that the page displays.
+    const isRejectedRequest = message.text().startsWith('Failed to load resource');
+    if (message.type() === 'error' && !isRejectedRequest) errors.push(`console: ${message.text()}`);
+  });
+  context.on('request', (request) => {
+    if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) errors.push(`call: ${request.url()}`);
+  });
+  return errors;
+}
+
+/** Starts a service with one account and opens its console in a browser. */
+export async function consoleOf(t: Cleanup, window: Window = {}, setup: Setup = {}): Promise<Console> {
+  const service = await sqlite.testService(t, setup);
+  const owner = await service.account('acme.test');
+  const open = (one: Window = {}) => openConsole(t, service, { as: owner, ...one });
+  return { service, owner, open, page: await open(window) };
+}
+
+/** Opens the console of a service in a new window. */
+export async function openConsole(t: Cleanup, service: TestService, window: Window): Promise<Page> {
+  const { path = 'calendar', timezoneId = 'UTC', colorScheme = 'light', width = 1280, height = 860 } = window;
+  const context = await (await browser()).newContext({
+    timezoneId,
+    colorScheme,
+    locale: 'en-GB',
+    viewport: { width, height },
+    permissions: ['clipboard-read', 'clipboard-write'],
+    reducedMotion: 'reduce',
+  });
+  context.setDefaultTimeout(10_000);
+  const errors = watch(context, service.baseUrl);
+  atEnd(t, async () => {
+    // Requests that are aborted because the page closes are not errors.
+    for (const routed of [context, ...context.pages()]) await routed.unrouteAll({ behavior: 'ignoreErrors' });
+    await context.close();
+    const unexpected = errors.filter((error) => window.expects?.test(error) !== true);
+    assert.deepEqual(unexpected, [], 'nothing goes wrong in the page');
+  });
+  if (window.as !== null && window.as !== undefined) {
+    await (window.hasPassphrase ? welcome : enter)(context, service, window.as);
+  }
+  const page = await context.newPage();
+  await page.goto(`${service.baseUrl}/#/${path}`);
+  return page;
+}
+
+/** Adds a session cookie to the window. */
+async function enter(context: BrowserContext, service: TestService, person: Person): Promise<void> {
+  const { headers } = await service.signIn(person);
+  const [name = '', value = ''] = headers.cookie?.split('=') ?? [];
+  await context.addCookies([{ name, value, url: service.baseUrl, httpOnly: true, sameSite: 'Strict' }]);
+}
+
+/** The passphrase of every user who has one in these tests. */
+export const PASSPHRASE = 'correct horse battery staple';
+
+/** Sets the passphrase of a user through a one-time link, which also signs in this window. */
+async function welcome(context: BrowserContext, service: TestService, person: Person): Promise<void> {
+  const token = new URL(await service.link(person)).hash.replace('#/welcome/', '');
+  const response = await context.request.post(`${service.baseUrl}/console/welcome`, {
+    headers: { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
+    data: { token, passphrase: PASSPHRASE },
+  });
+  assert.equal(response.status(), 200, await response.text());
+}
+
+/** Common paths of Chromium. TEST_BROWSER names another one. */
+const COMMON_PATHS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+];
+
+const require = createRequire(import.meta.url);
+
+type Unpacked = { readonly executablePath: string; readonly libraries: string };
+
+/** The Chromium of the npm package, unpacked once per machine. Linux only; other systems use an installed browser. */
+async function unpacked(): Promise<Unpacked> {
+  const module = require.resolve('@sparticuz/chromium');
+  const { version } = require(join(dirname(module), '../package.json')) as { version: string };
+  const folder = join(tmpdir(), `carillon-chromium-${version}`);
+  if (!existsSync(folder)) await unpack(module, folder);
+  return { executablePath: join(folder, 'chromium'), libraries: join(folder, 'al2023/lib') };
+}
+
+/** Unpacks into a temporary folder and renames it, so that other processes never see a partial one. */
+async function unpack(module: string, folder: string): Promise<void> {
+  const own = `${folder}.${process.pid}`;
+  mkdirSync(own, { recursive: true });
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = own;
+  try {
+    const { default: packed, inflate } = await import('@sparticuz/chromium');
+    await packed.executablePath();
+    await inflate(join(dirname(module), '../bin/al2023.tar.br'));
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+  }
+  try {
+    renameSync(own, folder);
+  } catch (error) {
+    // Another process renamed its folder first.
+    if (!existsSync(folder)) throw error;
+    rmSync(own, { recursive: true, force: true });
+  }
+}
+
+const ARGUMENTS = [
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-gpu',
+  '--disable-quic',
+  '--disable-sync',
+  '--font-render-hinting=none',
+  '--no-first-run',
+  // Tests also run as root in containers. All pages are from this repository.
+  '--no-sandbox',
+];
+
+/** Starts the installed Chromium, or the one of the npm package. */
+export async function startBrowser(): Promise<Browser> {
+  const executablePath = process.env.TEST_BROWSER ?? COMMON_PATHS.find((path) => existsSync(path));
+  if (executablePath !== undefined) return chromium.launch({ executablePath, args: ARGUMENTS });
+  const { executablePath: unpackedPath, libraries } = await unpacked();
+  try {
+    return await chromium.launch({ executablePath: unpackedPath, args: ARGUMENTS });
+  } catch (error) {
+    // A minimal system lacks shared libraries that the browser links to. The package contains them.
+    if (!String(error).includes('shared libraries')) throw error;
+    const env = { ...process.env, LD_LIBRARY_PATH: libraries };
+    return chromium.launch({ executablePath: unpackedPath, args: ARGUMENTS, env });
+  }
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type Violation = {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+};
+
+/** The accessibility violations that axe reports for the page, one line each. */
+export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
+  const found = (await page.evaluate(`(async () => {
+    const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
+    return violations.map(({ id, nodes }) => ({
+      id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
+    }));
+  })()`)) as readonly Violation[];
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
+  );
+}

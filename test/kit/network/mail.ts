@@ -1,0 +1,153 @@
+import type { AddressInfo } from 'node:net';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import { certificate, privateKey } from './tls.ts';
+
+/** A mail as received. */
+export type Mail = {
+  /** The recipient of the envelope. */
+  readonly to: string;
+  readonly from: string;
+  /** The unchanged bytes. */
+  readonly raw: string;
+  /** By lower-case name, unfolded. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly text: string;
+  readonly html: string;
+  readonly secure: boolean;
+  readonly user: string | undefined;
+};
+
+/** The behavior of the server: accept, never reply, or reject with a code. */
+export type Reply = 'take' | 'hang' | number;
+
+export type MailBox = {
+  readonly port: number;
+  /** All mails received, accepted or not. */
+  readonly seen: readonly Mail[];
+  /** The accepted mails. */
+  readonly taken: readonly Mail[];
+  /** The number of connections up to now. */
+  readonly connections: () => number;
+  /** The reply to RCPT TO, and the reply to DATA. */
+  toRecipient: (address: string) => Reply;
+  toText: (mail: Mail) => Reply;
+  close(): Promise<void>;
+};
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  '450': 'Try later',
+  '550': 'No such user here',
+  '554': '5.7.1 Not wanted',
+};
+
+/**
+ * Starts an SMTP server on loopback with scripted replies. It offers STARTTLS with the test certificate and
+ * accepts the user `carillon` with the password `pass:word/#1`.
+ */
+export async function startMailBox(
+  context: Cleanup,
+  options: SMTPServerOptions & { port?: number } = {},
+): Promise<MailBox> {
+  const { port = 0, ...more } = options;
+  const [seen, taken]: [Mail[], Mail[]] = [[], []];
+  let connections = 0;
+  const respond = (reply: Reply, callback: (error?: Error) => void) => {
+    if (reply === 'take') callback();
+    else if (reply !== 'hang') callback(Object.assign(new Error(MESSAGES[reply] ?? 'No'), { responseCode: reply }));
+  };
+  const server = new SMTPServer({
+    key: privateKey,
+    cert: certificate,
+    authOptional: true,
+    allowInsecureAuth: true,
+    disableReverseLookup: true,
+    closeTimeout: 50,
+    onConnect(_session, callback) {
+      connections += 1;
+      callback();
+    },
+    onAuth({ username, password }, _session, callback) {
+      if (username === 'carillon' && password === 'pass:word/#1') callback(null, { user: username });
+      else callback(new Error('Invalid user name or password'));
+    },
+    onRcptTo({ address }, _session, callback) {
+      respond(box.toRecipient(address), callback);
+    },
+    onData(stream, session, callback) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => void chunks.push(chunk));
+      stream.on('end', () => {
+        const { envelope, secure, user } = session;
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+        const to = envelope.rcptTo.map(({ address }) => address).join(' and ');
+        const mail = { ...readMail(Buffer.concat(chunks).toString('latin1')), from, to, secure, user };
+        seen.push(mail);
+        const reply = box.toText(mail);
+        if (reply === 'take') taken.push(mail);
+        respond(reply, callback);
+      });
+    },
+    ...more,
+  });
+  // Clients may disconnect at any time.
+  server.on('error', () => undefined);
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= new Promise<void>((resolve) => server.close(() => resolve()));
+    return closed;
+  };
+  atEnd(context, close);
+  const box: MailBox = {
+    port: (server.server.address() as AddressInfo).port,
+    seen,
+    taken,
+    connections: () => connections,
+    toRecipient: () => 'take',
+    toText: () => 'take',
+    close,
+  };
+  return box;
+}
+
+type Part = Pick<Mail, 'headers'> & { readonly body: string };
+
+function readMail(raw: string): Pick<Mail, 'raw' | 'headers' | 'text' | 'html'> {
+  const { headers, body } = partOf(raw);
+  const boundary = /boundary="([^"]+)"/.exec(headers.get('content-type') ?? '')?.[1];
+  const parts = boundary === undefined ? [] : body.split(`--${boundary}`).slice(1, -1).map(partOf);
+  const of = (type: string) => {
+    const part = parts.find((one) => one.headers.get('content-type')?.startsWith(type));
+    return part === undefined ? '' : decoded(part);
+  };
+  return { raw, headers, text: of('text/plain'), html: of('text/html') };
+}
+
+function partOf(raw: string): Part {
+  const trimmed = raw.replace(/^\r\n/, '');
+  const end = trimmed.indexOf('\r\n\r\n');
+  const lines = trimmed
+    .slice(0, end)
+    .replace(/\r\n[ \t]+/g, ' ')
+    .split('\r\n');
+  const headers = new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  return { headers, body: trimmed.slice(end + 4) };
+}
+
+function decoded({ headers, body }: Part): string {
+  const encoding = headers.get('content-transfer-encoding');
+  const bytes =
+    encoding === 'base64'
+      ? Buffer.from(body, 'base64')
+      : Buffer.from(encoding === 'quoted-printable' ? unquoted(body) : body, 'latin1');
+  return bytes.toString().replaceAll('\r\n', '\n').trim();
+}
+
+function unquoted(body: string): string {
+  return body
+    .replace(/=\r\n/g, '')
+    .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}

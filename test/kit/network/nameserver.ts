@@ -1,0 +1,145 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import ipaddr from 'ipaddr.js';
+import type { Clock } from '../../../src/clock.ts';
+import { createResolver, type Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import type { Answer, Person, TestService } from '../service/service.ts';
+
+const TYPES = { A: 1, CNAME: 5, AAAA: 28 } as const;
+export type Family = 'A' | 'AAAA';
+
+export type Question = { readonly name: string; readonly family: Family };
+
+/** The reply to a DNS query; `silence` sends none. */
+export type Reply =
+  | 'silence'
+  | {
+      readonly rcode: number;
+      /** Addresses of the other family are omitted from the reply. */
+      readonly addresses?: readonly string[];
+      /** A chain of CNAME targets, ending with the name of these addresses. */
+      readonly aliasOf?: readonly string[];
+      /** TTL in seconds; 60 when left out. */
+      readonly ttl?: number;
+    };
+
+export const OK = (...addresses: string[]): Reply => ({ rcode: 0, addresses });
+export const NO_DATA: Reply = { rcode: 0 };
+export const SERVER_FAILURE: Reply = { rcode: 2 };
+export const NO_SUCH_NAME: Reply = { rcode: 3 };
+export const REFUSED: Reply = { rcode: 5 };
+
+export type NameServer = {
+  readonly port: number;
+  /** All queries, in the order of arrival. */
+  readonly asked: readonly Question[];
+  /** The resolver of the service, which queries only this server. */
+  resolver(clock?: Clock): Resolve;
+};
+
+/** Starts a DNS server on loopback with scripted replies. */
+export async function startNameServer(
+  context: Cleanup,
+  replyTo: (question: Question) => Reply | Promise<Reply>,
+  port = 0,
+): Promise<NameServer> {
+  const asked: Question[] = [];
+  const socket = createSocket('udp4');
+  let open = true;
+  socket.on('message', async (query, peer) => {
+    const { question, end } = parseQuery(query);
+    asked.push(question);
+    const reply = await replyTo(question);
+    if (reply !== 'silence' && open)
+      socket.send(encodeReply(query.subarray(0, end), question, reply), peer.port, peer.address);
+  });
+  socket.bind(port, '127.0.0.1');
+  await once(socket, 'listening');
+  atEnd(context, () => {
+    open = false;
+    socket.close();
+  });
+  const at = socket.address().port;
+  return {
+    port: at,
+    asked,
+    resolver: (clock) =>
+      createResolver({
+        servers: [`127.0.0.1:${at}`],
+        hostsFile: '/nonexistent',
+        ...(clock === undefined ? {} : { clock }),
+      }),
+  };
+}
+
+function parseQuery(query: Buffer): { question: Question; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  const family = query.readUInt16BE(at + 1) === TYPES.A ? 'A' : 'AAAA';
+  // RFC 1035 and 0x20 encoding: queries may use any case.
+  return { question: { name: labels.join('.').toLowerCase(), family }, end: at + 5 };
+}
+
+function encodeReply(query: Buffer, { name, family }: Question, reply: Exclude<Reply, 'silence'>): Buffer {
+  const names = [name, ...(reply.aliasOf ?? [])];
+  const ttl = reply.ttl ?? 60;
+  const aliases = names.slice(1).map((target, at) => record(names[at] ?? '', TYPES.CNAME, ttl, encodeName(target)));
+  const addresses = (reply.addresses ?? [])
+    .map((text) => ipaddr.parse(text))
+    .filter((address) => (address.kind() === 'ipv4') === (family === 'A'))
+    .map((address) => record(names.at(-1) ?? '', TYPES[family], ttl, Buffer.from(address.toByteArray())));
+  const header = Buffer.from(query.subarray(0, 12));
+  header.writeUInt16BE(0x8180 | reply.rcode, 2);
+  header.writeUInt16BE(aliases.length + addresses.length, 6);
+  header.writeUInt32BE(0, 8);
+  return Buffer.concat([header, query.subarray(12), ...aliases, ...addresses]);
+}
+
+function record(name: string, type: number, ttl: number, data: Buffer): Buffer {
+  const head = Buffer.alloc(10);
+  head.writeUInt16BE(type, 0);
+  head.writeUInt16BE(1, 2);
+  head.writeUInt32BE(ttl, 4);
+  head.writeUInt16BE(data.length, 8);
+  return Buffer.concat([encodeName(name), head, data]);
+}
+
+/** Encodes a name as length-prefixed labels. */
+function encodeName(name: string): Buffer {
+  const labels = name.split('.').map((label) => Buffer.from(`${String.fromCharCode(label.length)}${label}`, 'latin1'));
+  return Buffer.concat([...labels, Buffer.alloc(1)]);
+}
+
+/** Host names that resolve when `release` is called. A subscription that waits for its name occupies a slot. */
+export type SlowNames = {
+  readonly resolve: Resolve;
+  /** The number of waiting subscriptions. */
+  readonly waiting: () => number;
+  /** Starts a subscription. Its response arrives after `release`. */
+  subscribe(service: TestService, owner: Person): Promise<Answer>;
+  release(): void;
+};
+
+export function slowNames(): SlowNames {
+  const { promise, resolve } = Promise.withResolvers<{ addresses: string[] }>();
+  let waiting = 0;
+  let hooks = 0;
+  return {
+    resolve: () => {
+      waiting += 1;
+      return promise;
+    },
+    waiting: () => waiting,
+    subscribe(service, owner) {
+      hooks += 1;
+      const hook = { target_url: `http://slow.example/${hooks}`, event: 'new_event' };
+      return service.call(owner, 'POST', '/v2/hooks', hook);
+    },
+    release: () => resolve({ addresses: ['93.184.215.14'] }),
+  };
+}

@@ -1,0 +1,130 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+
+/** Data that the client sent before the next response of the database. */
+export type Burst = { readonly text: string; readonly at: number };
+
+/** A connection through the proxy. */
+export type Passage = { readonly bursts: readonly Burst[] };
+
+/** A TCP proxy in front of a database that simulates network faults. */
+export type DatabaseProxy = {
+  /** The value for `--database` to connect through the proxy. */
+  readonly database: string;
+  /** Drops all data from now on, in both directions, without closing connections. */
+  silence(): void;
+  /** Becomes silent after data that contains this text has passed, in either direction. */
+  silenceAfter(text: string): Promise<void>;
+  /** Resets all connections, and every new one. */
+  reset(): void;
+  /** Forwards new connections again. Silenced ones stay silent for the client; the database sees them closed. */
+  mend(): void;
+  /** All connections up to now. */
+  readonly passages: readonly Passage[];
+};
+
+type Pair = { readonly client: Socket; readonly database: Socket; silent: boolean };
+
+/**
+ * @param delayMs delay of each direction in milliseconds; with it, a burst holds everything sent without
+ * waiting for a response
+ */
+export async function startProxy(context: Cleanup, address: string, delayMs = 0): Promise<DatabaseProxy> {
+  const { hostname, port } = new URL(address);
+  const passages: Passage[] = [];
+  const pairs = new Set<Pair>();
+  let mode: 'open' | 'silent' | 'reset' = 'open';
+  let trigger: { text: string; fired: () => void } | undefined;
+
+  const silence = () => {
+    mode = 'silent';
+    for (const pair of pairs) pair.silent = true;
+  };
+  const later = (run: () => void) => (delayMs === 0 ? run() : void setTimeout(run, delayMs));
+  const watch = (chunk: Buffer) => {
+    if (trigger === undefined || !chunk.includes(trigger.text)) return;
+    const { fired } = trigger;
+    trigger = undefined;
+    silence();
+    fired();
+  };
+
+  const server = createServer((client) => {
+    client.on('error', () => undefined);
+    if (mode === 'reset') return void client.resetAndDestroy();
+    // A silent proxy accepts connections without forwarding them.
+    if (mode === 'silent') return;
+    const database = connect(Number(port), hostname);
+    const pair: Pair = { client, database, silent: false };
+    pairs.add(pair);
+    const bursts: { text: string; at: number }[] = [];
+    passages.push({ bursts });
+    let isAnswered = true;
+    client.on('data', (chunk: Buffer) => {
+      if (pair.silent) return;
+      if (isAnswered) bursts.push({ text: '', at: performance.now() });
+      isAnswered = false;
+      const burst = bursts.at(-1);
+      if (burst !== undefined) burst.text += chunk.toString('latin1');
+      later(() => database.write(chunk));
+      watch(chunk);
+    });
+    database.on('data', (chunk: Buffer) => {
+      if (pair.silent) return;
+      later(() => {
+        if (pair.silent) return;
+        isAnswered = true;
+        client.write(chunk);
+        watch(chunk);
+      });
+    });
+    const onClose = (other: Socket) => () => {
+      // A silenced connection does not report its end either.
+      if (pair.silent) return;
+      pairs.delete(pair);
+      later(() => other.destroy());
+    };
+    database.on('error', () => undefined);
+    database.on('close', onClose(client));
+    client.on('close', onClose(database));
+  });
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(context, async () => {
+    for (const { database } of pairs) database.destroy();
+    for (const socket of open) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const proxied = new URL(address);
+  proxied.port = String((server.address() as AddressInfo).port);
+  proxied.hostname = '127.0.0.1';
+  return {
+    database: proxied.href,
+    passages,
+    silence,
+    silenceAfter: (text) =>
+      new Promise((resolve) => {
+        trigger = { text, fired: resolve };
+      }),
+    reset() {
+      mode = 'reset';
+      for (const { client, database } of pairs) {
+        client.resetAndDestroy();
+        database.resetAndDestroy();
+      }
+      pairs.clear();
+    },
+    mend() {
+      mode = 'open';
+      for (const pair of pairs) {
+        if (!pair.silent) continue;
+        pair.database.destroy();
+        pairs.delete(pair);
+      }
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import { eventually } from '../eventually.ts';
+import type { Person, TestService } from '../service/service.ts';
+
+/** A server-sent event or a comment. */
+export type Message = {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data?: string;
+  readonly retry?: string;
+  readonly comment?: string;
+};
+
+/** An open stream. */
+export type Stream = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly messages: readonly Message[];
+  /** The messages with data. */
+  readonly events: readonly Message[];
+  /** Waits until at least `count` events have arrived. */
+  arrived(count: number): Promise<readonly Message[]>;
+  /** Resolves at the end of the stream: true after a clean end, false after a broken connection. */
+  readonly ended: Promise<boolean>;
+  close(): void;
+};
+
+/** Opens a path as a stream of server-sent events. */
+export async function openStream(
+  context: Cleanup,
+  { baseUrl }: TestService,
+  who: Person,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Stream> {
+  const abort = new AbortController();
+  atEnd(context, () => abort.abort());
+  const response = await fetch(`${baseUrl}${path}`, {
+    headers: { accept: 'text/event-stream', ...who.headers, ...headers },
+    signal: abort.signal,
+  });
+  const messages: Message[] = [];
+  const eventsIn = () => messages.filter(({ data }) => data !== undefined);
+  return {
+    status: response.status,
+    headers: response.headers,
+    messages,
+    get events() {
+      return eventsIn();
+    },
+    arrived: (count) => eventually(eventsIn, (events) => events.length >= count),
+    ended: readAll(response, messages),
+    close: () => abort.abort(),
+  };
+}
+
+async function readAll(response: Response, messages: Message[]): Promise<boolean> {
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      const complete = text.split('\n\n');
+      text = complete.pop() ?? '';
+      messages.push(...complete.map(messageOf));
+    }
+    return text === '';
+  } catch {
+    return false;
+  }
+}
+
+function messageOf(text: string): Message {
+  const lines = text.split('\n').map((line) => {
+    const [, name = '', value = ''] = /^(\w*): ?(.*)$/.exec(line) ?? [];
+    return [name === '' ? 'comment' : name, value];
+  });
+  return Object.fromEntries(lines);
+}

@@ -1,0 +1,125 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import { heardAll } from './wait-for-arrivals.ts';
+
+/** Maximum time to wait for notifications. */
+const ARRIVAL_TIMEOUT_MS = 10_000;
+
+/** The path that caughtUp() requests; not a notification. */
+const CAUGHT_UP = '/-/caught-up';
+
+/** A received notification. */
+export type Notification = {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  readonly resourceUrl: string;
+  readonly deliveryId: string;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+};
+
+/** A response: a status, with headers, or a function that writes it. */
+export type Reply =
+  | number
+  | { readonly status: number; readonly headers?: Record<string, string> }
+  | ((response: ServerResponse, notification: Notification) => void);
+
+export type Target = {
+  readonly url: string;
+  /** The URL of a path of this target. */
+  at(path: string): string;
+  readonly received: readonly Notification[];
+  /** Sets the next responses, in order. The last one repeats. */
+  answers(...replies: Reply[]): void;
+  /** Waits until at least `count` notifications have arrived. */
+  arrived(count: number): Promise<readonly Notification[]>;
+  /** Waits until everything that was sent before has arrived. */
+  caughtUp(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Starts a webhook receiver on loopback with scripted responses. */
+export async function startTarget(context: Cleanup, ...replies: Reply[]): Promise<Target> {
+  const received: Notification[] = [];
+  let script: Reply[] = replies.length > 0 ? replies : [200];
+  let waiting: { count: number; resolve: (all: readonly Notification[]) => void }[] = [];
+
+  const server = createServer((request, response) => {
+    if (request.url === CAUGHT_UP) return void response.end();
+    const chunks: Buffer[] = [];
+    request.on('error', () => undefined);
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const body = Buffer.concat(chunks).toString();
+      const notification = {
+        path: request.url ?? '',
+        headers: request.headers,
+        body,
+        resourceUrl: resourceUrlIn(body),
+        deliveryId: String(request.headers['webhook-id']),
+        at: performance.now(),
+      };
+      received.push(notification);
+      const reply = (script.length > 1 ? script.shift() : script[0]) ?? 200;
+      respond(response, reply, notification);
+      for (const one of waiting) if (received.length >= one.count) one.resolve(received);
+      waiting = waiting.filter((one) => received.length < one.count);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  atEnd(context, close);
+  return {
+    url,
+    at: (path) => url + path,
+    received,
+    answers: (...next) => {
+      script = next;
+    },
+    arrived: (count) => {
+      if (received.length >= count) return Promise.resolve(received);
+      return new Promise((resolve, reject) => {
+        const timeout = setTimeout(
+          () =>
+            reject(new Error(`${received.length} of ${count} notifications arrived within ${ARRIVAL_TIMEOUT_MS} ms`)),
+          ARRIVAL_TIMEOUT_MS,
+        );
+        waiting.push({
+          count,
+          resolve(all) {
+            clearTimeout(timeout);
+            resolve(all);
+          },
+        });
+      });
+    },
+    async caughtUp() {
+      await heardAll(url + CAUGHT_UP);
+    },
+    close,
+  };
+}
+
+function respond(response: ServerResponse, reply: Reply, notification: Notification): void {
+  if (typeof reply === 'function') {
+    reply(response, notification);
+    return;
+  }
+  const { status, headers = {} } = typeof reply === 'number' ? { status: reply } : reply;
+  response.writeHead(status, headers).end();
+}
+
+function resourceUrlIn(body: string): string {
+  try {
+    return String(JSON.parse(body).resource_url);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import { inherited } from '../environment.ts';
+import type { Json } from './service.ts';
+
+const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+/** The result of a command. */
+export type Ended = {
+  readonly code: number | null;
+  readonly stdout: string;
+  /** The lines of standard error. A well-reported error is exactly one line. */
+  readonly faults: readonly string[];
+};
+
+export type Surroundings = {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Standard input; empty when left out. */
+  readonly input?: string;
+};
+
+/** Runs `carillon …` in a child process and waits for its exit. */
+export async function carillon(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+  const child = start(args, surroundings);
+  child.stdin?.end(surroundings.input);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  // A command that serves instead of exiting must not block the tests.
+  const timeout = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const [code] = await once(child, 'close');
+  clearTimeout(timeout);
+  return { code, stdout: stdout.text, faults: linesOf(stderr.text) };
+}
+
+/** A command with a line-based dialogue on standard input and output. */
+export type Spoken = {
+  /** Writes a line and returns the next line of standard output. */
+  ask(line: string): Promise<string>;
+  /** Closes standard input and returns the exit code. */
+  end(): Promise<number | null>;
+};
+
+/** Starts `carillon …` with a dialogue on its standard input and output. */
+export function speakWith(context: Cleanup, args: readonly string[], surroundings: Surroundings = {}): Spoken {
+  const child = start(args, { ...surroundings, input: '' });
+  atEnd(context, () => child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();
+  return {
+    async ask(line) {
+      child.stdin?.write(`${line}\n`);
+      return String((await lines.next()).value);
+    },
+    async end() {
+      child.stdin?.end();
+      const [code] = await once(child, 'close');
+      return code;
+    },
+  };
+}
+
+/** Runs a command with `--json` that must succeed, and returns its parsed output. */
+export async function carillonJson(args: readonly string[], surroundings: Surroundings = {}): Promise<Json> {
+  const { code, stdout, faults } = await carillon([...args, '--json'], surroundings);
+  if (code !== 0) throw new Error(`carillon ${args.join(' ')}: exit ${code}: ${faults.join(' ')}`);
+  return JSON.parse(stdout);
+}
+
+/** A service in a child process. */
+export type Served = {
+  readonly baseUrl: string;
+  /** The lines that the service printed at its start. */
+  readonly greeting: readonly string[];
+  /** The value of a line of the greeting, such as `key: …`. */
+  said(name: string): string | undefined;
+  /** All lines of standard error up to now. */
+  readonly logged: () => readonly string[];
+  /** The exit code, after the exit. */
+  readonly exited: Promise<number | null>;
+  /** Sends SIGTERM and returns the exit code. */
+  stop(): Promise<number | null>;
+  /** Sends SIGKILL and waits for the exit. */
+  kill(): Promise<number | null>;
+};
+
+/** Runs `carillon serve …` and waits for its greeting. The service is stopped when the test ends. */
+export async function serve(
+  context: Cleanup,
+  args: readonly string[],
+  surroundings: Surroundings = {},
+): Promise<Served> {
+  const child = start(['serve', '--port', '0', ...args], surroundings);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  const end = (signal: 'SIGTERM' | 'SIGKILL') => {
+    child.kill(signal);
+    return exited;
+  };
+  const stop = () => end('SIGTERM');
+  atEnd(context, stop);
+  // The greeting is a single write.
+  const ended = await Promise.race([stdout.first, exited]);
+  if (!stdout.text.startsWith('console: ')) throw new Error(`it did not start (${ended}): ${stderr.text}`);
+  const greeting = linesOf(stdout.text);
+  const said = (name: string) => greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  return {
+    // At the first start this is the sign-in link of the owner.
+    baseUrl: (said('console') ?? '').replace(/\/(#.*)?$/, ''),
+    greeting,
+    said,
+    logged: () => linesOf(stderr.text),
+    exited,
+    stop,
+    kill: () => end('SIGKILL'),
+  };
+}
+
+function start(args: readonly string[], { environment = {}, cwd, input }: Surroundings): ChildProcess {
+  return spawn(process.execPath, [main, ...args], {
+    env: { ...inherited, NODE_OPTIONS: process.env.NODE_OPTIONS, ...environment },
+    ...(cwd === undefined ? {} : { cwd }),
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  });
+}
+
+function collect(stream: ChildProcess['stdout']) {
+  const collected = { text: '', first: Promise.resolve<unknown>(undefined) };
+  if (stream === null) return collected;
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    collected.text += text;
+  });
+  collected.first = once(stream, 'data').catch(() => undefined);
+  return collected;
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../../src/clock.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { exportTo } from '../../../src/transfer/export.ts';
+import type { End } from '../../../src/transfer/format.ts';
+import { importFrom } from '../../../src/transfer/import.ts';
+import type { Progress } from '../../../src/transfer/progress.ts';
+
+export const unseen: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
+
+/** Writes an export to a file and returns its end record. */
+export async function exported(store: Store, path: string, domain: string | null = null): Promise<End> {
+  let text = '';
+  const sink = {
+    write: async (more: string) => {
+      text += more;
+    },
+  };
+  const end = await exportTo(sink, { store, domain, clock: systemClock, progress: unseen });
+  writeFileSync(path, text);
+  return end;
+}
+
+export async function imported(store: Store, path: string, how: { resume?: boolean; progress?: Progress } = {}) {
+  const { resume = false, progress = unseen } = how;
+  return importFrom({ store, path, clock: systemClock, progress, resume, rowsACommit: 3 });
+}
+
+/** The lines of a file without line feeds. */
+export function linesIn(path: string): string[] {
+  return readFileSync(path, 'utf8').trimEnd().split('\n');
+}
+
+/**
+ * Starts or resumes an import in a child process that kills itself with SIGKILL: after `rows` rows of a stage,
+ * or in the write number `rows` when the stage is `a write`. Returns the signal that ended the process.
+ */
+export async function importKilled(
+  database: string,
+  path: string,
+  stage: string,
+  rows: number,
+): Promise<string | null> {
+  const script = fileURLToPath(new URL('./import-killed.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, database, path, stage, String(rows)], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [, signal] = await once(child, 'exit');
+  return signal;
+}

@@ -1,0 +1,99 @@
+import { sql } from 'kysely';
+import type { Store } from '../../../src/store/store.ts';
+import { type AccountTable, type Column, columns } from '../../../src/store/tables.ts';
+import {
+  columnsOf,
+  contents,
+  isTable,
+  type MovedTable,
+  type Row,
+  tables,
+} from '../../../src/transfer/exported-tables.ts';
+
+/** Text values that are hard to escape or encode: empty, JSON and SQL syntax, other alphabets. */
+const TEXTS = ['', 'plain', 'Überstunden, 予定 ☃ 😀', '"\\/\b\t\n{},"crc":"00000000"}', "'; drop table events; --"];
+const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
+
+/** A valid row of a table. Columns that are not given take one of the values that their type allows. */
+export function rowFor(table: MovedTable, given: Row, offset = 0): Row {
+  const cells: Readonly<Record<string, Column>> = columns[table];
+  const defaultValue = (column: string, index: number) => {
+    const cell = cells[column]?.cell ?? '';
+    const at = offset + index;
+    if (cell.endsWith('or null') && at % 2 === 0) return null;
+    return (cell.startsWith('text') ? TEXTS : NUMBERS)[at % 5] ?? null;
+  };
+  return Object.fromEntries(
+    columnsOf(table).map((column, index) => [column, given[column] ?? defaultValue(column, index)]),
+  );
+}
+
+/** The range of record ids in an account that fillAccount() creates. */
+export type Ids = { readonly accountId: number; readonly first: number; readonly count: number };
+
+/** Creates an account with `count` rows in every table, with record ids from `first`. */
+export async function fillAccount(store: Store, domain: string, { accountId, first, count }: Ids): Promise<void> {
+  await store.write(async ({ queries }) => {
+    for (const table of tables) {
+      const rows = table === 'accounts' || table === 'positions' ? 1 : count;
+      for (let offset = 0; offset < rows; offset += 1) {
+        const row = rowFor(table, linkedColumns(table, domain, accountId, first + offset), offset);
+        await queries
+          .insertInto(table)
+          .values(row as never)
+          .execute();
+      }
+    }
+  });
+}
+
+/** The columns that reference other rows or must be unique. */
+function linkedColumns(table: MovedTable, domain: string, accountId: number, id: number): Row {
+  const own = { domain, account_id: accountId, date_ended: null };
+  const ids = Object.fromEntries(
+    tables.flatMap((one) => contents[one].key.filter((column) => column.endsWith('_id'))).map((column) => [column, id]),
+  );
+  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
+  const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
+  // A delivery is either pending or finalized.
+  const delivery = table === 'finalized_deliveries' ? { delivery_id: id - 500 } : {};
+  return { ...ids, record_id: id, position: id, ...unique, ...delivery, ...own };
+}
+
+/** All rows of all exported tables, ordered by key, including columns that are not exported. */
+export async function allRows(store: Store): Promise<Readonly<Record<string, readonly Row[]>>> {
+  const found: Record<string, readonly Row[]> = {};
+  for (const table of tables) {
+    const key = sql.join(contents[table].key.map((column) => sql.ref(column)));
+    const { rows } = await sql<Row>`select * from ${sql.table(table)} order by ${key}`.execute(store.read);
+    found[table] = rows.map((row) => ({ ...row }));
+  }
+  return found;
+}
+
+const ROWS_PER_STATEMENT = 50;
+
+/** A row with the smallest value in every column that is not given: null, 0 or an empty text. */
+export function plainRow(table: AccountTable, given: Row): Row {
+  const cells: Readonly<Record<string, Column>> = columns[table];
+  const emptyValue = (column: string) => {
+    const cell = cells[column]?.cell ?? 'text';
+    if (cell.endsWith('or null')) return null;
+    return cell === 'number' ? 0 : '';
+  };
+  const names = isTable(table) ? columnsOf(table) : Object.keys(cells);
+  return Object.fromEntries(names.map((column) => [column, given[column] ?? emptyValue(column)]));
+}
+
+/** Inserts rows directly, without the actions of the resource. */
+export async function insertRows(store: Store, table: AccountTable, rows: readonly Row[]): Promise<void> {
+  await store.write(async ({ queries }) => {
+    for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
+      const some = rows.slice(begin, begin + ROWS_PER_STATEMENT);
+      await queries
+        .insertInto(table)
+        .values(some.map((row) => plainRow(table, row)) as never)
+        .execute();
+    }
+  });
+}

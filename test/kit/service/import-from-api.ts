@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../../src/clock.ts';
+import { type Moved, type MovePorts, moveIn, type Opening } from '../../../src/import-from-api/move.ts';
+import { createSource } from '../../../src/import-from-api/source.ts';
+import { Work } from '../../../src/import-from-api/work.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Progress } from '../../../src/transfer/progress.ts';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import { openingOf } from '../database/database.ts';
+import { unseen } from './export-import.ts';
+
+/** The source, credentials and database of an import, and options that differ from the defaults. */
+export type Move = {
+  readonly base: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly database: string;
+  /** The work file. The report and the id map are written next to it. */
+  readonly work: string;
+  readonly progress?: Progress;
+} & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'say'>>;
+
+/** Imports an account through the API in this process, as the command line does. */
+export async function move({ base, headers, database, work: path, progress = unseen, ...given }: Move): Promise<Moved> {
+  const opening =
+    (as: 'service' | 'command'): Opening =>
+    async (job) => {
+      const store = await openStore({ ...openingOf(database), as });
+      return job(store).finally(() => store.close());
+    };
+  const say = given.say ?? (() => undefined);
+  const work = new Work(path);
+  try {
+    return await moveIn({
+      domain: 'acme.test',
+      ownerEmail: undefined,
+      readings: 3,
+      isStrict: false,
+      ...given,
+      source: createSource({ base, headers, clock: systemClock, rate: 1_000, say }),
+      work,
+      withStore: opening('command'),
+      withExclusiveStore: opening('service'),
+      clock: systemClock,
+      progress,
+      say,
+      paths: { report: `${path}.report`, idMap: `${path}.ids` },
+    });
+  } finally {
+    work.close();
+  }
+}
+
+/**
+ * Runs the import in a child process that kills itself with SIGKILL after `rows` rows of a stage. Returns the
+ * signal.
+ */
+export async function moveKilled(given: Omit<Move, 'progress' | 'say'>, stage: string, rows: number) {
+  const script = fileURLToPath(new URL('./import-from-api-killed.ts', import.meta.url));
+  const args = [script, JSON.stringify(given), stage, String(rows)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [, signal] = await once(child, 'exit');
+  return signal;
+}
+
+/** The data of a scripted service: lists and single records by resource. A test may change them while they are read. */
+export type Script = {
+  readonly lists: Record<string, unknown[]>;
+  readonly singles: Record<string, unknown>;
+  /** The maximum page size. */
+  readonly most?: number;
+  /** Resources that are answered with this status. */
+  readonly refuses?: Readonly<Record<string, number>>;
+  /** The reported length of a list, when it is not the real one. */
+  totalOf?(resourceType: string, length: number): unknown;
+  /** Called before each response; returns true when it has sent one itself. */
+  before?(url: URL, answer: ServerResponse, request: IncomingMessage): boolean | undefined;
+};
+
+export type ScriptedSource = {
+  readonly base: string;
+  readonly requests: readonly { readonly address: string; readonly headers: IncomingMessage['headers'] }[];
+};
+
+/** Starts an HTTP server that imitates another implementation of the API. */
+export async function scriptedSource(context: Cleanup, script: Script): Promise<ScriptedSource> {
+  const requests: { address: string; headers: IncomingMessage['headers'] }[] = [];
+  const server = createServer((request, answer) => {
+    const url = new URL(request.url ?? '/', 'http://source.test');
+    requests.push({ address: `${url.pathname}${url.search}`, headers: request.headers });
+    if (script.before?.(url, answer, request) !== true) reply(script, url, answer);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  atEnd(context, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { base: `http://127.0.0.1:${port}`, requests };
+}
+
+function reply(script: Script, url: URL, answer: ServerResponse): void {
+  const [status, body] = replyOf(script, url);
+  say(answer, status, body);
+}
+
+function replyOf(script: Script, url: URL): [status: number, body: unknown] {
+  const [, , resourceType = '', id] = url.pathname.split('/');
+  const list = script.lists[resourceType];
+  const refusedStatus = script.refuses?.[resourceType];
+  if (refusedStatus !== undefined) return [refusedStatus, { message: 'no' }];
+  if (resourceType in script.singles) return [200, { data: script.singles[resourceType] }];
+  if (list === undefined) return [404, { message: 'no such thing' }];
+  if (id !== undefined) {
+    const one = list.find((record) => Object.values(record as object).some((value) => String(value) === id));
+    return one === undefined ? [404, {}] : [200, { data: one }];
+  }
+  const offset = Number(url.searchParams.get('offset') ?? 0);
+  const limit = Math.min(Number(url.searchParams.get('limit') ?? 1_000), script.most ?? 1_000);
+  const total_records = script.totalOf?.(resourceType, list.length) ?? list.length;
+  return [200, { paging: { offset, limit, total_records }, data: list.slice(offset, offset + limit) }];
+}
+
+export function say(answer: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  answer.writeHead(status, { 'content-type': 'application/json', ...headers });
+  answer.end(JSON.stringify(body));
+}

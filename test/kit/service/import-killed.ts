@@ -1,0 +1,40 @@
+import type { Store } from '../../../src/store/store.ts';
+import type { Progress } from '../../../src/transfer/progress.ts';
+import { openAt } from '../database/database.ts';
+import { imported } from './export-import.ts';
+
+// Runs an import that kills its own process: after a number of rows of a stage, or in the write with that
+// number, before it commits.
+const [database = '', path = '', where, rows] = process.argv.slice(2);
+
+let stage = '';
+let done = 0;
+const killWhenDue = () => {
+  if (stage === where && done >= Number(rows)) process.kill(process.pid, 'SIGKILL');
+};
+const progress: Progress = {
+  begin(name) {
+    stage = name;
+    done = 0;
+    killWhenDue();
+  },
+  advance(more) {
+    done += more;
+    killWhenDue();
+  },
+  end: () => undefined,
+};
+const store = await openAt({ after: () => undefined }, database);
+let writes = 0;
+const intercepted: Store = {
+  ...store,
+  write: (work) =>
+    store.write(async (tx) => {
+      const value = await work(tx);
+      writes += 1;
+      if (where === 'a write' && writes === Number(rows)) process.kill(process.pid, 'SIGKILL');
+      return value;
+    }),
+};
+await imported(intercepted, path, { progress, resume: true });
+await store.close();

@@ -1,0 +1,163 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Carillon, CarillonError } from '../../../packages/sdk/src/index.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { check, type Fault } from '../../reliability/checker/check.ts';
+import { type Arrival, type Call, type Crash, occurring } from '../../reliability/checker/history.ts';
+import { BASE, readDatabase } from '../../reliability/workload/observers.ts';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+import type { Target } from '../network/target.ts';
+import { pendingNow } from './nodes.ts';
+
+/** Concurrent writers that create events, and their results. */
+export type Load = {
+  /** All calls, for the checker. */
+  readonly calls: readonly Call[];
+  /** The paths of events whose creation was acknowledged with 201. */
+  readonly acknowledged: ReadonlySet<string>;
+  /** The errors of the other calls. */
+  readonly failures: readonly CarillonError[];
+  /** Sends further calls to these nodes. */
+  through(...nodes: readonly Carillon[]): void;
+  /** Suspends the writers until `resume`. Resolves when no call is in flight. */
+  pause(): Promise<void>;
+  resume(): void;
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts the writers, which use the nodes in turn from the first `resume` on.
+ *
+ * @param everyMs the pause between two events of one writer, in milliseconds
+ */
+export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers: number, everyMs = 5): Load {
+  const calls: Call[] = [];
+  const acknowledged = new Set<string>();
+  const failures: CarillonError[] = [];
+  let current = nodes;
+  let stopped = false;
+  let open = Promise.withResolvers<void>();
+  let busy = 0;
+  let idle = Promise.withResolvers<void>();
+  /** The user id, read before the first event, while all nodes are up. */
+  let userIdOnce: Promise<string> | undefined;
+
+  async function writeOne(word: string, node: Carillon): Promise<void> {
+    userIdOnce ??= node.user.get().then((user) => user.user_id);
+    const userId = await userIdOnce;
+    const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
+    try {
+      const { event_id } = await node.events.create({ event_name: word, start_date: '20270101', due_date: '20270101' });
+      calls.push({ ...call, answeredAt: performance.now(), record: `${BASE}/v2/events/${event_id}` });
+      acknowledged.add(`/v2/events/${event_id}`);
+    } catch (error) {
+      if (!(error instanceof CarillonError)) throw error;
+      failures.push(error);
+      calls.push({ ...call, answeredAt: undefined, record: undefined });
+    }
+  }
+
+  async function write(first: number): Promise<void> {
+    for (let count = first; !stopped; count += 1) {
+      await open.promise;
+      const node = current[count % current.length];
+      if (stopped || node === undefined) return;
+      busy += 1;
+      await writeOne(`Tick ${first}.${count}`, node).finally(() => {
+        busy -= 1;
+        if (busy === 0) idle.resolve();
+      });
+      await wait(everyMs);
+    }
+  }
+  const finished = Promise.all(Array.from({ length: writers }, (_, index) => write(index)));
+  const stop = async () => {
+    stopped = true;
+    open.resolve();
+    await finished;
+  };
+  atEnd(context, stop);
+  return {
+    calls,
+    acknowledged,
+    failures,
+    through: (...next) => {
+      current = next;
+    },
+    async pause() {
+      open = Promise.withResolvers();
+      idle = Promise.withResolvers();
+      if (busy > 0) await idle.promise;
+    },
+    resume: () => open.resolve(),
+    stop,
+  };
+}
+
+/** Creates records outside any load and returns their calls for the checker. */
+export async function createNoted(
+  { user, events, clients }: Carillon,
+  kind: 'new_event' | 'new_client',
+  words: readonly string[],
+): Promise<Call[]> {
+  const { user_id: userId } = await user.get();
+  const dates = { start_date: '20270101', due_date: '20270102' };
+  return Promise.all(
+    words.map(async (word): Promise<Call> => {
+      const askedAt = performance.now();
+      const path =
+        kind === 'new_event'
+          ? `/v2/events/${(await events.create({ event_name: word, ...dates })).event_id}`
+          : `/v2/clients/${(await clients.create({ client_name: word })).client_id}`;
+      return { did: 'occur', kind, userId, word, record: BASE + path, askedAt, answeredAt: performance.now() };
+    }),
+  );
+}
+
+/** The paths of all stored events. */
+export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<string>> {
+  const rows = await read.selectFrom('events').select('event_id').execute();
+  return new Set(rows.map((row) => `/v2/events/${row.event_id}`));
+}
+
+/** Records the crash of a node for the checker: deliveries pending at this time may be sent again. */
+export async function crashNow(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
+  const pending = await pendingNow(store);
+  // Include the notifications that were in transit when the node ended.
+  await target.caughtUp();
+  return { at: performance.now(), pending, fates: new Map() };
+}
+
+/** Maximum time until an attempt is stored, on a busy machine. */
+const MAX_COMPLETION_MS = 2_000;
+
+/**
+ * Checks calls, arrivals and the database against each other, and returns the faults. Every hook of `paths`
+ * exists from the start.
+ */
+export async function compareLedgers(
+  database: string,
+  { calls }: Pick<Load, 'calls'>,
+  { received }: Pick<Target, 'received'>,
+  { paths, crashes = [] }: { readonly paths: readonly string[]; readonly crashes?: readonly Crash[] },
+): Promise<readonly Fault[]> {
+  const [{ userId = '' } = {}] = occurring(calls);
+  const subscribed = paths.map(
+    (path): Call => ({ did: 'subscribe', path, kind: 'new_event', userId, askedAt: 0, answeredAt: 0 }),
+  );
+  const arrivals = received
+    .filter(({ path }) => paths.includes(path))
+    .map(({ path, deliveryId, body, at }): Arrival => {
+      const normalized = body.replace(/"http:\/\/[^/"]+\//, `"${BASE}/`);
+      return { path, deliveryId, body: normalized, at, answeredAt: at, answer: 200 };
+    });
+  const held = await readDatabase(database, BASE);
+  const hooks = held.hooks.filter(({ path }) => paths.includes(path));
+  const settlesWithinMs = MAX_COMPLETION_MS;
+  return check({ calls: [...subscribed, ...calls], arrivals, database: { ...held, hooks }, crashes, settlesWithinMs });
+}
+
+/** The ids of deliveries that arrived more than once. */
+export function repeatedIn({ received }: Pick<Target, 'received'>): string[] {
+  const times = Map.groupBy(received, (one) => one.deliveryId);
+  return [...times].filter(([, all]) => all.length > 1).map(([deliveryId]) => deliveryId);
+}

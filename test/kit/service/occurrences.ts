@@ -1,0 +1,89 @@
+import type { Store } from '../../../src/store/store.ts';
+import type { Person, TestService } from './service.ts';
+
+/** A stored occurrence, with ids as the API returns them. */
+export type Noted = { readonly kind: string; readonly record_id: string; readonly user_id: string };
+
+/** Runs `work` and returns its result and the occurrences recorded meanwhile, in order. */
+export async function noting<T>(
+  carillon: TestService,
+  { domain }: Person,
+  work: () => Promise<T>,
+): Promise<{ result: T; noted: Noted[] }> {
+  const before = await positionOf(carillon, domain);
+  const result = await work();
+  const rows = await carillon.store.read
+    .selectFrom('occurrences')
+    .innerJoin('accounts', 'accounts.account_id', 'occurrences.account_id')
+    .where('accounts.domain', '=', domain)
+    .where('occurrences.position', '>', before)
+    .select(['occurrences.kind', 'occurrences.record_id', 'occurrences.user_id'])
+    .orderBy('occurrences.position')
+    .execute();
+  const noted = rows.map((row) => ({
+    kind: row.kind,
+    record_id: String(row.record_id),
+    user_id: String(row.user_id),
+  }));
+  return { result, noted };
+}
+
+/** The feed position of an account: the number of its occurrences. */
+export async function positionOf({ store }: TestService, domain: string): Promise<number> {
+  const { position } = await store.read
+    .selectFrom('positions')
+    .innerJoin('accounts', 'accounts.account_id', 'positions.account_id')
+    .where('accounts.domain', '=', domain)
+    .select('positions.position')
+    .executeTakeFirstOrThrow();
+  return position;
+}
+
+/** Every table that a call could write to. */
+const writableTables = [
+  'accounts',
+  'users',
+  'api_keys',
+  'passphrases',
+  'sessions',
+  'invitations',
+  'clients',
+  'projects',
+  'tasks',
+  'subtasks',
+  'events',
+  'assignments',
+  'hooks',
+  'targets',
+  'occurrences',
+  'positions',
+  'pending_deliveries',
+] as const;
+
+/** Serializes these tables, to assert that a call wrote nothing. */
+export async function everythingWritten({ store }: TestService): Promise<string> {
+  const tables: unknown[] = [];
+  for (const table of writableTables) {
+    const rows = await store.read.selectFrom(table).selectAll().execute();
+    // The service updates `last_used` in the background.
+    const stable = rows.map((row) => JSON.stringify('last_used' in row ? { ...row, last_used: null } : row));
+    // The order of rows is undefined.
+    tables.push([table, stable.sort()]);
+  }
+  return JSON.stringify(tables);
+}
+
+/**
+ * Sets the retention clock as if services had run until this time: old rows are dropped by that clock (decision
+ * 34).
+ */
+export async function trustUntil(store: Pick<Store, 'write'>, at: number): Promise<void> {
+  const known = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
+  await store.write(({ queries }) =>
+    queries
+      .insertInto('retention_clock')
+      .values({ clock_id: 1, ...known })
+      .onConflict((conflict) => conflict.column('clock_id').doUpdateSet(known))
+      .execute(),
+  );
+}

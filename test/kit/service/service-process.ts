@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+
+/** The entry point in this source tree. */
+const fromSource = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+/** A process that exceeds these timeouts is killed. */
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 30_000;
+
+/** A service in a child process with the default options. */
+export type Started = {
+  readonly process: ChildProcess;
+  readonly baseUrl: string;
+  /** Printed only at the first start of a database. */
+  readonly domain: string | undefined;
+  readonly key: string | undefined;
+  /** Sends a signal, waits for the exit and returns the exit code; null when the process was killed. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+};
+
+/**
+ * Starts `carillon serve` with these environment variables and waits for its greeting. Rejects with the output
+ * if the process exits first.
+ *
+ * @param logTo a file descriptor for standard error; when left out, it is read and dropped
+ * @param runBy a command that runs the service, such as a tracer
+ * @param main another entry point than that of this source tree
+ */
+export async function startProcess(
+  environment: Readonly<Record<string, string>>,
+  logTo?: number,
+  runBy: readonly string[] = [],
+  main?: string,
+): Promise<Started> {
+  const child = spawnService(environment, logTo, runBy, main);
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const greeting = await greetingOf(child, exited);
+  const fields = new Map(
+    greeting.split('\n').map((line) => [line.split(': ', 1)[0] ?? '', line.slice(line.indexOf(': ') + 2)]),
+  );
+  return {
+    process: child,
+    // At the first start this is the sign-in link of the owner.
+    baseUrl: (fields.get('console') ?? '').replace(/\/(#.*)?$/, ''),
+    domain: fields.get('domain'),
+    key: fields.get('key'),
+    async stop(signal) {
+      child.kill(signal);
+      const timeout = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+      const [code] = await exited;
+      clearTimeout(timeout);
+      return code;
+    },
+  };
+}
+
+/** Kill the children on exit. This does not run when this process is killed itself. */
+const living = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
+/** Spawns the service without waiting for it. */
+export function spawnService(
+  environment: Readonly<Record<string, string>>,
+  logTo?: number,
+  runBy: readonly string[] = [],
+  main = fromSource,
+): ChildProcess {
+  const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
+  const child = spawn(command, words, {
+    env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
+    stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
+  });
+  living.add(child);
+  child.once('exit', () => living.delete(child));
+  return child;
+}
+
+/** The greeting is one short write, so it arrives in one chunk. */
+async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  child.stdout?.setEncoding('utf8');
+  const timeout = setTimeout(() => {
+    errors += `No greeting within ${START_TIMEOUT_MS} ms. `;
+    child.kill('SIGKILL');
+  }, START_TIMEOUT_MS);
+  const first = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
+  clearTimeout(timeout);
+  const greeting = Array.isArray(first) ? String(first[0]) : '';
+  if (!greeting.includes('console: ')) throw new Error(`The service did not start. ${errors.trim()}`);
+  return greeting;
+}
+
+/** A service in a child process, with a client of the account that its first start created. */
+export type ServiceProcess = Started & {
+  /** The value for `--database`. */
+  readonly database: string;
+  readonly carillon: Carillon;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Starts `carillon serve` on a free port and waits until it is ready. It is killed when the test ends. */
+export async function startServiceProcess(
+  context: Cleanup,
+  database: string,
+  options: Readonly<Record<string, string>> = {},
+): Promise<ServiceProcess> {
+  const started = await startProcess({
+    CARILLON_DATABASE: database,
+    CARILLON_PORT: '0',
+    CARILLON_WRONG_KEYS: 'off',
+    ...options,
+  });
+  atEnd(context, () => started.process.kill('SIGKILL'));
+  const { baseUrl, domain = '', key = '' } = started;
+  const ready = await fetch(`${baseUrl}/readyz`);
+  if (ready.status !== 200) throw new Error(`not ready: ${ready.status} ${await ready.text()}`);
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
+  return { ...started, database, carillon, headers: { domain, key } };
+}

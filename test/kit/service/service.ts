@@ -1,0 +1,251 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import type { OptionName } from '../../../src/config/options.ts';
+import { patience } from '../../../src/http/server/resource-limits.ts';
+import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../../src/permissions.ts';
+import { createAccount } from '../../../src/resources/accounts/actions.ts';
+import { insertInvitation, linkTo } from '../../../src/resources/invitations/invitations.ts';
+import { insertKey } from '../../../src/resources/keys/actions.ts';
+import { openSession } from '../../../src/resources/sessions/actions.ts';
+import { insertUser } from '../../../src/resources/users/users.ts';
+import { type Cost, systemRandom } from '../../../src/secrets.ts';
+import { type Ports, type Service, startService } from '../../../src/server.ts';
+import { AccountWrite } from '../../../src/store/account-scope.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { atEnd, type Cleanup } from '../cleanup.ts';
+
+/** Differences from the default service of a test, which has the default configuration with short waits. */
+export type Setup = {
+  readonly options?: Partial<Record<OptionName, string>>;
+  readonly ports?: Partial<Ports>;
+  /** The database; a new one when left out. */
+  readonly database?: string;
+};
+
+/** An API user: a client and its credentials. */
+export type Person = {
+  readonly carillon: Carillon;
+  readonly domain: string;
+  readonly key: string;
+  readonly userId: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** A console user: a client and the headers that the browser sends. */
+export type SignedIn = Omit<Person, 'carillon' | 'key'> & {
+  readonly console: CarillonConsole;
+  readonly token: string;
+};
+
+export type TestService = {
+  readonly service: Service;
+  readonly baseUrl: string;
+  /** The value for `--database`. */
+  readonly database: string;
+  /** A second connection to the database, to look at the stored state. */
+  readonly store: Store;
+  /** All log lines. */
+  readonly logged: readonly Record<string, unknown>[];
+  /** Creates an account with its owner. */
+  account(domain: string): Promise<Person>;
+  /** Creates a user with a key, by default with all permissions of the role. */
+  user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
+  /** Creates another key of a user. */
+  key(
+    person: Pick<Person, 'domain' | 'userId'>,
+    options: { permissions?: readonly Permission[]; expiresAt?: number },
+  ): Promise<Person>;
+  /** Creates a link to set a passphrase. */
+  link(person: Pick<Person, 'domain' | 'userId'>): Promise<string>;
+  /** Opens a console session without a passphrase. */
+  signIn(person: Pick<Person, 'domain' | 'userId'>): Promise<SignedIn>;
+  /** Sends a raw request with the credentials of a person. */
+  call(
+    person: Pick<Person, 'headers'> | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
+  stop(): Promise<void>;
+};
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: Json };
+
+/** Parsed JSON of any shape. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
+export type Json = any;
+
+let folders = 0;
+
+/** Creates a temporary folder and deletes it when the test ends. */
+export function temporaryFolder(context: Cleanup): string {
+  folders += 1;
+  const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
+  atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/**
+ * A slow clock for heartbeats. With a test clock the service's timers stand still, and on a slow machine the
+ * node must not be taken for dead.
+ */
+const slowHeartbeatClock: Clock = {
+  now: () => systemClock.now() / 20,
+  monotonic: () => systemClock.monotonic() / 20,
+  after: systemClock.after,
+};
+
+/** Cheap passphrase hashing, because most tests do not depend on its cost. {@link asShipped} restores the real one. */
+const passphraseCost: Cost = { logN: 5, r: 8, p: 1 };
+
+/** Setup with the production cost of passphrase hashing. */
+export const asShipped: Setup = { ports: { passphraseCost: undefined } };
+
+/** No drain delay at shutdown: no load balancer sends requests to a test service. */
+const testTimeouts = { ...patience, drainMs: 0 };
+
+/** Starts a service in this process, on a database and a socket. It is stopped when the test ends. */
+export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {
+  const flags = {
+    port: '0',
+    retryWaits: '50ms,100ms',
+    attemptTimeout: '2s',
+    // All callers of a test share one address, so wrong keys must not throttle the others.
+    wrongKeys: 'off',
+    ...setup.options,
+    database,
+  };
+  const loaded = loadConfig({ flags, environment: {} });
+  if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
+  const logged: Record<string, unknown>[] = [];
+  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const heartbeatClock = setup.ports?.clock === undefined ? {} : { realClock: slowHeartbeatClock };
+  const service = await startService(loaded.config, {
+    log,
+    ...heartbeatClock,
+    timeouts: testTimeouts,
+    passphraseCost,
+    ...setup.ports,
+  });
+  const store = await openStore({
+    database: loaded.config.database,
+    as: 'command',
+    onFatal: fail,
+    clock: systemClock,
+    log,
+    durability: 'any',
+  });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= store.close().then(() => service.stop());
+    return stopped;
+  };
+  atEnd(context, stop);
+  const { baseUrl } = service;
+  const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
+
+  function person(domain: string, userId: string, key: string): Person {
+    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
+    return { carillon, domain, key, userId, headers: { domain, key } };
+  }
+
+  async function inAccount<T>(domain: string, work: (write: AccountWrite) => Promise<T>): Promise<T> {
+    return store.write(async (tx) => {
+      const { account_id } = await tx.queries
+        .selectFrom('accounts')
+        .select('account_id')
+        .where('domain', '=', domain)
+        .executeTakeFirstOrThrow();
+      return work(new AccountWrite(tx, account_id, now()));
+    });
+  }
+
+  return {
+    service,
+    baseUrl,
+    database,
+    store,
+    logged,
+    stop,
+    async account(domain) {
+      const created = await store.write((tx) =>
+        createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemRandom),
+      );
+      return person(domain, String(created.user_id), created.key);
+    },
+    async user(owner, role, permissions = permissionsOf(role)) {
+      const made = await inAccount(owner.domain, async (write) => {
+        const email = `${role}-${systemRandom.fraction()}@${owner.domain}`;
+        const { user_id } = await insertUser(write, { email, first_name: 'Test', last_name: role, role });
+        const wanted = { userId: user_id, label: 'test', permissions, expiresAt: null };
+        return insertKey(write, wanted, systemRandom);
+      });
+      return person(owner.domain, String(made.user_id), made.key ?? '');
+    },
+    async key({ domain, userId }, { permissions = everyPermission, expiresAt }) {
+      const wanted = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
+      const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemRandom));
+      return person(domain, userId, key ?? '');
+    },
+    async link({ domain, userId }) {
+      const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
+      return linkTo(baseUrl, token);
+    },
+    async signIn({ domain, userId }) {
+      const { token } = await inAccount(domain, (write) =>
+        openSession(write, { userId: Number(userId), agent: 'a test' }, systemRandom),
+      );
+      return signedIn(baseUrl, { domain, userId }, token);
+    },
+    async call(who, method, address, body, headers = {}) {
+      const sent =
+        typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
+      const json: Record<string, string> = sent === undefined ? {} : { 'content-type': 'application/json' };
+      const init = {
+        method,
+        headers: { ...json, ...who?.headers, ...headers },
+        ...(sent === undefined ? {} : { body: sent }),
+      };
+      const response = await fetch(`${baseUrl}${address}`, { ...init, redirect: 'manual' });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: parseOrUndefined(text) };
+    },
+  };
+}
+
+/** The headers that a browser with this session cookie sends. */
+export function browserHeaders(baseUrl: string, token: string): Record<string, string> {
+  const { protocol, port } = new URL(baseUrl);
+  const name = protocol === 'https:' ? '__Host-carillon' : `carillon_${port}`;
+  return { cookie: `${name}=${token}`, 'sec-fetch-site': 'same-origin' };
+}
+
+/** A console user with this session token, at this or another node. */
+export function signedIn(baseUrl: string, who: Pick<Person, 'domain' | 'userId'>, token: string): SignedIn {
+  const headers = browserHeaders(baseUrl, token);
+  const asBrowser = new CarillonConsole({
+    baseUrl,
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } }),
+  });
+  return { domain: who.domain, userId: who.userId, token, headers, console: asBrowser };
+}
+
+function parseOrUndefined(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,34 @@
+import { systemClock } from '../../../src/clock.ts';
+import { type Attempt, createAttempt } from '../../../src/delivery/transport/attempt.ts';
+import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
+
+/** The times of attempts at one path: when each began, and when it connected. */
+export type Trace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
+
+/** The real HTTP attempt, restricted to loopback, with a record of all attempts in monotonic milliseconds. */
+export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: string): Trace } {
+  const traces = new Map<string, { begun: number[]; dialled: number[] }>();
+  const traceOf = (path: string) => {
+    const trace = traces.get(path) ?? { begun: [], dialled: [] };
+    traces.set(path, trace);
+    return trace;
+  };
+  const guard = createSsrfGuard({
+    resolve: async () => ({ failure: 'no_such_name' }),
+    allow: [],
+    loopbackAllowed: true,
+  });
+  const real = createAttempt({ guard, userAgent: 'Carillon/test', clock: systemClock });
+  return {
+    traceOf,
+    attempt(order) {
+      const trace = traceOf(new URL(order.target).pathname);
+      trace.begun.push(performance.now());
+      const onDialled = () => {
+        trace.dialled.push(performance.now());
+        order.onDialled?.();
+      };
+      return real({ ...order, onDialled });
+    },
+  };
+}
