@@ -17,8 +17,15 @@ import {
   untilDelivered,
   untilQuiet,
 } from '../workload/observers.ts';
-import { type ClusterNode, choose, type Pair, QUIESCE_TIMEOUT_MS, startPair } from './pair.ts';
-import { pauseOne, type Round } from './paused.ts';
+import {
+  type ClusterNode,
+  choose,
+  type Pair,
+  pauseOne,
+  QUIESCE_TIMEOUT_MS,
+  type Round,
+  startPair,
+} from './node-pair.ts';
 
 export const nodes: ReliabilityTest = {
   id: 'R7',

@@ -22,8 +22,7 @@ import {
   untilDelivered,
   WATCHED,
 } from '../workload/observers.ts';
-import { copyWhileRunning } from './backups/base-backup.ts';
-import { type Backup, pendingIn, whatIsMissing } from './backups/wholeness.ts';
+import { type Backup, copyWhileRunning, pendingIn, whatIsMissing } from './backup-checks.ts';
 
 export const backups: ReliabilityTest = {
   id: 'R14',

@@ -1,3 +1,6 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { freePort } from '../../kit/network/port.ts';
@@ -7,7 +10,7 @@ import { type Started, startProcess as startOurs } from '../../kit/service/servi
 import { check, countFaults, type Fault, formatFault } from '../checker/check.ts';
 import { inspectDatabase } from '../checker/db-integrity.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
-import type { Crash } from '../checker/history.ts';
+import type { Crash, Pause } from '../checker/history.ts';
 import {
   BASE,
   type Endpoint,
@@ -178,4 +181,26 @@ async function anotherKey(database: string): Promise<Endpoint['headers']> {
   const command = ['keys', 'create', '--database', database, '--domain', domain, '--email', `owner@${domain}`];
   const { key } = await carillonJson(command);
   return { domain, key };
+}
+
+/** Options of a service that is paused: a pause outlasts every attempt in flight, and the test does not wait long. */
+export const PAUSED = { CARILLON_ATTEMPT_TIMEOUT: '5s' } as const;
+export const PAUSE_MS = 6_000;
+
+/** Pauses a process in the middle of its work, as a container or a virtual machine is paused. */
+export async function pause(process: ChildProcess): Promise<Pause> {
+  const from = performance.now();
+  process.kill('SIGSTOP');
+  // SIGSTOP takes effect only when the process is scheduled.
+  while ((await stateOf(process)) !== 'T') await wait(1);
+  const stoppedAt = performance.now();
+  await wait(PAUSE_MS);
+  const to = performance.now();
+  process.kill('SIGCONT');
+  return { from, stoppedAt, to };
+}
+
+async function stateOf({ pid }: ChildProcess): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3);
 }

@@ -24,7 +24,7 @@ import {
   untilQuiet,
   WATCHED,
 } from '../workload/observers.ts';
-import { PAUSED, pause } from './pauses.ts';
+import { PAUSED, pause } from './crash-loop.ts';
 
 export const kills: ReliabilityTest = {
   id: 'R1',

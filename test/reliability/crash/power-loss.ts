@@ -5,8 +5,8 @@ import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { copySource, mutations, withMutation } from '../mutations.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import type { LoopResult } from './crash-loop.ts';
-import { disksLack, losesWhatIsNotFlushed, makeDisk } from './power-loss/disk.ts';
-import { type PowerCutRun, runPowerCuts } from './power-loss/stretch.ts';
+import { disksLack, losesWhatIsNotFlushed, makeDisk } from './power-loss-disk.ts';
+import { type PowerCutRun, runPowerCuts } from './power-loss-run.ts';
 
 export const power: ReliabilityTest = {
   id: 'R2',

@@ -12,7 +12,7 @@ import { check, formatFault } from '../checker/check.ts';
 import type { Arrival, Call, Crash, History, Pause } from '../checker/history.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { readCrash, readDatabase, untilDelivered, untilQuiet } from '../workload/observers.ts';
-import { PAUSED, pause } from './pauses.ts';
+import { PAUSED, pause } from './crash-loop.ts';
 
 /** R5: hooks end at the third failure in a row or the first 401, with random receivers, also across kills. */
 export const removal: ReliabilityTest = {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { operationsIn } from './document.ts';
+import { operationsIn } from './fixture.ts';
 import { fuzz } from './fuzz.ts';
-import { faultIn } from './malformed.ts';
 import type { Reply } from './raw-client.ts';
+import { faultIn } from './raw-client.ts';
 import type { Draft } from './requests.ts';
 import { responseChecker } from './response-checks.ts';
 

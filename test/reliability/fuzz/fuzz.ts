@@ -1,8 +1,16 @@
+import { openAt } from '../../kit/database/database.ts';
+import { startTarget } from '../../kit/network/target.ts';
+import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import type { Json } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { fuzzResponses } from './answers.ts';
+import { type Fixture, newFixture, type Operation, operationsIn } from './fixture.ts';
 import { inject } from './injections.ts';
-import { sendMalformed } from './malformed.ts';
+import { RawConnection, sendMalformed } from './raw-client.ts';
+import { bytesOf, corrupt, corruptionNames, type Draft, validRequest } from './requests.ts';
+import { responseChecker } from './response-checks.ts';
+import { draftsWithUnstorableText } from './unstorable.ts';
+import { validValue } from './values.ts';
 
 /** R11: every response is one that the OpenAPI document describes. */
 export const fuzz: ReliabilityTest = {
@@ -60,4 +68,162 @@ async function corpora(store: TestStore, { context, seed }: Run): Promise<Part &
 async function generated(store: TestStore, count: number, run: Run): Promise<Part> {
   const { requests, accepted, broken } = await fuzzResponses(store, count, run);
   return { counts: { 'generated requests': requests, 'of these, accepted': accepted }, broken };
+}
+
+/** Concurrent connections, and requests to one account before a new one is created. */
+const CONNECTIONS = 24;
+const REQUESTS_PER_FIXTURE = 500;
+
+/**
+ * Minimum share of valid requests that each operation must accept: if all were rejected, the test would show
+ * nothing. It is low because records end and are deleted during the run.
+ */
+const MIN_ACCEPTED_SHARE = 0.1;
+
+export type Fuzzed = {
+  readonly requests: number;
+  readonly good: number;
+  readonly accepted: number;
+  readonly broken: string[];
+};
+
+/** Generates requests from the OpenAPI document of a running service and checks every response against it. */
+export async function fuzzResponses(store: TestStore, count: number, { seed, context, log }: Run): Promise<Fuzzed> {
+  const service = await store.serviceProcess(context, {
+    CARILLON_LOG_LEVEL: 'warn',
+    CARILLON_RETRY_WAITS: '50ms,100ms',
+  });
+  const { baseUrl, database, process: child } = service;
+  const broken: string[] = [];
+  const logged = collect(child.stderr);
+  const accounts = await openAt(context, database, { as: 'command' });
+  // One hook in eight ends at its first notification, so that their number stays small.
+  const target = await startTarget(context, (response, { path }) =>
+    response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),
+  );
+  let targets = 0;
+  const nextTarget = () => {
+    targets += 1;
+    return target.at(`/${targets}`);
+  };
+  const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
+  const operations = operationsIn(document);
+  // Imports are rare: each file is parsed in its own process and takes as long as a hundred other requests.
+  const fastOperations = operations.filter(({ path }) => !path.endsWith('/import'));
+  const check = responseChecker(document, operations);
+  const tally = new Map(operations.map(({ name }) => [name, { good: 0, taken: 0 }]));
+  let [requests, accepted, good] = [0, 0, 0];
+
+  /** Sends one request and checks its response. */
+  async function sendAndCheck(line: RawConnection, fixture: Fixture, draft: Draft): Promise<void> {
+    requests += 1;
+    const bytes = bytesOf(draft);
+    try {
+      const reply = await line.send(bytes, draft.method);
+      const fault = check(draft, reply);
+      if (fault !== undefined) broken.push(`${fault}\n${shellCommand(bytes)}`);
+      fixture.learn(draft, reply);
+      if (reply.status >= 300) return;
+      accepted += 1;
+      if (draft.corruptions.length === 0) count2xx(draft);
+    } catch (error) {
+      const died = child.exitCode === null ? '' : `; the service exited with ${child.exitCode}`;
+      broken.push(`${error instanceof Error ? error.message : error}${died}\n${shellCommand(bytes)}`);
+    }
+  }
+
+  function count2xx({ operation }: Draft): void {
+    const one = tally.get(operation.name);
+    if (one !== undefined) one.taken += 1;
+  }
+
+  async function queue(random: SeededChance, share: number): Promise<void> {
+    const line = new RawConnection(baseUrl);
+    let fixture = await newFixture(accounts, baseUrl, nextTarget);
+    for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
+      if (index % REQUESTS_PER_FIXTURE === REQUESTS_PER_FIXTURE - 1)
+        fixture = await newFixture(accounts, baseUrl, nextTarget);
+      const operation = random.below(20) === 0 ? random.one(operations) : random.one(fastOperations);
+      const draft = validRequest(operation, fixture.caller, fixture, random);
+      const faults = random.one([0, 0, 1, 1, 1, 2, 4]);
+      for (let fault = 0; fault < faults; fault += 1) corrupt(draft, random.one(corruptionNames), random, fixture);
+      const one = tally.get(operation.name);
+      if (draft.corruptions.length === 0 && one !== undefined) {
+        one.good += 1;
+        good += 1;
+      }
+      await sendAndCheck(line, fixture, draft);
+    }
+    line.close();
+  }
+
+  /** Tests every place that takes a text, one after the other: random requests would miss most of them. */
+  async function sweep(random: SeededChance): Promise<void> {
+    const line = new RawConnection(baseUrl);
+    for (const operation of fastOperations) {
+      const fixture = await newFixture(accounts, baseUrl, nextTarget);
+      const ask = () => validRequest(operation, fixture.caller, fixture, random);
+      const sampleOf = (name: string, schema: Json) => validValue(name, schema, fixture, random);
+      const cursors = await cursorsOf(operation, async (query) => {
+        const { headers } = await line.send(bytesOf({ ...ask(), query }), operation.method);
+        return headers.get('link');
+      });
+      for (const draft of draftsWithUnstorableText(operation, ask, sampleOf, cursors))
+        await sendAndCheck(line, fixture, draft);
+    }
+    line.close();
+  }
+
+  const chance = chanceFrom(seed);
+  await sweep(chance.fork());
+  const share = Math.ceil(count / CONNECTIONS);
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => queue(chance.fork(), share)));
+  for (const [name, { good, taken }] of tally) {
+    // Lower bound with a tolerance of three standard deviations, at least one request.
+    const minAccepted = Math.max(1, good * MIN_ACCEPTED_SHARE - 3 * Math.sqrt(good * MIN_ACCEPTED_SHARE));
+    if (good >= 20 && taken < minAccepted) broken.push(`${name} accepted ${taken} of ${good} valid requests`);
+  }
+  if (child.exitCode !== null) broken.push(`the service exited with ${child.exitCode}`);
+  const ended = await service.stop('SIGTERM');
+  if (ended !== 0) broken.push(`the service exited with ${ended}: ${logged.text.slice(-2_000)}`);
+  for (const line of logged.text.split('\n')) {
+    if (line.includes('"level":50') || line.includes('"level":60')) broken.push(`it logged ${line}`);
+  }
+  log(`${store.name}: ${requests} requests, ${accepted} accepted`);
+  return { requests, good, accepted, broken };
+}
+
+/** Cursors of the second page of a list, in each of its orders. */
+async function cursorsOf(
+  { method, query }: Operation,
+  linkOf: (query: Draft['query']) => Promise<string | undefined>,
+): Promise<{ cursor: string; query: Draft['query'] }[]> {
+  if (method !== 'GET' || !query.some(({ name }) => name === 'offset')) return [];
+  const orders: readonly string[] = query.find(({ name }) => name === 'order')?.schema.enum ?? [];
+  const found: { cursor: string; query: Draft['query'] }[] = [];
+  for (const order of [undefined, ...orders]) {
+    const asked: Draft['query'] =
+      order === undefined
+        ? [['limit', '1']]
+        : [
+            ['limit', '1'],
+            ['order', order],
+          ];
+    const [, cursor] = /[?&]after=([\w-]+)/.exec((await linkOf(asked)) ?? '') ?? [];
+    if (cursor !== undefined) found.push({ cursor, query: asked });
+  }
+  return found;
+}
+
+/** The request as a command that repeats it: `printf '…' | nc`. */
+function shellCommand(bytes: Buffer): string {
+  return `printf ${JSON.stringify(bytes.subarray(0, 2_000).toString('latin1')).replaceAll('%', '%%')}`;
+}
+
+function collect(stream: NodeJS.ReadableStream | null): { text: string } {
+  const collected = { text: '' };
+  stream?.on('data', (chunk: Buffer | string) => {
+    collected.text += String(chunk);
+  });
+  return collected;
 }

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { SeededChance } from '../../kit/random.ts';
-import type { Operation } from './document.ts';
+import type { Operation } from './fixture.ts';
 import { type KnownIds, validValue, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
 
 /** A request under construction, in parts that can be corrupted one by one. */

@@ -1,10 +1,10 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { judgeBy, shapeOf } from '../../kit/api/openapi.ts';
 import type { Json } from '../../kit/service/service.ts';
-import type { Operation } from './document.ts';
+import type { Operation } from './fixture.ts';
 import type { Reply } from './raw-client.ts';
 import { addressOf, bodyOf, type Draft } from './requests.ts';
-import { unstorableIn } from './unkeepable.ts';
+import { unstorableIn } from './unstorable.ts';
 
 /** Internals that no response may contain: stack traces, SQL, file names, database errors. */
 const LEAK =

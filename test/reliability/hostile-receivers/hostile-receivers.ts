@@ -6,9 +6,18 @@ import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { Person } from '../../kit/service/service.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { type Healthy, startHealthy } from './healthy.ts';
-import { type MemoryUse, memoryInUse, timers, watchPeak, watchSockets } from './held.ts';
-import { type Hostile, startHostile, type Visit } from './receivers.ts';
+import {
+  type Healthy,
+  type Hostile,
+  type MemoryUse,
+  memoryInUse,
+  startHealthy,
+  startHostile,
+  timers,
+  type Visit,
+  watchPeak,
+  watchSockets,
+} from './receivers.ts';
 
 /** Long enough for a busy machine to start all attempts in time, although they start together. */
 const DEADLINE_MS = 4_000;

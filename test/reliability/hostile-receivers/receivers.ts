@@ -1,9 +1,14 @@
 import { spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Behaviour } from '../../../packages/chaos-receiver/src/behaviour.ts';
 import { behaviours } from '../../../packages/chaos-receiver/src/behaviours.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
@@ -55,4 +60,72 @@ export async function startHostile(
     return { ...one, url, port: Number(new URL(url).port) };
   });
   return { all, certificate: readFileSync(caFile, 'utf8') };
+}
+
+const MIB = 2 ** 20;
+
+/** Memory of the process after garbage collection, in MiB. */
+export type MemoryUse = { readonly liveMiB: number; readonly residentMiB: number };
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+export function memoryInUse(): MemoryUse {
+  collect();
+  collect();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return { liveMiB: (heapUsed + external) / MIB, residentMiB: rss / MIB };
+}
+
+/** Samples the peak resident memory from now on, in MiB. */
+export function watchPeak(context: Cleanup): () => number {
+  let peak = 0;
+  const look = () => {
+    peak = Math.max(peak, process.memoryUsage.rss() / MIB);
+  };
+  const looking = setInterval(look, 20);
+  atEnd(context, () => clearInterval(looking));
+  return () => peak;
+}
+
+/** Counts the open connections of this process to these ports. */
+export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () => number {
+  const open = new Set<Socket>();
+  const onSocket = (message: unknown) => {
+    const { socket } = message as { socket: Socket };
+    socket.once('connect', () => {
+      if (socket.destroyed || !ports.has(socket.remotePort ?? 0)) return;
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    });
+  };
+  subscribe('net.client.socket', onSocket);
+  atEnd(context, () => unsubscribe('net.client.socket', onSocket));
+  return () => open.size;
+}
+
+export const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+export type Healthy = {
+  readonly url: string;
+  /** Resolves with the arrival of the next notification; monotonic milliseconds. */
+  next(): Promise<number>;
+};
+
+/** A target that answers 200 immediately and stores nothing, because memory is measured around it. */
+export async function startHealthy(context: Cleanup): Promise<Healthy> {
+  let coming = Promise.withResolvers<number>();
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      response.end();
+      coming.resolve(performance.now());
+      coming = Promise.withResolvers();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(context, () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, next: () => coming.promise };
 }

@@ -5,7 +5,7 @@ import { carillonJson } from '../../kit/service/command.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { Attacker } from './attacks.ts';
-import { request } from './requests.ts';
+import { request } from './sockets.ts';
 
 /** Threads and replies of the largest list, each comment of maximum length: some 30 MB in each account. */
 const THREADS = 25;

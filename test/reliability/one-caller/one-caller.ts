@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
@@ -10,7 +11,6 @@ import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import type { AttackOrder } from './attacker.ts';
 import { type Attack, type Attacker, attacks } from './attacks.ts';
 import { type Fixture, setUp } from './fixture.ts';
-import { watchResident } from './resident-memory.ts';
 import type { AttackCounters as AttackSeen } from './sockets.ts';
 
 /** Rate and maximum connections of the honest callers, which do not slow down under attack. */
@@ -190,4 +190,35 @@ function describe({ honest, attack, created, undelivered, residentMiB }: Measure
 
 function percent(share: number): string {
   return `${Math.round(share * 1_000) / 10} %`;
+}
+
+const INTERVAL_MS = 100;
+
+/**
+ * Samples the peak resident memory, in MiB, of a process and its children from now on; undefined on systems
+ * without `/proc`.
+ */
+export function watchResident(context: Cleanup, pid: number): () => number | undefined {
+  if (!existsSync(`/proc/${pid}/status`)) return () => undefined;
+  let peak = 0;
+  const sampling = setInterval(() => {
+    peak = Math.max(peak, residentOf(pid));
+  }, INTERVAL_MS);
+  atEnd(context, () => clearInterval(sampling));
+  return () => Math.round(peak);
+}
+
+function residentOf(pid: number): number {
+  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`)) ?? [];
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentOf(child), 0);
+}
+
+/** Empty for a process that has ended meanwhile. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
 }

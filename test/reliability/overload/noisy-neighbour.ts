@@ -4,8 +4,7 @@ import type { Cleanup } from '../../kit/cleanup.ts';
 import { carillonJson } from '../../kit/service/command.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { LoadResult } from './generator.ts';
-import { runGenerator } from './load.ts';
-import { requestsOf } from './requests.ts';
+import { requestsOf, runGenerator } from './load.ts';
 
 const operating = new URL('../../../docs/operating.md', import.meta.url);
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
 import type { LoadResult } from './generator.ts';
-import { costOfRejecting } from './load.ts';
+import { costOfRejecting, requestsOf } from './load.ts';
 import { checkNoise, summarizeOthers } from './noisy-neighbour.ts';
 import { checkOverload, costOfRejection, hasRecovered, type Measurements, overload, overloaded } from './overload.ts';
-import { requestsOf } from './requests.ts';
 
 smokeTest(overload);
 

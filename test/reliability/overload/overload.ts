@@ -6,9 +6,8 @@ import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import type { Load, LoadResult } from './generator.ts';
-import { costOfRejecting, type MeasuredLoad, merge, runGenerator } from './load.ts';
+import { costOfRejecting, type MeasuredLoad, merge, requestsOf, runGenerator } from './load.ts';
 import { checkNoise, measureNoise } from './noisy-neighbour.ts';
-import { requestsOf } from './requests.ts';
 
 /** Offered load, as a multiple of the peak throughput. */
 const OVERLOAD_FACTOR = 4;

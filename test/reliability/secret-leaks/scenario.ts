@@ -14,8 +14,7 @@ import { startTarget, type Target } from '../../kit/network/target.ts';
 import { carillon, carillonJson } from '../../kit/service/command.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { type Caller, useCommands } from './commands.ts';
-import { databaseOf, Fixture } from './fixture.ts';
+import { type Caller, databaseOf, Fixture, useCommands } from './fixture.ts';
 
 /** Places that may contain targets and signing secrets, since the service needs them in plain text. */
 const PLAINTEXT_PLACES = ['the database', 'the backup', 'the export', 'the database of the import'];

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { canary } from './secret-leaks.ts';
-import { scan } from './secrets.ts';
+import { canary, scan } from './secret-leaks.ts';
 
 smokeTest(canary);
 

@@ -1,7 +1,10 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { localErrorWords } from '../../../src/delivery/dispatcher/retry-policy.ts';
+import { type Kind, resourceTypes, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
 import { check, formatFault } from '../checker/check.ts';
-import type { Call, Crash, History } from '../checker/history.ts';
+import { type HookStatus, statusOf } from '../checker/delivery-checker.ts';
+import type { Call, Crash, Database, History } from '../checker/history.ts';
 import type { Clients } from './clients.ts';
-import type { Fact, Stored } from './database-state.ts';
 import type { Network } from './network.ts';
 
 /** Final state of a simulated world. */
@@ -102,4 +105,122 @@ function unexpectedAttempts({ network, stored }: FinalState): string[] {
     const received = made.get(id)?.length ?? 0;
     return count <= received ? [] : [`X3 delivery ${id} has ${count} stored attempts, and ${received} were made`];
   });
+}
+
+type Row = Record<string, string | number | null>;
+
+const rowsOf = (database: DatabaseSync, sql: string): Row[] => database.prepare(sql).all() as Row[];
+const pathOf = (target: unknown) => new URL(String(target)).pathname;
+
+const countUndelivered = (
+  pendingTo: string,
+) => `select (select count(*) from pending_deliveries join hooks using (hook_id) where ${pendingTo})
+  + (select count(*) from manual_attempts join hooks using (hook_id) where date_ended is null) as pending`;
+
+/** Counts what live hooks still have to receive: pending deliveries and manual attempts. */
+export const COUNT_UNDELIVERED = countUndelivered('date_ended is null');
+
+/** The same without hooks in backoff. */
+export const COUNT_UNDELIVERED_WITHOUT_BACKOFF = countUndelivered('date_ended is null and failures = 0');
+
+/** Invariants of every database: each query must return no row. */
+const invariants = {
+  'live without its target': `select hook_id from hooks where date_ended is null
+    and hook_id not in (select hook_id from targets)`,
+  'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
+  'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
+  'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
+  // No client reopens a completed record in the simulation.
+  'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
+    group by kind, record_id having count(*) > 1`,
+  'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
+    (select record_id from occurrences where kind = 'completed_task')`,
+  'subtask complete, and no occurrence': `select subtask_id from subtasks where completed = 1 and subtask_id not in
+    (select record_id from occurrences where kind = 'completed_subtask')`,
+};
+
+/** Status of each hook, by the path of its target. Hooks that were deleted by somebody are left out. */
+export function statusesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
+  const rows = rowsOf(
+    database,
+    `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted')`,
+  );
+  return new Map(rows.map((row) => [pathOf(row.target), statusOf(row)]));
+}
+
+export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
+  return new Set(rowsOf(database, 'select delivery_id from pending_deliveries').map((row) => String(row.delivery_id)));
+}
+
+/** An occurrence as the feed shows it. */
+export type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
+
+/** Final content of a database, with violations of its own invariants, one per line. */
+export type Stored = Database & {
+  readonly facts: ReadonlyMap<string, readonly Fact[]>;
+  /** Stored attempts of each delivery, without those that ended with a local error. */
+  readonly attempts: ReadonlyMap<string, number>;
+  readonly violations: readonly string[];
+};
+
+const words = {
+  event: 'event_name',
+  client: 'client_name',
+  project: 'project_name',
+  task: 'task_name',
+  subtask: 'subtask_name',
+};
+
+export function readState(database: DatabaseSync, baseUrl: string): Stored {
+  const violations = rowsOf(database, 'pragma integrity_check')
+    .map((row) => String(row.integrity_check))
+    .filter((line) => line !== 'ok');
+  for (const [what, sql] of Object.entries(invariants)) {
+    violations.push(...rowsOf(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
+  }
+  const records = new Map<string, string>();
+  for (const [resourceType, column] of Object.entries(words)) {
+    const { collection } = resourceTypes[resourceType as keyof typeof words];
+    for (const row of rowsOf(database, `select ${resourceType}_id as id, ${column} as word from ${resourceType}s`)) {
+      records.set(`${baseUrl}/v2${collection}/${row.id}`, String(row.word));
+    }
+  }
+  const facts = new Map<string, Fact[]>();
+  const accounts = rowsOf(
+    database,
+    'select domain, accounts.account_id, position from accounts join positions using (account_id)',
+  );
+  for (const { domain, account_id, position } of accounts) {
+    const rows = rowsOf(database, `select * from occurrences where account_id = ${account_id} order by position`);
+    const places = rows.map((row) => row.position);
+    if (places.length !== position || places.some((place, index) => place !== index + 1)) {
+      violations.push(`${domain} is at ${position}, and its occurrences are at ${places.join(' ')}`);
+    }
+    const occurrences = rows.map((row) => ({
+      kind: String(row.kind),
+      userId: String(row.user_id),
+      record: resourceUrl(baseUrl, row.kind as Kind, Number(row.record_id)),
+    }));
+    facts.set(String(domain), occurrences);
+  }
+  const hooks = rowsOf(database, 'select * from hooks').map((row) => ({
+    path: pathOf(row.target),
+    kind: String(row.kind),
+    userId: String(row.user_id),
+    endedReason: row.date_ended === null ? null : String(row.ended_reason),
+    address: `${baseUrl}/v2/hooks/${row.hook_id}`,
+  }));
+  const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
+  violations.push(
+    ...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`),
+  );
+  const occurrences = [...facts.values()].flat();
+  const [pending] = rowsOf(database, COUNT_UNDELIVERED);
+  const made = rowsOf(
+    database,
+    `select delivery_id, count(*) as count from attempts
+      where outcome not in (${localErrorWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
+  );
+  const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
+  return { records, occurrences, hooks, pending: Number(pending?.pending), facts, attempts, violations };
 }

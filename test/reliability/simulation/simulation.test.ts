@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { WriteOutages } from './fault-schedule.ts';
+import { WriteOutages } from './faults.ts';
 import { simulation } from './simulation.ts';
 
 smokeTest(simulation);

@@ -1,12 +1,17 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
-import { countsOf, type FinalState, violationsIn } from './checker.ts';
+import {
+  COUNT_UNDELIVERED,
+  COUNT_UNDELIVERED_WITHOUT_BACKOFF,
+  countsOf,
+  type FinalState,
+  readState,
+  violationsIn,
+} from './checker.ts';
 import { Clients } from './clients.ts';
-import { COUNT_UNDELIVERED, COUNT_UNDELIVERED_WITHOUT_BACKOFF, readState } from './database-state.ts';
 import { Disk } from './disk.ts';
-import { WriteOutages } from './fault-schedule.ts';
-import { type FaultPoint, Faults, pointsOf } from './faults.ts';
+import { type FaultPoint, Faults, pointsOf, WriteOutages } from './faults.ts';
 import { Network, type OpenNotification } from './network.ts';
 import type { Template } from './seed-database.ts';
 import { BASE_URL, Host, TICKS_PER_INSTANT, turns, WAITS } from './service-host.ts';

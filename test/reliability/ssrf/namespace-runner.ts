@@ -8,11 +8,20 @@ import { eventually } from '../../kit/eventually.ts';
 import { startNameServer } from '../../kit/network/nameserver.ts';
 import { chanceFrom } from '../../kit/random.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
-import { outcomesOf, stillPending, writeHooks } from './cases.ts';
+import {
+  addressesOf,
+  forbiddenForms,
+  hostOf,
+  isMalformed,
+  outcomesOf,
+  portOf,
+  publicForms,
+  stillPending,
+  writeHooks,
+} from './cases.ts';
 import { hostileReplies, isExpressibleInDns, rebindingNames } from './dns-rebinding.ts';
-import { dial, listenEverywhere, type UniversalListener } from './listeners.ts';
+import { dial, listenEverywhere, type UniversalListener } from './loopback.ts';
 import { connectedAddress, isUnconnectable, parse } from './oracle.ts';
-import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './url-forms.ts';
 
 /** The service listens on loopback, but its base URL is another host, so that loopback targets stay forbidden. */
 const PORT = '7070';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../reliability-test.ts';
-import { hostOf, publicForms } from './url-forms.ts';
+import { hostOf, publicForms } from './cases.ts';
 
 const inside = fileURLToPath(new URL('./namespace-runner.ts', import.meta.url));
 

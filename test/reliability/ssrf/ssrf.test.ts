@@ -3,11 +3,10 @@ import { test } from 'node:test';
 import type { SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { chanceFrom } from '../../kit/random.ts';
 import { smokeTest } from '../smoke.ts';
+import { checkForms, corpusGuard, forbiddenForms, publicForms } from './cases.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
-import { parse, reachable } from './oracle.ts';
-import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle-diff.ts';
+import { checkEmbeddings, compareWithOracle, guardChecks, parse, reachable } from './oracle.ts';
 import { ssrf } from './ssrf.ts';
-import { checkForms, corpusGuard, forbiddenForms, publicForms } from './url-forms.ts';
 
 smokeTest(ssrf);
 

@@ -1,9 +1,9 @@
 import { chanceFrom } from '../../kit/random.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { checkForms, corpusGuard, forbiddenForms } from './cases.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
-import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle-diff.ts';
+import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle.ts';
 import { inNamespace, lacksForNamespace } from './sandbox.ts';
-import { checkForms, corpusGuard, forbiddenForms } from './url-forms.ts';
 
 /** Random addresses, embeddings and rebinding names, in a smoke run and in a full run. */
 const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };

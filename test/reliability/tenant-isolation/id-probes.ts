@@ -1,6 +1,6 @@
+import { hidden, looksUnused, type ResponseCheck } from './checks.ts';
 import { idName, type Tenant } from './fixture.ts';
 import { type Operation, type Place, placesOf, properties, type Request } from './operations.ts';
-import { hidden, looksUnused, type ResponseCheck } from './response-diff.ts';
 
 /** The same request twice: with a value of another tenant, and with one that was never issued. */
 export type Pair = {

@@ -4,10 +4,8 @@ import { key, resourceIdOrNone, shortText } from '../../../src/http/fields/field
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
 import { create, list } from '../../../src/http/routes/route.ts';
 import { smokeTest } from '../smoke.ts';
+import { bytesOf, changes, hidden, looksUnused, markIn, notPermitted, ruleFor } from './checks.ts';
 import { placesOf, sorted, untestedIds } from './operations.ts';
-import { ruleFor } from './ownership.ts';
-import { bytesOf, hidden, looksUnused, markIn, notPermitted } from './response-diff.ts';
-import { changes } from './snapshot.ts';
 import { tenants } from './tenant-isolation.ts';
 
 smokeTest(tenants);

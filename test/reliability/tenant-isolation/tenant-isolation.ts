@@ -4,15 +4,11 @@ import { startTarget, type Target } from '../../kit/network/target.ts';
 import type { Answer, Json, Person, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { type Caller, restrictedKeys, unauthenticatedCallers } from './callers.ts';
-import { createTenant, send, type Tenant } from './fixture.ts';
+import { changes, hidden, markIn, missing, notPermitted, rowsOf, ruleFor, shared } from './checks.ts';
+import { checkPublicRoutes, foreignContentSeenBy, foreignNotifications, watchBystander } from './endpoints.ts';
+import { type Caller, createTenant, restrictedKeys, send, type Tenant, unauthenticatedCallers } from './fixture.ts';
 import { conditionPairs, idempotencyPairs, idPairs, idsFor, NEVER_ISSUED, type Pair, textPairs } from './id-probes.ts';
-import { foreignContentSeenBy, foreignNotifications, watchBystander } from './list-endpoints.ts';
 import { mountedBy, nameOf, type Operation, placesOf, type Request, sorted, untestedIds } from './operations.ts';
-import { ruleFor } from './ownership.ts';
-import { checkPublicRoutes } from './public-endpoints.ts';
-import { hidden, markIn, notPermitted, shared } from './response-diff.ts';
-import { changes, missing, rowsOf } from './snapshot.ts';
 
 /** R10: every operation, every place for an id, every kind of caller who may not use it. */
 export const tenants: ReliabilityTest = {

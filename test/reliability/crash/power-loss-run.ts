@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { atEnd, type Cleanup } from '../../../kit/cleanup.ts';
-import { type PostgresServer, startPostgres } from '../../../kit/database/postgres.ts';
-import type { SeededChance } from '../../../kit/random.ts';
-import type { TestStore } from '../../../kit/service/stores.ts';
-import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from '../crash-loop.ts';
-import { type Disk, makeDisk } from './disk.ts';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
+import type { SeededChance } from '../../kit/random.ts';
+import type { TestStore } from '../../kit/service/stores.ts';
+import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from './crash-loop.ts';
+import { type Disk, makeDisk } from './power-loss-disk.ts';
 
 /** Records acknowledged before a cut, and the maximum additional uptime. */
 const MIN_PER_RUN = 5;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
-import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
+import { startTestService, temporaryFolder } from '../kit/service/service.ts';
+import type { ReliabilityTest, Run, RunResult } from './reliability-test.ts';
 
 /** An independent calendar program: `apt-get install khal`. */
 export const khal: ReliabilityTest = {

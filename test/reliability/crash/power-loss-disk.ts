@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { atEnd, type Cleanup } from '../../../kit/cleanup.ts';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 
 /** In memory if possible: a cut drops what is in the page cache above the image, and nothing in the image. */
 const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

@@ -1,4 +1,0 @@
-import { smokeTest } from '../smoke.ts';
-import { kills } from './kill.ts';
-
-smokeTest(kills);

@@ -1,4 +1,0 @@
-import { smokeTest } from '../smoke.ts';
-import { removal } from './retry-limit.ts';
-
-smokeTest(removal);

@@ -1,4 +1,0 @@
-import { smokeTest } from '../smoke.ts';
-import { injection } from './syscall-faults.ts';
-
-smokeTest(injection);
