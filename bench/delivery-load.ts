@@ -1,10 +1,7 @@
-import { type Account, makeAccounts } from './accounts.ts';
-import type { Database, Stage } from './environment.ts';
-import { createEvent, subscribe } from './load/calls.ts';
-import { ask, Connection, wired } from './load/connection.ts';
+import { type Database, processorSeconds, processorSecondsBelow, type Stage } from './environment.ts';
 import { asFastAsTold, type Committing, toldPerSecond } from './load/delivery-load.ts';
-import { processorSeconds, processorSecondsBelow } from './processor.ts';
-import type { Receiver } from './receiver.ts';
+import { ask, Connection, createEvent, subscribe, wired } from './load/load-generator.ts';
+import { type Account, makeAccounts, type Receiver } from './receiver.ts';
 
 /** The number of accounts, hooks per account, and connections that create events. */
 export type Crowd = { readonly accounts: number; readonly hooksEach: number; readonly writers: number };

@@ -1,11 +1,13 @@
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
 import { startPostgres } from '../test/kit/database/postgres.ts';
 import { newPostgresDatabase } from '../test/kit/database/postgres-databases.ts';
 import { type Started, startProcess } from '../test/kit/service/service-process.ts';
-import { type Program, startProgram } from './programs.ts';
 import { Receiver } from './receiver.ts';
 
 /** The databases that are measured, one after the other. */
@@ -92,4 +94,70 @@ export class Stage {
     process.env.TEST_DATABASE_URL = server.address;
     this.postgresPid = Number(readFileSync(join(server.folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
   }
+}
+
+let tick: number | undefined;
+
+/** CPU seconds of a process up to now, including all threads; NaN where /proc is missing. */
+export function processorSeconds(pid: number | undefined): number {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return Number.NaN;
+  // utime and stime, fields 14 and 15 of /proc/PID/stat.
+  const [user = 0, system = 0] = fieldsOf(file).slice(11, 13).map(Number);
+  return (user + system) / ticksPerSecond();
+}
+
+/** CPU seconds of a process and of its children, including ended ones. */
+export function processorSecondsBelow(pid: number): number {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return Number.NaN;
+  const children = readdirSync('/proc').filter((one) => /^\d+$/.test(one) && parentOf(one) === pid);
+  const ended = fieldsOf(`/proc/${pid}/stat`).slice(13, 15).map(Number);
+  const seconds = ended.reduce((sum, ticks) => sum + ticks, 0) / ticksPerSecond();
+  return children.reduce((sum, child) => sum + (processorSeconds(Number(child)) || 0), processorSeconds(pid) + seconds);
+}
+
+/** The fields after the command name, which may contain spaces; empty for an ended process. */
+function fieldsOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+  } catch {
+    return [];
+  }
+}
+
+const parentOf = (pid: string) => Number(fieldsOf(`/proc/${pid}/stat`)[1] ?? Number.NaN);
+
+function ticksPerSecond(): number {
+  tick ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+  return tick;
+}
+
+/** Resident memory of a process in MiB. */
+export function memoryMib(pid: number | undefined): number {
+  const file = `/proc/${pid}/status`;
+  if (!existsSync(file)) return Number.NaN;
+  const [, kib = Number.NaN] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(file, 'utf8')) ?? [];
+  return Number(kib) / 1_024;
+}
+
+const START_TIMEOUT_MS = 20_000;
+
+/** A program in a child process. `url` is its address if it listens, `pid` the process that does the work. */
+export type Program = { readonly url: string; readonly pid: number | undefined; readonly process: ChildProcess };
+
+/** Starts a program and waits for its message with the address. It is killed with the context. */
+export async function startProgram(context: Cleanup, path: string, words: readonly string[]): Promise<Program> {
+  const child = fork(fileURLToPath(new URL(path, import.meta.url)), words, {
+    execArgv: [],
+    // Only errors are printed.
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  atEnd(context, () => child.kill('SIGKILL'));
+  const [message] = await once(child, 'message', { signal: AbortSignal.timeout(START_TIMEOUT_MS) });
+  const { url, pid = child.pid } = message as { url: string; pid?: number };
+  if (pid !== undefined && pid !== child.pid) atEnd(context, () => process.kill(pid, 'SIGKILL'));
+  return { url, pid, process: child };
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { sayWhere } from './baselines/where.ts';
-import { moment } from './statistics.ts';
+import { moment } from './rounds.ts';
 
 /** A request to this process. */
 export type Demand = { readonly is: 'report' };

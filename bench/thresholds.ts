@@ -1,5 +1,16 @@
-import type { Claim, Measured } from './bench.ts';
-import { quantile } from './statistics.ts';
+import type { Bench, Claim, Measured } from './bench.ts';
+import { quantile } from './rounds.ts';
+import { arrive } from './rows/arrive.ts';
+import { create, createHooked } from './rows/create.ts';
+import { deliver } from './rows/deliver.ts';
+import { fetchOne } from './rows/fetch.ts';
+import { isolate } from './rows/isolate.ts';
+import { list } from './rows/list.ts';
+import { pending } from './rows/pending.ts';
+import { processes } from './rows/processes.ts';
+import { sideBySide } from './rows/side-by-side.ts';
+import { start } from './rows/start.ts';
+import { statements } from './rows/statements.ts';
 
 /** A claim with the median and the range of its rounds. */
 export type Judged = {
@@ -35,3 +46,19 @@ export function judge({ series, claims }: Pick<Measured, 'series' | 'claims'>): 
     };
   });
 }
+
+/** The rows of the performance table, in order. */
+export const benches: readonly Bench[] = [
+  create,
+  createHooked,
+  fetchOne,
+  list,
+  deliver,
+  arrive,
+  isolate,
+  statements,
+  pending,
+  start,
+  processes,
+  sideBySide,
+];

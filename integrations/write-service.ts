@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { platformsDocument } from '../test/documents/platforms.ts';
+import { platformsDocument } from '../test/documents/reference.ts';
 import { documentedRoutes } from '../test/documents/routes.ts';
 
 // First step of each package's build: `node ../write-service.ts src/service.json` writes the table of operations from

@@ -14,7 +14,7 @@ if (!process.argv.includes('--check')) {
   // Not committed: they change with every test and measurement.
   const { conformanceReport } = await import('./documents/conformance.ts');
   const { reliabilityReport } = await import('./documents/reliability.ts');
-  const { performanceReport } = await import('./documents/performance-report.ts');
+  const { performanceReport } = await import('./documents/performance.ts');
   derive([
     { path: 'build/conformance.md', text: conformanceReport() },
     { path: 'build/reliability.md', text: reliabilityReport() },

@@ -1,8 +1,7 @@
 import type { Side } from '../bench.ts';
-import { processorSeconds } from '../processor.ts';
+import { processorSeconds } from '../environment.ts';
 import type { Contender } from '../rounds.ts';
-import { callsPerSecond } from './closed-loop.ts';
-import { type Call, wired } from './connection.ts';
+import { type Call, callsPerSecond, wired } from './load-generator.ts';
 
 export const CONNECTIONS = 64;
 

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import type { Bench, Claim } from '../bench.ts';
 import { type Crowd, crowded, startTellers } from '../delivery-load.ts';
-import { type Database, databases, type Stage } from '../environment.ts';
+import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
 import { atPace } from '../load/delivery-load.ts';
-import { processorSeconds } from '../processor.ts';
 import type { Receiver } from '../receiver.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { median } from '../statistics.ts';
+import { type Contender, inRounds, median, seriesOf } from '../rounds.ts';
 
 /** Connections of F3, and so its concurrent requests. */
 const POSTING_CONNECTIONS = 64;

@@ -1,9 +1,8 @@
-import { makeAccounts } from '../accounts.ts';
 import type { Bench } from '../bench.ts';
 import { databases } from '../environment.ts';
 import { busy } from '../load/busy.ts';
-import { createEvent, fetchBare, fetchEvent } from '../load/calls.ts';
-import { ask } from '../load/connection.ts';
+import { ask, createEvent, fetchBare, fetchEvent } from '../load/load-generator.ts';
+import { makeAccounts } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
 /** Number of distinct events that are fetched. */

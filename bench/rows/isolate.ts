@@ -1,13 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Run } from '../bench.ts';
 import { type Database, databases } from '../environment.ts';
-import { createEvent, subscribe } from '../load/calls.ts';
-import { ask, wired } from '../load/connection.ts';
-import { type Asked, atRate, RESPONSE_TIMEOUT_MS } from '../load/open-loop.ts';
-import type { Receiver } from '../receiver.ts';
-import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { quantile } from '../statistics.ts';
+import { type Asked, ask, atRate, createEvent, RESPONSE_TIMEOUT_MS, subscribe, wired } from '../load/load-generator.ts';
+import { type Account, makeAccounts, type Receiver } from '../receiver.ts';
+import { type Contender, inRounds, quantile, seriesOf } from '../rounds.ts';
 
 const ACCOUNTS = 20;
 const HOOKS_EACH = 50;

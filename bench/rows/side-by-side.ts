@@ -1,11 +1,9 @@
-import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
-import { type Database, databases, type Stage } from '../environment.ts';
+import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
 import { CONNECTIONS } from '../load/busy.ts';
-import { callsPerSecond } from '../load/closed-loop.ts';
-import { ask, wired } from '../load/connection.ts';
+import { ask, callsPerSecond, wired } from '../load/load-generator.ts';
 import { nameOf, startServing } from '../peers.ts';
-import { processorSeconds } from '../processor.ts';
+import { makeAccounts } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Month, ours, parseServer, type Served } from '../served.ts';
 

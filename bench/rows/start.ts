@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Bench, Claim } from '../bench.ts';
-import { type Database, databases, type Stage } from '../environment.ts';
-import { memoryMib, processorSeconds } from '../processor.ts';
+import { type Database, databases, memoryMib, processorSeconds, type Stage } from '../environment.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
 /** The garbage of a start is collected within about twenty seconds; idle use is measured after that. */

@@ -2,8 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { startTestService } from '../../test/kit/service/service.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
-import { createEvent, subscribe } from '../load/calls.ts';
-import { ask, Connection, wired } from '../load/connection.ts';
+import { ask, Connection, createEvent, subscribe, wired } from '../load/load-generator.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { countingSqlite, countPostgres, isFrame, type Statements } from '../statement-counter.ts';
 

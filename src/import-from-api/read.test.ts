@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Cleanup } from '../../test/kit/cleanup.ts';
-import { atEnd } from '../../test/kit/cleanup.ts';
+import { atEnd, type Cleanup } from '../../test/kit/cleanup.ts';
 import { unseen } from '../../test/kit/service/export-import.ts';
 import { type Script, say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';

@@ -10,7 +10,6 @@ import { subtaskFields } from '../../src/resources/subtasks/subtasks.ts';
 import { taskFields } from '../../src/resources/tasks/tasks.ts';
 import { userFields } from '../../src/resources/users/users.ts';
 import { consoleOf } from '../kit/network/browser.ts';
-import { hostileTexts } from './hostile-texts.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
 /** Init script that records executed payloads and Content-Security-Policy violations of every page. */
@@ -137,3 +136,79 @@ test('no text of a record, user or key is executed, violates the policy, or over
   assert.deepEqual(found, []);
   assert.deepEqual(dialogs, []);
 });
+
+// Payloads. Each one increments `globalThis.ran` when executed; the test checks it on every page.
+
+const RUN = 'globalThis.ran++';
+
+/** Stored cross-site scripting payloads, and texts that break a layout. The API accepts all of them. */
+export const hostileTexts: readonly string[] = [
+  `<script>${RUN}</script>`,
+  `</title><script>${RUN}</script>`,
+  `</textarea></style></script><img src=x onerror="${RUN}">`,
+  `<img src=x onerror=${RUN}>`,
+  `<img src="x:x" onerror='${RUN}'>`,
+  `<svg onload=${RUN}>`,
+  `<svg><script>${RUN}</script></svg>`,
+  `<svg><animate onbegin=${RUN} attributeName=x dur=1s>`,
+  `<svg><a xlink:href="javascript:${RUN}"><text x="20" y="20">click</text></a></svg>`,
+  `<math><mtext></p><img src onerror=${RUN}></mtext></math>`,
+  `<iframe srcdoc="<script>parent.ran++</script>"></iframe>`,
+  `<iframe src="javascript:parent.ran++"></iframe>`,
+  `<object data="data:text/html,<script>parent.ran++</script>"></object>`,
+  `<embed src="javascript:${RUN}">`,
+  `<a href="javascript:${RUN}">a link</a>`,
+  `<a href="java&#10;script:${RUN}">a link</a>`,
+  `javascript:${RUN}`,
+  `JaVaScRiPt:${RUN}//`,
+  ` javascript:${RUN}`,
+  `javascript://%0a${RUN}`,
+  `data:text/html;base64,PHNjcmlwdD5wYXJlbnQucmFuKys8L3NjcmlwdD4=`,
+  `vbscript:${RUN}`,
+  `" onmouseover="${RUN}" autofocus onfocus="${RUN}" x="`,
+  `' onmouseover='${RUN}' autofocus onfocus='${RUN}' x='`,
+  `"><img src=x onerror=${RUN}>`,
+  `'><svg onload=${RUN}>`,
+  `\` onmouseover=${RUN} \``,
+  `<input autofocus onfocus=${RUN}>`,
+  `<details open ontoggle=${RUN}>`,
+  `<body onload=${RUN}>`,
+  `<video><source onerror=${RUN}></video>`,
+  `<marquee onstart=${RUN}>`,
+  `<style>@import "//evil.example/x.css"; * { display: none !important }</style>`,
+  `<link rel=stylesheet href="//evil.example/x.css">`,
+  `<meta http-equiv=refresh content="0;url=javascript:${RUN}">`,
+  `<base href="//evil.example/">`,
+  `<form action="javascript:${RUN}"><button>send</button></form>`,
+  `red; background: url("//evil.example/x"); } * { display: none } a {`,
+  `expression(${RUN})`,
+  `url(javascript:${RUN})`,
+  `{{constructor.constructor('${RUN}')()}}`,
+  `\${${RUN}}`,
+  `#{${RUN}}`,
+  `<%= ${RUN} %>`,
+  `{"type":"div","props":{"dangerouslySetInnerHTML":{"__html":"<img src=x onerror=${RUN}>"}}}`,
+  `__proto__`,
+  `constructor`,
+  `<!--><img src=x onerror=${RUN}>-->`,
+  `<![CDATA[<img src=x onerror=${RUN}>]]>`,
+  `&lt;script&gt;${RUN}&lt;/script&gt;`,
+  `\u003cimg src=x onerror=${RUN}\u003e`,
+  `＜script＞${RUN}＜/script＞`,
+  `<scr<script>ipt>${RUN}</scr</script>ipt>`,
+  `<IMG """><SCRIPT>${RUN}</SCRIPT>">`,
+  `%3Cscript%3E${RUN}%3C/script%3E`,
+  `'; ${RUN}; '`,
+  `"; ${RUN}; "`,
+  `\\"; ${RUN}; //`,
+  `$(${'touch /tmp/x'}) \`id\` '; rm -rf x; '`,
+  `\u202Egnp.exe\u202C \u2066isolated\u2069 \u200F\u200Emarks`,
+  `zero\u200Bwidth\u200C\u200D\u2060\uFEFFjoined`,
+  `e${'\u0301'.repeat(90)}`,
+  `👩‍👩‍👧‍👦🏳️‍🌈👍🏽 ${'🔔'.repeat(60)}`,
+  `${'W'.repeat(255)}`,
+  `${'שלום '.repeat(40)}مرحبا`,
+  `${'漢'.repeat(200)}`,
+  `line one\tand\ta tab`,
+  `${'a '.repeat(120)}end`,
+];

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { consoleOf } from '../kit/network/browser.ts';
+import { visit } from './pages.ts';
 
 test('a role is changed, and restored by Undo', async (t) => {
   const { service, owner, page } = await consoleOf(t, { path: 'people' });
@@ -97,4 +99,125 @@ test('a member who opens the screen by URL sees an explanation and no actions', 
   const page = await open({ as: await service.user(owner, 'member'), path: 'people' });
   await page.getByText(/^Who belongs to the account is for its admins/).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Add somebody' }).count(), 0);
+});
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const undo = (page: Page) => page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
+
+test('a team is assigned to a task, and removed by Undo', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  await owner.carillon.teams.create({ team_name: 'Ringers', users: [owner.userId] });
+  await visit(page, `tasks/${task_id}`);
+  await page.getByRole('button', { name: 'Assigned to Cast: nobody' }).click();
+  await page.getByLabel('Ringers').check();
+  await button(page, 'Save').click();
+  await page.getByRole('button', { name: 'Assigned to Cast: Ringers' }).waitFor();
+  const teamsOf = async () => (await owner.carillon.tasks.get(task_id)).teams.map(({ team_name }) => team_name);
+  assert.deepEqual(await teamsOf(), ['Ringers']);
+  await undo(page);
+  await page.getByRole('button', { name: 'Assigned to Cast: nobody' }).waitFor();
+  assert.deepEqual(await teamsOf(), []);
+});
+
+test('a team is created by quick-add, renamed, colored, filled with people, and deleted after confirmation', async (t) => {
+  const { service, page, owner } = await consoleOf(t);
+  const member = await service.user(owner, 'member');
+  await visit(page, 'teams');
+  await page.getByText('No teams yet').waitFor();
+  await page.getByLabel('Add a team').fill('Ringer');
+  await page.keyboard.press('Enter');
+  await button(page, 'Change Name of Ringer: Ringer').click();
+  await page.getByLabel('Name of Ringer').fill('Ringers');
+  await page.keyboard.press('Enter');
+  await button(page, 'Change Name of Ringers: Ringers').waitFor();
+  await page.getByRole('button', { name: 'Change Colour of Ringers' }).click();
+  await page.getByLabel('Colour of Ringers').selectOption('Green');
+  await page.keyboard.press('Enter');
+  // The layout moves when the field closes: wait before the next click.
+  await page.getByLabel('Colour of Ringers').waitFor({ state: 'hidden' });
+  await button(page, 'In Ringers: nobody').click();
+  assert.equal(
+    await page.getByRole('dialog').getByRole('heading', { name: 'Teams' }).count(),
+    0,
+    'no team is in a team',
+  );
+  await page.getByLabel('Test member').check();
+  await button(page, 'Save').click();
+  await button(page, 'In Ringers: Test member').waitFor();
+  const [team = assert.fail()] = (await owner.carillon.teams.list()).data;
+  assert.deepEqual([team.team_name, team.users.map(({ user_id }) => user_id)], ['Ringers', [member.userId]]);
+  assert.match(team.color, /^#/);
+
+  await button(page, 'More for Ringers').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByText('What it is assigned to stays, without it').waitFor();
+  await button(page, 'Delete').click();
+  await page.getByText('No teams yet').waitFor();
+  assert.equal((await owner.carillon.teams.list()).paging.total_records, 0);
+});
+
+test('a member sees the teams and their people, and no actions', async (t) => {
+  const { service, owner, open } = await consoleOf(t);
+  const member = await service.user(owner, 'member');
+  await owner.carillon.teams.create({ team_name: 'Ringers', users: [member.userId] });
+  const page = await open({ as: member, path: 'teams' });
+  await page.getByRole('row', { name: 'Ringers Test member' }).waitFor();
+  assert.equal(await page.getByLabel('Add a team').count(), 0);
+  assert.equal(await page.getByRole('button', { name: /Ringers/ }).count(), 0);
+});
+
+const row = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
+
+test('a contact is added to a client, edited inline, filtered by client, deleted and restored by Undo', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
+  await owner.carillon.contacts.create({ contact_name: 'Tower desk' });
+  await visit(page, `clients/${client_id}`);
+  const contacts = page.getByRole('region', { name: 'Contacts', exact: true });
+  await contacts.getByText('No contacts here').waitFor();
+  await page.getByLabel('Add a contact').fill('Front desk');
+  await page.keyboard.press('Enter');
+  await row(page, 'Front desk').getByRole('button', { name: 'Change Email of Front desk' }).click();
+  await page.getByLabel('Email of Front desk').fill('no address');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('Email must be an e-mail address of at most 254 characters.').waitFor();
+  await page.getByLabel('Email of Front desk').fill('desk@foundry.test');
+  await page.keyboard.press('Enter');
+  await button(page, 'Change Email of Front desk: desk@foundry.test').waitFor();
+
+  await visit(page, 'contacts');
+  await row(page, 'Tower desk').waitFor();
+  await page.getByLabel('Client', { exact: true }).selectOption('Foundry');
+  await row(page, 'Tower desk').waitFor({ state: 'detached' });
+  assert.match(page.url(), new RegExp(`#/contacts\\?client=${client_id}$`));
+  await button(page, 'More for Front desk').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await row(page, 'Front desk').waitFor({ state: 'detached' });
+  assert.equal((await owner.carillon.contacts.list({ client_id })).paging.total_records, 0);
+  await page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
+  await row(page, 'Front desk').getByText('desk@foundry.test').waitFor();
+
+  await page.getByRole('link', { name: 'Front desk' }).click();
+  await page.getByRole('link', { name: 'Contact at a client' }).waitFor();
+  await page.getByRole('button', { name: 'Change Client of Front desk: Foundry' }).click();
+  await page.getByLabel('Client of Front desk').selectOption('None');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Change Client of Front desk: None' }).waitFor();
+  const { data } = await owner.carillon.contacts.list({ client_id: 0 });
+  assert.deepEqual(data.map(({ contact_name }) => contact_name).sort(), ['Front desk', 'Tower desk']);
+});
+
+test('deleting a client keeps its contacts, and the confirmation shows their number', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
+  for (const contact_name of ['Front desk', 'Press']) await owner.carillon.contacts.create({ contact_name, client_id });
+  await visit(page, `clients/${client_id}`);
+  await button(page, 'Delete').click();
+  await page.getByRole('dialog').getByText('Its 2 contacts stay, without a client.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.locator('.toasts').getByText('“Foundry” deleted.').waitFor();
+  await visit(page, 'contacts');
+  await row(page, 'Press').getByText('None').last().waitFor();
 });

@@ -1,13 +1,11 @@
-import { behavioursDocument } from './behaviours.ts';
-import { conformanceDocument } from './conformance.ts';
-import { decisionsDocument } from './decisions.ts';
-import { licencesDocument } from './licences.ts';
-import { llmsDocument } from './llms.ts';
-import type { Derived } from './markdown.ts';
+import { readFileSync } from 'node:fs';
+import { conformanceDocument, decisionsDocument } from './conformance.ts';
+import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
 import { performanceDocuments } from './performance.ts';
-import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
+import { auditDocument, behavioursDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
+import { type Shipped, shipped } from './shipped.ts';
 
 /** All derived documents except the SDK files; deterministic. */
 export function derivedDocuments(): readonly Derived[] {
@@ -27,4 +25,42 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reliability.md', text: reliabilityDocument() },
     { path: 'llms.txt', text: llmsDocument() },
   ];
+}
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+/** llms.txt: the index for language models, derived from docs/README.md. */
+export function llmsDocument(): string {
+  const { description } = JSON.parse(read('package.json'));
+  const guide = read('docs/README.md');
+  const parts = guide
+    .slice(guide.indexOf('\n## '))
+    .replace(/\]\((?!https?:)([^)]+)\)/g, (_, path) => `](${fromRoot(path)})`);
+  return `# Carillon\n\n> ${description}\n${parts}`;
+}
+
+/** Converts a path relative to docs/ to one relative to the root. */
+const fromRoot = (path: string): string => (path.startsWith('../') ? path.slice(3) : `docs/${path}`);
+
+const descriptions: Readonly<Record<Shipped['part'], string>> = {
+  service: 'service',
+  runtime: 'Node itself, for one platform; left out of container images',
+  console: 'built into the pages of the console',
+};
+
+/** docs/reference/licences.md: shipped packages and their licenses. */
+export function licencesDocument(): string {
+  const all = shipped();
+  const rows = all.map(({ name, version, license, part }) => [
+    code(name),
+    version,
+    license ?? 'none said',
+    descriptions[part],
+  ]);
+  return document(
+    derivedFrom('package-lock.json'),
+    '# Packages and their licences',
+    'All packages that run in the service or in the console. Packages for tests and builds are not shipped. None of these runs an install script. `npm run sbom` writes the same list as CycloneDX.',
+    table(['Package', 'Version', 'Licence', 'Part'], rows),
+  );
 }

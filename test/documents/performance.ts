@@ -1,10 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Bench } from '../../bench/bench.ts';
-import { benches } from '../../bench/benches.ts';
-import { resultOf } from '../../bench/results.ts';
-import { formatNumber } from '../../bench/statistics.ts';
-import { type Judged, judge } from '../../bench/thresholds.ts';
+import { type Result, resultOf } from '../../bench/results.ts';
+import { formatNumber, quantile } from '../../bench/rounds.ts';
+import { benches, type Judged, judge } from '../../bench/thresholds.ts';
+import { root } from '../laws/source.ts';
 import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
-import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 import { chartFiles, charts, picture } from './performance-charts.ts';
 
 /** A cell shows this many missed claims; the report has all. */
@@ -16,7 +17,7 @@ export function performanceDocuments(): Derived[] {
   const all = charts();
   const text = document(
     '# Performance',
-    derivedFrom('bench/benches.ts', 'bench/results/', 'bench/peers/'),
+    derivedFrom('bench/thresholds.ts', 'bench/results/', 'bench/peers/'),
     'Carillon next to the systems that you would choose instead, then its own targets, missed ones included.',
     '## Compared with other systems',
     peerTable(peers),
@@ -145,3 +146,88 @@ function excessOf({ claim: { atLeast, atMost = 0 }, median }: Judged): number {
 }
 
 const percent = (fraction: number) => `${Number((fraction * 100).toPrecision(2)).toLocaleString('en')}%`;
+
+/** build/performance.md, not committed: every claim and series of every row. */
+export function performanceReport(): string {
+  return document('# Performance report', ...benches.map(section));
+}
+
+function section(bench: Bench): string {
+  const { id, title, target, heldBack, aRound } = bench;
+  const result = resultOf(bench);
+  const head = [`## ${id}`, `Measured: ${title}. Target: ${target}.`];
+  if (result === undefined) return [...head, 'Not measured yet.'].join('\n\n');
+  const { rounds, roundMs, seconds, fsyncMs, commit, node, machine, date } = result;
+  return [
+    ...head,
+    claimTable(result),
+    ...(heldBack === undefined ? [] : [heldBack]),
+    seriesTable(result),
+    `${rounds} rounds of ${aRound ?? `${roundMs / 1_000} s`} in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
+  ].join('\n\n');
+}
+
+function claimTable(result: Result): string {
+  return table(
+    ['Claim', 'Median', 'Least', 'Most', 'Limit', 'Result'],
+    judge(result).map(({ claim, median, least, most, times, holds }) => [
+      claim.says,
+      formatNumber(median),
+      ...(times === 1 ? ['one round', ''] : [formatNumber(least), formatNumber(most)]),
+      claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`,
+      holds ? 'holds' : '**missed**',
+    ]),
+  );
+}
+
+function seriesTable({ series }: Result): string {
+  return table(
+    ['Series', 'Side', 'Median', 'Least', 'Most'],
+    series.map(({ name, side, rounds }) => [
+      name,
+      side,
+      formatNumber(quantile(rounds, 0.5)),
+      formatNumber(Math.min(...rounds)),
+      formatNumber(Math.max(...rounds)),
+    ]),
+  );
+}
+
+const FILE = 'bench/peers/measured-2026-11-24.json';
+
+/** A value by system: a number, or several (p50 and p99, before and after). */
+type Values = Readonly<Record<string, number | readonly number[]>>;
+
+/** Measurements of Carillon and its alternatives, taken in turn on one machine. */
+export type Peers = {
+  readonly date: string;
+  readonly commit: string;
+  readonly machine: string;
+  readonly measurements: Readonly<Record<string, { readonly description: string; readonly values: Values }>>;
+};
+
+/** The columns of the table and their short names. */
+export const systems = {
+  carillon_sqlite: 'Carillon, SQLite',
+  carillon_postgresql: 'Carillon, PostgreSQL',
+  pocketbase: 'PocketBase',
+  svix: 'Svix',
+  outpost: 'Outpost',
+  vikunja: 'Vikunja',
+} as const;
+
+export type System = keyof typeof systems;
+
+export const systemIds = Object.keys(systems) as System[];
+
+export function readPeers(): Peers {
+  return JSON.parse(readFileSync(join(root, FILE), 'utf8'));
+}
+
+/** Values of one system; undefined if it was not measured. */
+export function valuesOf(peers: Peers, measurement: string, system: string): readonly number[] | undefined {
+  const found = peers.measurements[measurement];
+  if (found === undefined) throw new Error(`${FILE} has no measurement ${measurement}`);
+  const value = found.values[system];
+  return typeof value === 'number' ? [value] : value;
+}

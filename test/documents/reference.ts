@@ -1,6 +1,14 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Behaviour, outcomeOf } from '../../packages/chaos-receiver/src/behaviour.ts';
+import { behaviours, groups } from '../../packages/chaos-receiver/src/behaviours.ts';
+import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
 import { auditActions } from '../../src/audit/actions.ts';
 import { environmentName, type Option, options } from '../../src/config/options.ts';
 import { type Kind, kinds, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
+import type { JsonSchema } from '../../src/http/fields/field.ts';
+import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { permissions } from '../../src/permissions.ts';
 import { problems } from '../../src/problems.ts';
@@ -88,4 +96,151 @@ function recordedBy(routes: readonly Route[], kind: Kind): string {
     .filter((row) => row.records.includes(kind))
     .map((row) => code(`${row.method} /v2${row.path}`))
     .join(', ');
+}
+
+/** BEHAVIOURS.md of the chaos receiver. */
+export function behavioursDocument(): string {
+  const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.seenAs), outcomeOf(one)];
+  return document(
+    derivedFrom('packages/chaos-receiver/src/behaviours/'),
+    '# Behaviours of the chaos receiver',
+    `The [chaos receiver](README.md) has ${behaviours.length} behaviours. In addition, every other status from 200 to 599 is a behaviour.`,
+    '"Seen as" is the status that the sender reads, or the reason why it reads none. Where the standards leave a choice, it is the choice of Carillon. "Outcome" is the result for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure.',
+    ...Object.entries(groups).map(
+      ([title, all]) =>
+        `## ${title}${schemeOf(all) === 'https' ? ' (https only)' : ''}\n\n${table(['Behaviour', 'Description', 'Seen as', 'Outcome'], all.map(rowOf))}`,
+    ),
+  );
+}
+
+/**
+ * How a code block of commands is tested, by the word after `sh`:
+ *
+ * - none: run as is, next to a running service
+ * - `stopped`: run while the service is stopped
+ * - `stays`: a long-running command, run until its first output
+ * - `story`: run by a dedicated test that reads the block
+ * - `ci`: run by continuous integration
+ * - `machine`: needs systemd, containers, a domain or another service; only its shell syntax is checked
+ */
+export const ways = ['', 'stopped', 'stays', 'story', 'ci', 'machine'] as const;
+
+export type Way = (typeof ways)[number];
+
+/** A code block of commands in a document. */
+export type Commands = { readonly path: string; readonly line: number; readonly way: string; readonly script: string };
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** All pages with commands. */
+function pages(): readonly { readonly path: string; readonly text: string }[] {
+  const docs = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
+  const paths = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
+  return paths.map((path) => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }));
+}
+
+/** Arguments of all `carillon` commands in inline code. */
+export function namedCommands(): readonly { readonly path: string; readonly line: string }[] {
+  return pages().flatMap(({ path, text }) =>
+    [...text.matchAll(/`(?:npm run -s carillon --|npx carillon|carillon) ([^`]+)`/g)].map((match) => ({
+      path,
+      line: match[1] ?? '',
+    })),
+  );
+}
+
+/** All code blocks of commands, in page order. */
+export function documentedCommands(): readonly Commands[] {
+  return pages().flatMap(({ path, text }) => {
+    return [...text.matchAll(/^```(?:sh|bash|shell|console)\b *(.*)\n([\s\S]*?)^```$/gm)].map((match) => ({
+      path,
+      line: text.slice(0, match.index).split('\n').length,
+      way: match[1] ?? '',
+      script: match[2] ?? '',
+    }));
+  });
+}
+
+/** Resources that the integrations can create and change, in display order. */
+const resources = ['event', 'client', 'project', 'task', 'subtask'] as const;
+
+type Resource = (typeof resources)[number];
+
+/** Parent resource of nested resources. */
+const parents: Partial<Record<Resource, Resource>> = { task: 'project', subtask: 'task' };
+
+/**
+ * service.json of the integrations: event kinds, and fields, filters and a sample record of each resource.
+ * Derived from the route definitions, so that new fields appear in the integrations.
+ */
+export function platformsDocument(routes: readonly Route[]): string {
+  const table = {
+    kinds: Object.entries(kinds).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
+    resourceTypes: resources.map((resourceType) => resourceTypeOf(routes, resourceType)),
+  };
+  return `${JSON.stringify(table, undefined, 2)}\n`;
+}
+
+function resourceTypeOf(routes: readonly Route[], resourceType: Resource) {
+  const path = resourceTypes[resourceType].collection;
+  const row = (method: Route['method'], at: string) => {
+    const found = routes.find((one) => one.method === method && one.path === at);
+    if (found === undefined) throw new Error(`no route ${method} ${at}`);
+    return found;
+  };
+  const parent = parents[resourceType];
+  const [key, list] = [`${resourceType}_id`, row('GET', path)];
+  const creation = row('POST', parent === undefined ? path : `${path}/{${parent}_id}`).body;
+  const change = row('PUT', `${path}/{${key}}`).body;
+  return {
+    name: resourceType,
+    plural: path.slice(1),
+    key,
+    label: `${resourceType}_name`,
+    ...(parent === undefined ? {} : { parent: `${parent}_id` }),
+    creation: fieldsOf(propertiesOf(creation), requiredOf(creation)),
+    change: fieldsOf(propertiesOf(change), []),
+    filters: Object.entries(list.parameters)
+      .filter(([name]) => !(name in pagingParameters))
+      .map(([name, { description, schema }]) => fieldOf(name, { ...schema, description }, false)),
+    sample: sampleOf(recordOf(list.answer)),
+  };
+}
+
+function fieldsOf(properties: Properties, required: readonly string[]) {
+  return Object.entries(properties).map(([name, schema]) => fieldOf(name, schema, required.includes(name)));
+}
+
+function fieldOf(name: string, schema: JsonSchema, required: boolean) {
+  return { name, says: schema.description, ...formOf(schema), ...(required ? { required } : {}) };
+}
+
+/** Input type of a field; `words` are the options of a select. */
+function formOf(schema: JsonSchema): { readonly form: string; readonly words?: readonly string[] } {
+  const { type, format = '', enum: words, pattern } = schema;
+  if (Array.isArray(words)) {
+    // Select options need a text: "none" is chosen as "0".
+    const texts = words.filter((word) => typeof word === 'string' && word !== '');
+    return texts.join() === '0,1' ? { form: 'flag' } : { form: 'word', words: texts };
+  }
+  if (isFlag(schema)) return { form: 'flag' };
+  if (type === 'array') return { form: 'ids' };
+  if (pattern === '^\\d{8}$') return { form: 'day' };
+  if (String(format).startsWith('calendar-time')) return { form: 'date' };
+  if (Array.isArray(type) && /^$|decimal/.test(String(format))) return { form: 'number' };
+  return { form: 'text' };
+}
+
+/** Sample record for the platform's editor. */
+function sampleOf(properties: Properties): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, exampleOf(name, schema)]));
+}
+
+function exampleOf(name: string, { type, enum: words, pattern = '' }: JsonSchema): unknown {
+  if (type === 'number') return 0;
+  if (Array.isArray(words)) return words[0];
+  if (type === 'array') return [{ user_id: '1', user_name: 'Release Team' }];
+  if (String(pattern).includes(':')) return '2027-01-01 00:00:00';
+  if (name.endsWith('_id')) return '1';
+  return name.endsWith('_name') ? 'Release' : '';
 }

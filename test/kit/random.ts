@@ -1,4 +1,4 @@
 export {
   type SeededRandom as SeededChance,
   seededRandom as chanceFrom,
-} from '../../packages/chaos-receiver/src/random.ts';
+} from '../../packages/chaos-receiver/src/script.ts';

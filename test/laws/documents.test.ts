@@ -2,20 +2,23 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
+import { resultOf as measured } from '../../bench/results.ts';
+import { benches, judge } from '../../bench/thresholds.ts';
 import { connectionVariables } from '../../src/cli/client/connection-options.ts';
 import { programOf } from '../../src/cli/commands.ts';
 import { environmentName, options } from '../../src/config/options.ts';
 import { clauses, isClause } from '../conformance/clauses.ts';
 import { findProofs } from '../conformance/proofs.ts';
 import { sections } from '../conformance/rows.ts';
-import { proofsByClause } from '../documents/conformance.ts';
-import { decisions } from '../documents/decisions.ts';
+import { decisions, proofsByClause } from '../documents/conformance.ts';
 import { derivedDocuments } from '../documents/index.ts';
 import { anchorOf } from '../documents/markdown.ts';
 import { chartFiles, charts } from '../documents/performance-charts.ts';
 import { documentedRoutes } from '../documents/routes.ts';
 import { sdkFiles } from '../documents/sdk.ts';
-import { root } from './source.ts';
+import { proofs } from '../reliability/index.ts';
+import { resultOf as proved } from '../reliability/results.ts';
+import { root, sourcesBelow } from './source.ts';
 
 const IGNORED = ['node_modules', 'build', 'dist', 'data'];
 
@@ -240,3 +243,76 @@ test('ARCHITECTURE.md explains at most 20 terms', () => {
   const rows = terms.match(/^\| (?!Term |---)/gm) ?? [];
   assert.ok(rows.length > 10 && rows.length <= 20, `${rows.length} terms`);
 });
+
+/** Ids of rows that miss a limit without a stated reason. */
+function withoutReason(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {
+  return rows.filter(({ isMissed, heldBack }) => isMissed && heldBack === undefined).map(({ id }) => id);
+}
+
+test('a failing reliability test states the reason', () => {
+  const rows = proofs.map((proof) => ({ ...proof, isMissed: (proved(proof)?.broken.length ?? 0) > 0 }));
+  assert.deepEqual(withoutReason(rows), []);
+});
+
+test('a performance row that misses a limit states the reason', () => {
+  const rows = benches.map((bench) => {
+    const result = measured(bench);
+    return {
+      ...bench,
+      isMissed: result !== undefined && judge(result).some(({ holds }) => !holds),
+    };
+  });
+  assert.deepEqual(withoutReason(rows), []);
+});
+
+test('the check detects a row that misses a limit without a reason', () => {
+  const missed = { id: 'R0', isMissed: true };
+  assert.deepEqual(withoutReason([missed, { ...missed, heldBack: 'the disk' }, { id: 'R00', isMissed: false }]), [
+    'R0',
+  ]);
+});
+
+/** Integrations, and the platform package that each may import. */
+const packages = { n8n: 'n8n-workflow', zapier: 'zapier-platform-core' };
+
+const manifest = (folder: string) => JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+
+for (const [name, platform] of Object.entries(packages)) {
+  const folder = `integrations/${name}`;
+  const files = sourcesBelow(folder).filter(({ path }) => !path.startsWith(`${folder}/test/`));
+
+  test(`${folder} imports only its platform package and its own files`, () => {
+    assert.ok(files.length > 5);
+    const outside = files.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => from !== platform && !from.startsWith(`${folder}/`))
+        .map(({ from }) => `${path}: ${from}`),
+    );
+    assert.deepEqual(outside, []);
+  });
+
+  test(`${folder} sends requests only through its platform, does not use console, and suppresses no checks`, () => {
+    const wrong = files.filter(
+      ({ code, text }) =>
+        /\bfetch\s*\(|\bconsole\s*[.[]/.test(code) ||
+        /eslint-disable|biome-ignore|@ts-(?:ignore|expect-error)/.test(text),
+    );
+    assert.deepEqual(
+      wrong.map(({ path }) => path),
+      [],
+    );
+  });
+
+  test(`${folder} has the version of the service, pinned dependencies and no install scripts`, () => {
+    const { version, dependencies = {}, devDependencies = {}, scripts } = manifest(folder);
+    assert.equal(version, manifest('.').version);
+    const loose = Object.entries({ ...dependencies, ...devDependencies }).filter(
+      ([, range]) => !/^\d/.test(`${range}`),
+    );
+    assert.deepEqual(loose, []);
+    assert.deepEqual(
+      Object.keys(scripts).filter((script) => /^(?:pre|post)|install|prepare/.test(script)),
+      [],
+    );
+  });
+}

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { auditActions } from '../../src/audit/actions.ts';
 import { temporaryFolder } from '../kit/service/service.ts';
-import { root } from './source.ts';
+import { mutations } from '../reliability/mutations.ts';
+import { product, root } from './source.ts';
 
 /** Node arguments of `npm test` before the files: preloads, global setup, limits. */
 function flags(): string[] {
@@ -38,4 +40,36 @@ test('npm test fails when a test fails or never finishes', (t) => {
   assert.equal(hung.status, 1);
   assert.match(hung.stdout, /✖ waits/);
   assert.match(hung.stdout, /✔ comes after/);
+});
+
+test('every mutation matches its source file exactly once (npm run prove -- mutations applies them)', () => {
+  assert.ok(mutations.length > 20);
+  const wrong = mutations.flatMap(({ says, file, changes, caughtBy }) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    const misfits = changes.filter(([from]) => text.split(from).length !== 2).map(([from]) => `${says}: ${from}`);
+    return existsSync(join(root, caughtBy.file)) ? misfits : [...misfits, `${says}: no file ${caughtBy.file}`];
+  });
+  assert.deepEqual(wrong, []);
+});
+
+const files = product();
+
+test('the audit log is append-only: no source file updates or deletes its rows', () => {
+  const wrong = files.flatMap(({ path, spoken }) =>
+    [
+      /(?:updateTable|deleteFrom|replaceInto|mergeInto)\(\s*['"`]audit\b/g,
+      /\b(?:update|delete\s+from|truncate(?:\s+table)?|drop\s+table|alter\s+table|replace\s+into)\s+["`]?audit\b/gi,
+    ].flatMap((pattern) => [...spoken.matchAll(pattern)].map(([text]) => `${path}: ${text}`)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('every audit action is used in the source', () => {
+  const used = new Set(
+    files
+      .filter(({ path }) => path !== 'src/audit/actions.ts')
+      .flatMap(({ spoken }) => [...spoken.matchAll(/action: '([\w.]+)'/g)].map(([, action]) => action)),
+  );
+  const unused = Object.keys(auditActions).filter((action) => !used.has(action));
+  assert.deepEqual(unused, []);
 });

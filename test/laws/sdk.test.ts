@@ -3,15 +3,21 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Invited, SignIn } from '../../packages/sdk/src/console.ts';
 import * as sdk from '../../packages/sdk/src/index.ts';
-import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.ts';
+import type { SignedIn } from '../../packages/sdk/src/people.ts';
+import * as receiver from '../../packages/sdk/src/receiver/index.ts';
+import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/read-feed.ts';
 import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
+import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
+import type { openedFields } from '../../src/resources/invitations/invitations.ts';
 import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
+import type { signedInFields, signInFields } from '../../src/resources/sessions/schema.ts';
 import { consoleRows, publicRows } from '../kit/api/routes.ts';
-import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../kit/api/sdk-calls.ts';
-import { temporaryFolder } from '../kit/service/service.ts';
+import { asksOf, OPTIONS, PRELUDE, type Promised, promisesOf, type SdkCall, sdkCalls } from '../kit/api/sdk-calls.ts';
+import { type Json, temporaryFolder } from '../kit/service/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 
@@ -117,4 +123,185 @@ test('each package has the version and license of the service, and no install sc
   // The same version as at the root, so that npm installs it once.
   assert.deepEqual(chaosReceiver.dependencies, { commander: service.dependencies.commander });
   assert.equal(chaosReceiver.engines.node, service.engines.node);
+});
+
+const rows = [...publicRows, ...consoleRows];
+
+/** Descriptions of the type assertions that do not compile; each list is a file of one program. */
+function broken(folder: string, ...lists: readonly (readonly Promised[])[]): string[][] {
+  const head = `import type { CarillonConsole } from '${join(root, 'packages/sdk/src/console.ts')}';${PRELUDE}`;
+  const first = head.split('\n').length;
+  for (const [index, promises] of lists.entries()) {
+    const lines = promises.map(({ type }, at) => `const p${at}: ${type} = true;`);
+    writeFileSync(join(folder, `p${index}.ts`), `${head}${lines.join('\n')}\n`);
+  }
+  const project = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: { noUnusedLocals: false, rewriteRelativeImportExtensions: false },
+    include: [],
+    files: lists.map((_, index) => `p${index}.ts`),
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
+  const { stdout } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder });
+  const faults = [...stdout.matchAll(/^(.*)\((\d+),\d+\): error/gm)].map(([, path = '', line]) => ({
+    path,
+    line: Number(line),
+  }));
+  assert.deepEqual(
+    faults.filter(({ path }) => !/^p\d+\.ts$/.test(path)),
+    [],
+    'the SDK itself is well typed',
+  );
+  return lists.map((promises, index) => {
+    const lines = faults.filter(({ path }) => path === `p${index}.ts`).map(({ line }) => line);
+    return promises.filter((_, at) => lines.includes(first + at)).map(({ says }) => says);
+  });
+}
+
+/** The route definitions with the schemas of one of them changed. */
+function changed(asks: string, change: (row: Json) => void): Route[] {
+  return rows.map((row) => {
+    if (asksOf(row) !== asks) return row;
+    const { answer, body, parameters } = row;
+    const copy: Json = structuredClone({ answer, body, parameters: JSON.parse(JSON.stringify(parameters)) });
+    change(copy);
+    return { ...row, ...copy };
+  });
+}
+
+test('the types of the SDK match the schemas of the service, for every argument and result', async (t) => {
+  const calls = await sdkCalls();
+  // Simulated schema changes, with the type assertions that must fail for each.
+  const drifts: [Route[], string[]][] = [
+    [
+      changed('GET /events/{}', ({ answer }) => delete answer.properties.data.properties.user_id),
+      ['events.get gives these fields'],
+    ],
+    [
+      changed('GET /tasks', ({ answer }) => answer.properties.data.items.properties.active.enum.push('3')),
+      ['tasks.list lists active', 'tasks.each gives active'],
+    ],
+    [changed('POST /clients', ({ body }) => delete body.properties.notes), ['clients.create takes these fields']],
+    [changed('POST /tasks/{}', ({ body }) => body.required.push('color')), ['tasks.create takes color']],
+    [changed('PUT /projects/{}', ({ body }) => body.properties.price.type.pop()), ['projects.update takes price']],
+    [
+      changed('GET /clients', ({ parameters }) => parameters.order.schema.enum.pop()),
+      ['clients.list asks order', 'clients.each asks order'],
+    ],
+    [
+      changed('GET /notifications', ({ answer }) => delete answer.properties.next),
+      ['notifications.list gives these fields'],
+    ],
+    [rows.filter((row) => asksOf(row) !== 'GET /company'), ['company.get reaches a row']],
+  ];
+  const promises = promisesOf(calls, rows);
+  assert.ok(promises.length > 500, String(promises.length));
+  const [wrong, ...found] = broken(
+    temporaryFolder(t),
+    promises,
+    ...drifts.map(([drifted]) => promisesOf(calls, drifted)),
+  );
+  assert.deepEqual(wrong, []);
+  assert.deepEqual(
+    found,
+    drifts.map(([, says]) => says),
+  );
+});
+
+/** Type equality: the compiler rejects `true` for different types. */
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
+
+/** Fields of the public routes, which have no route definitions. */
+const sameFields: {
+  invited: Same<keyof Invited, keyof typeof openedFields>;
+  signIn: Same<keyof SignIn, keyof typeof signInFields>;
+  signedIn: Same<keyof SignedIn, keyof typeof signedInFields>;
+} = { invited: true, signIn: true, signedIn: true };
+
+test('the types of the console client match the route fields, and the client is not part of the published SDK', () => {
+  assert.ok(Object.values(sameFields).every((same) => same));
+  assert.ok(!Object.keys(sdk).includes('CarillonConsole'));
+});
+
+const sources = sourcesBelow('packages/sdk/src');
+/** The values that users of the SDK can import. */
+const exported = new Set([...Object.keys(sdk), ...Object.keys(receiver)]);
+
+const DOC = '/\\*\\*(?:(?!\\*/)[^])*\\*/\\n';
+
+/** The exported functions and classes, and the methods of classes and interfaces, that have no `@example`. */
+function withoutExample(text: string): readonly string[] {
+  const named = [...text.matchAll(new RegExp(`^(${DOC})?export (?:function|class) (\\w+)`, 'gm'))]
+    .filter(([, , name = '']) => exported.has(name))
+    .map(([, doc = '', name = '']) => [name, doc] as const);
+  const methods = [...text.matchAll(/^export (?:class|interface) (\w+)[\s\S]*?^\}/gm)].flatMap(([body, owner]) =>
+    [...body.matchAll(new RegExp(`^( {2}${DOC})? {2}(?:async )?(\\w+)\\(`, 'gm'))]
+      .filter(([, , name]) => name !== 'constructor')
+      .map(([, doc = '', name = '']) => [`${owner}.${name}`, doc] as const),
+  );
+  return [...named, ...methods].filter(([, doc]) => !doc.includes('@example')).map(([name]) => name);
+}
+
+test('every public function, class and method of the SDK has an example', () => {
+  const sample =
+    '/** A. */\nexport function apiKey() {}\nexport interface B {\n  /** C. */\n  c(): void;\n  d(): void;\n}\n';
+  assert.deepEqual(withoutExample(sample), ['apiKey', 'B.c', 'B.d']);
+  assert.deepEqual(
+    sources.flatMap(({ path, text }) => withoutExample(text).map((name) => `${path}: ${name}`)),
+    [],
+  );
+});
+
+/** Declares the variables that examples use without defining them, and imports what the SDK exports. */
+const prelude = `
+import { apiKey, Carillon, CarillonError, etagOf } from '${root}packages/sdk/src/index.ts';
+import { createReceiver, fileState, memoryState, type Receiver } from '${root}packages/sdk/src/receiver/index.ts';
+import { CarillonConsole } from '${root}packages/sdk/src/console.ts';
+type Given = Record<
+  'domain' | 'key' | 'email' | 'passphrase' | 'newPassphrase' | 'token' | 'ics' | 'cursor' | 'resourceUrl', string
+> & {
+  carillon: Carillon; console: CarillonConsole; receiver: Receiver;
+  showEvent(name: string, start: string): void;
+  processEntry(kind: string, resourceUrl: string): Promise<void>;
+  saveCursor(cursor: string): Promise<void>;
+};
+`;
+const GIVEN =
+  'domain, key, email, passphrase, newPassphrase, token, ics, cursor, resourceUrl, carillon, console, receiver, showEvent, processEntry, saveCursor';
+
+/** The code of the examples, each in a block of its own. */
+function program(examples: readonly string[]): string {
+  const imports = new Set(examples.flatMap((code) => code.match(/^import .*$/gm) ?? []));
+  const blocks = examples.map((code) => `async ({ ${GIVEN} }: Given) => {{ ${code.replace(/^import .*$/gm, '')} }};`);
+  return [...imports, prelude, ...blocks].join('\n');
+}
+
+test('the examples of the SDK fit its types', (t) => {
+  const examples = sources.flatMap(({ text }) =>
+    [...text.matchAll(/@example\n *\* ```ts\n([\s\S]*?)\n *\* ```/g)].map(([, code = '']) =>
+      code.replace(/^ *\* ?/gm, ''),
+    ),
+  );
+  assert.ok(examples.length > 30, `${examples.length} examples`);
+  const folder = temporaryFolder(t);
+  const compilerOptions = {
+    noEmit: true,
+    rootDir: '/',
+    rewriteRelativeImportExtensions: false,
+    types: ['node'],
+    typeRoots: [join(root, 'test/node_modules/@types')],
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+  };
+  const project = { extends: join(root, 'packages/sdk/tsconfig.json'), compilerOptions, include: ['*.mts'] };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
+  writeFileSync(join(folder, 'examples.mts'), program(examples));
+  writeFileSync(join(folder, 'wrong.mts'), program(["await carillon.events.get('7').event_name;"]));
+  const { stdout } = spawnSync(tsc, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' });
+  const errors = stdout.trim().split('\n');
+  assert.deepEqual(
+    errors.filter((line) => !line.includes('wrong.mts')),
+    [],
+  );
+  assert.match(errors.join('\n'), /wrong\.mts.*event_name/);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { closingOf, packageSources, read, sourcesBelow } from './source.ts';
+import { columns } from '../../src/store/tables.ts';
+import { closingOf, packageSources, product, read, sourcesBelow } from './source.ts';
 
 test('the source reader separates code from comments and literals', () => {
   const text = [
@@ -34,4 +35,31 @@ test('the source reader parses every file completely: all brackets are balanced'
     }
     assert.equal(depth, 0, path);
   }
+});
+
+/** Functions that abandon a request whose response may have arrived. */
+const GIVES_UP = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
+
+test('network timeouts use only startDeadline, which reads already received data before it gives up', () => {
+  const found: string[] = [];
+  for (const { path, code, text } of product()) {
+    if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/transport/deadline.ts') continue;
+    for (const { index } of code.matchAll(/\.after\(/g)) {
+      const open = index + '.after'.length;
+      const call = text.slice(open, closingOf(code, open) + 1);
+      if (GIVES_UP.test(call)) found.push(`${path}: after${call}`);
+    }
+  }
+  assert.deepEqual(found, []);
+});
+
+test('the stored timestamps that something waits for are known, because their readers must handle clock changes', () => {
+  const waitedFor = Object.entries(columns).flatMap(([table, columnsOfTable]) =>
+    Object.keys(columnsOfTable)
+      .filter((column) => /(^|_)(due|next|retry|wake|until)(_at)?$/.test(column))
+      .map((column) => `${table}.${column}`),
+  );
+  // Read by src/delivery/dispatcher/retry-policy.ts (remainingMs) and src/mail/queue.ts (claimMails), which treat a
+  // timestamp further ahead than any wait as due now; see decision 34.
+  assert.deepEqual(waitedFor, ['hooks.due_at', 'mails.due_at']);
 });

@@ -83,11 +83,11 @@ const TIME_AND_RANDOM: readonly Exception[] = [
   },
   { path: 'packages/sdk/src/follow.ts', word: 'setTimeout(', because: SDK },
   {
-    path: 'packages/sdk/src/receiver/time.ts',
+    path: 'packages/sdk/src/receiver/signature.ts',
     word: 'setTimeout(',
     because: 'the timers of the receiver',
   },
-  { path: 'packages/sdk/src/receiver/time.ts', word: 'Date.now', because: 'the clock of the receiver' },
+  { path: 'packages/sdk/src/receiver/signature.ts', word: 'Date.now', because: 'the clock of the receiver' },
   ...['performance.now', 'setTimeout(', 'Math.random', 'getRandomValues('].map((word) => ({
     path: 'packages/sdk/src/runtime.ts',
     word,

@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
-import type { Company } from '../../../packages/sdk/src/company.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { User } from '../../../packages/sdk/src/users.ts';
+import type { Company, User } from '../../../packages/sdk/src/people.ts';
 import { speaker } from '../components/api-call.tsx';
 import { client } from './client.ts';
 

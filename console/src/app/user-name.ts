@@ -1,4 +1,4 @@
-import type { Role } from '../../../packages/sdk/src/users.ts';
+import type { Role } from '../../../packages/sdk/src/people.ts';
 import type { Tone } from '../components/badge.tsx';
 
 /** Display name of a user: the name, or the email address if the name is empty. */

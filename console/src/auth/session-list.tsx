@@ -1,4 +1,4 @@
-import type { Session } from '../../../packages/sdk/src/sessions.ts';
+import type { Session } from '../../../packages/sdk/src/people.ts';
 import { client } from '../app/client.ts';
 import { all, attempt, useLoaded } from '../app/use-query.ts';
 import { Badge, Note, Waiting } from '../components/badge.tsx';

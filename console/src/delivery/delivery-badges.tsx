@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import type { DeliveryState } from '../../../packages/sdk/src/deliveries.ts';
+import type { DeliveryState } from '../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
-import type { Hour } from '../../../packages/sdk/src/hours.ts';
+import type { Hour } from '../../../packages/sdk/src/stats.ts';
 import { useEvery } from '../app/use-interval.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';

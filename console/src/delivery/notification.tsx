@@ -1,4 +1,4 @@
-import type { Delivery } from '../../../packages/sdk/src/deliveries.ts';
+import type { Delivery } from '../../../packages/sdk/src/activity.ts';
 import { Code, curlOf } from '../components/api-call.tsx';
 import { bodyOf, cutTarget, pathOf } from './delivery-text.ts';
 import './delivery.css';

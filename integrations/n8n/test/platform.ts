@@ -17,8 +17,7 @@ import type {
   IWebhookResponseData,
   IWorkflowExecuteAdditionalData,
 } from 'n8n-workflow';
-import type { Cleanup } from '../../../test/kit/cleanup.ts';
-import { atEnd } from '../../../test/kit/cleanup.ts';
+import { atEnd, type Cleanup } from '../../../test/kit/cleanup.ts';
 
 // Both are CommonJS modules of n8n, so contexts, requests and static data are those of a real n8n.
 const load = createRequire(import.meta.url);

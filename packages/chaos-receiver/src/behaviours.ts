@@ -1,14 +1,10 @@
 import type { Behaviour } from './behaviour.ts';
-import { brokenConnections } from './behaviours/broken-connections.ts';
-import { compressionBombs } from './behaviours/compression-bombs.ts';
-import { endless } from './behaviours/endless.ts';
-import { framing } from './behaviours/framing.ts';
+import { compressionBombs, endless } from './behaviours/endless.ts';
+import { brokenConnections, framing } from './behaviours/framing.ts';
 import { headers } from './behaviours/headers.ts';
-import { otherProtocols } from './behaviours/other-protocols.ts';
-import { redirects } from './behaviours/redirects.ts';
+import { otherProtocols, tls } from './behaviours/protocols.ts';
 import { slow } from './behaviours/slow.ts';
-import { demands, retryAfter, status, statuses } from './behaviours/statuses.ts';
-import { tls } from './behaviours/tls.ts';
+import { demands, redirects, retryAfter, status, statuses } from './behaviours/statuses.ts';
 
 /** All behaviours by group, in the order of the list. */
 export const groups: Readonly<Record<string, readonly Behaviour[]>> = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
-import { createAuthority, DAY_MS, validContent } from './certificates.ts';
+import { createAuthority, DAY_MS, integer, validContent } from './certificates.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const names = ['localhost', `${'long.'.repeat(40)}example`];
@@ -31,4 +31,17 @@ test('a certificate has the given validity, also beyond 2049, where the time for
   const selfSigned = new X509Certificate(authority.selfSigned(late).cert);
   assert.equal(selfSigned.validToDate.getTime(), late.until);
   assert.ok(selfSigned.verify(selfSigned.publicKey));
+});
+
+const encoded = (hex: string) => integer(Buffer.from(hex, 'hex')).toString('hex');
+
+test('an integer has the minimal length and is never negative: OpenSSL rejects other certificates', () => {
+  assert.equal(encoded('02'), '020102');
+  assert.equal(encoded('7fff'), '02027fff');
+  assert.equal(encoded('80'), '02020080');
+  // One serial number in 256 starts with a zero byte.
+  assert.equal(encoded('007f'), '02017f');
+  assert.equal(encoded('0080'), '02020080');
+  assert.equal(encoded('0000ff01'), '020300ff01');
+  assert.equal(encoded('0000'), '020100');
 });

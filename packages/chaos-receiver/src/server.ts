@@ -1,14 +1,13 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, TLSSocket } from 'node:tls';
 import { type Behaviour, textResponse } from './behaviour.ts';
-import { FOLLOWED_PATH } from './behaviours/redirects.ts';
-import { validCertificate } from './behaviours/tls.ts';
+import { validCertificate } from './behaviours/protocols.ts';
+import { FOLLOWED_PATH } from './behaviours/statuses.ts';
 import { behaviourBySlug, behaviours } from './behaviours.ts';
 import type { Authority } from './certificates.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import { seededRandom } from './random.ts';
 import { type ReceivedRequest, RequestReader } from './request.ts';
-import { createScript, parseScript, type Script } from './script.ts';
+import { createScript, parseScript, type Script, seededRandom } from './script.ts';
 
 /** The report on one connection, after its end. */
 export type ConnectionReport = {

@@ -1,7 +1,6 @@
-import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { type Lists, lists } from './pages.ts';
-import { deletes, type Gets, gets } from './resource.ts';
-import { issuedOf } from './response-body.ts';
+import type { DateText, FlagInput, Id, IdOrNone, Optional, Window } from './api-types.ts';
+import { deletes, type Gets, gets, type Lists, lists } from './resource.ts';
+import { issuedOf, recordOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
 /** The content of a calendar: what concerns its user, one project, or the whole account. X9. */
@@ -85,5 +84,109 @@ export function calendars(send: Send): Calendars {
     create: async (input, options) =>
       issuedOf<MadeCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
     revoke: deletes(send, 'calendars').delete,
+  };
+}
+
+/** A file to import. X9. */
+export type ImportInput = {
+  /** The file: iCalendar (RFC 5545), as text. */
+  readonly ics: string;
+} & Optional<{
+  /** The project of the created records. */
+  project_id: IdOrNone;
+  /** The IANA name of the time zone that times with a zone are converted to; default: the account's. */
+  time_zone: string;
+  /** Used if the account has no time zone; default: the file's own. */
+  default_time_zone: string;
+  /** Notifies no hook; the feed contains `changed_event` for created events. */
+  silent: FlagInput;
+  /** Imports records again that were deleted after an earlier import. */
+  again: FlagInput;
+}>;
+
+/** Why a part of a file was not imported, or was changed. X9. */
+export type DropReason =
+  | 'not_an_event'
+  | 'no_field'
+  | 'cut_off'
+  | 'no_start'
+  | 'out_of_range'
+  | 'no_property'
+  | 'misplaced'
+  | 'said_before'
+  | 'bad_time'
+  | 'bad_duration'
+  | 'bad_rule'
+  | 'rule_without_times'
+  | 'unknown_zone'
+  | 'no_zone'
+  | 'zone_of_file'
+  | 'cancelled'
+  | 'replaced'
+  | 'own'
+  | 'repeated_before'
+  | 'repeated_after'
+  | 'repeated_too_often'
+  | 'untitled'
+  | 'shortened';
+
+/** Parts of a file that were dropped for the same reason. X9. */
+export type Dropped = {
+  /** The component or property: `VTODO`, `LOCATION`, `EXDATE`. */
+  readonly what: string;
+  /** Why. */
+  readonly reason: DropReason;
+  /** The reason in a sentence. */
+  readonly says: string;
+  /** Number of times. */
+  readonly count: string;
+  /** The first of them: line numbers with names or values. */
+  readonly examples: readonly string[];
+};
+
+/** The result of an import. X9. */
+export type ImportReport = {
+  /** Events that were created. */
+  readonly created: string;
+  /** Events that were imported before and differ now. */
+  readonly changed: string;
+  /** Events that were imported before and are the same in the file. */
+  readonly unchanged: string;
+  /** Events that were deleted after an earlier import; they stay deleted. */
+  readonly deleted: string;
+  /** The time zone that times with a zone were converted to; UTC by default. */
+  readonly time_zone: string;
+  /** First day of imported repetitions, `YYYY-MM-DD`. */
+  readonly repeated_from: string;
+  /** Last day of imported repetitions. */
+  readonly repeated_to: string;
+  /** Parts of the file that were not imported. */
+  readonly dropped: readonly Dropped[];
+};
+
+/** A resource that supports imports. X9. */
+export interface Imports {
+  /**
+   * Imports an .ics file; importing it again creates no duplicates. The default timeout is five minutes.
+   * Errors: `invalid_input` with the line, `not_found` for the project, `body_too_large`, `overloaded`.
+   *
+   * @example
+   * ```ts
+   * const { created, dropped } = await carillon.events.import({ ics });
+   * ```
+   */
+  import(input: ImportInput, options?: OnceOptions): Promise<ImportReport>;
+}
+
+/** Default timeout: a large file takes long. */
+const TIMEOUT_MS = 300_000;
+
+/** Imports at `/{resource}/import`. */
+export function imports(send: Send, resourceType: string): Imports {
+  return {
+    import: async (input, options) =>
+      recordOf(
+        await send({ timeoutMs: TIMEOUT_MS, ...options, method: 'POST', path: [resourceType, 'import'], body: input }),
+      ),
   };
 }

@@ -1,8 +1,16 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
 import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { type Lists, lists } from './pages.ts';
-import { type CreatesUnder, createsUnder, type Deletes, deletes, type Gets, gets } from './resource.ts';
+import {
+  type CreatesUnder,
+  createsUnder,
+  type Deletes,
+  deletes,
+  type Gets,
+  gets,
+  type Lists,
+  lists,
+} from './resource.ts';
 import type { Send } from './transport.ts';
 
 /** A comment as returned by the API. C39. */

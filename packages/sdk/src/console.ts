@@ -1,13 +1,18 @@
 import { type Activity, activity } from './activity.ts';
 import type { DateText, Flag } from './api-types.ts';
 import { Carillon, type CarillonOptions, sending, transportedBy } from './carillon.ts';
-import { type Hours, hours } from './hours.ts';
-import { type Invitations, invitations } from './invitations.ts';
-import { type OverviewNow, overview } from './overview.ts';
-import { type Passphrase, passphrase } from './passphrase.ts';
+import { type JudgesTargets, verdict } from './hooks.ts';
+import {
+  type Invitations,
+  invitations,
+  type Passphrase,
+  passphrase,
+  type Sessions,
+  type SignedIn,
+  sessions,
+} from './people.ts';
 import { recordOf } from './response-body.ts';
-import { type Sessions, type SignedIn, sessions } from './sessions.ts';
-import { type JudgesTargets, verdict } from './target-check.ts';
+import { type Hours, hours, type OverviewNow, overview } from './stats.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** Options of the console's client. It authenticates by the session cookie. */

@@ -1,7 +1,7 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
 import type { DateInput, DateText, Day, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { type Imports, imports } from './imports.ts';
+import { type Imports, imports } from './calendars.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 

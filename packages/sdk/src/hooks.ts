@@ -1,9 +1,8 @@
+import type { Delivery } from './activity.ts';
 import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
-import type { Delivery } from './deliveries.ts';
-import { type Lists, lists } from './pages.ts';
-import { type Deletes, deletes, type Gets, gets } from './resource.ts';
+import { type Deletes, deletes, type Gets, gets, type Lists, lists } from './resource.ts';
 import { fieldOf, issuedOf, recordOf } from './response-body.ts';
-import { type ChangeOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
+import { type CallOptions, type ChangeOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
 
 /** `failing`: live, with one or two failures in a row, waiting for the next attempt. X1. */
 export type HookState = 'live' | 'failing' | 'ended';
@@ -157,4 +156,21 @@ export function hooks(send: Send): Hooks {
       await send({ ...options, method: 'DELETE', path: ['hooks', id, 'secret'] });
     },
   };
+}
+
+/** Whether the service would accept a URL as a target. */
+export type Verdict = {
+  /** Result of the check. */
+  readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
+  /** The reason, as a continuation of "target_url"; never contains an IP address. */
+  readonly says: string;
+};
+
+/** Checks a target before it is subscribed. */
+export type JudgesTargets = (targetUrl: string, options?: CallOptions) => Promise<Verdict>;
+
+/** The check at `/verdict`. */
+export function verdict(send: Send): JudgesTargets {
+  return async (targetUrl, options) =>
+    recordOf(await send({ ...options, method: 'GET', path: ['verdict'], query: { target_url: targetUrl } }));
 }

@@ -1,6 +1,14 @@
 /** The typed client of Carillon's REST API. No dependencies; runs wherever there is a global `fetch`. */
 
 export type {
+  Attempt,
+  Deliveries,
+  Delivery,
+  DeliveryDetail,
+  DeliveryFilters,
+  DeliveryState,
+} from './activity.ts';
+export type {
   Active,
   ActiveInput,
   Assigned,
@@ -33,23 +41,18 @@ export type {
   CalendarInput,
   CalendarScope,
   Calendars,
+  Dropped,
+  DropReason,
+  ImportInput,
+  ImportReport,
+  Imports,
   MadeCalendar,
 } from './calendars.ts';
 export { Carillon, type CarillonOptions } from './carillon.ts';
 export type { Client, ClientChanges, ClientFilters, ClientInput, Clients } from './clients.ts';
 export type { Comment, CommentFilters, CommentInput, Comments, ListedComment } from './comments.ts';
-export type { Account, Company } from './company.ts';
 export type { Contact, ContactChanges, ContactFilters, ContactInput, Contacts } from './contacts.ts';
-export type {
-  Attempt,
-  Deliveries,
-  Delivery,
-  DeliveryDetail,
-  DeliveryFilters,
-  DeliveryState,
-} from './deliveries.ts';
 export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
-export { etagOf } from './etag.ts';
 export type { CalendarEvent, EventChanges, EventFilters, EventInput, Events } from './events.ts';
 export type { FollowOptions } from './follow.ts';
 export type {
@@ -62,17 +65,25 @@ export type {
   HookState,
   Hooks,
 } from './hooks.ts';
-export type { Dropped, DropReason, ImportInput, ImportReport, Imports } from './imports.ts';
 export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
 export type { FollowFilters, Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
-export type { Lists } from './pages.ts';
 export type { Notified } from './parse-notification.ts';
+export type { Account, Caller, Company, Role, User, UserChanges, UserInput, Users } from './people.ts';
 export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
-export type { Completes, Creates, CreatesUnder, Deletes, Editable, GetOptions, Gets, Updates } from './resource.ts';
+export type {
+  Completes,
+  Creates,
+  CreatesUnder,
+  Deletes,
+  Editable,
+  GetOptions,
+  Gets,
+  Lists,
+  Updates,
+} from './resource.ts';
+export { etagOf } from './response-body.ts';
 export type { Subtask, SubtaskChanges, SubtaskFilters, SubtaskInput, Subtasks } from './subtasks.ts';
 export type { Task, TaskChanges, TaskFilters, TaskInput, Tasks } from './tasks.ts';
 export type { Team, TeamChanges, TeamFilters, TeamInput, Teams } from './teams.ts';
 export type { TimeEntries, TimeEntry, TimeEntryChanges, TimeEntryFilters, TimeEntryInput } from './time-entries.ts';
 export type { CallOptions, ChangeOptions, Fetch, OnceOptions } from './transport.ts';
-export type { Caller } from './user.ts';
-export type { Role, User, UserChanges, UserInput, Users } from './users.ts';

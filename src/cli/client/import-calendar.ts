@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { ImportReport } from '../../../packages/sdk/src/imports.ts';
+import type { ImportReport } from '../../../packages/sdk/src/calendars.ts';
 import { CliError } from '../output/cli-error.ts';
 import { stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';

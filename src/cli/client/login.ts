@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { User } from '../../../packages/sdk/src/users.ts';
+import type { User } from '../../../packages/sdk/src/people.ts';
 import { askLine, askSecret } from '../input/prompt.ts';
 import { CliError } from '../output/cli-error.ts';
 import { stdout } from '../output/screen.ts';

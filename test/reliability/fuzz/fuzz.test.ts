@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
 import { operationsIn } from './fixture.ts';
 import { fuzz } from './fuzz.ts';
-import type { Reply } from './raw-client.ts';
-import { faultIn } from './raw-client.ts';
+import { faultIn, type Reply } from './raw-client.ts';
 import type { Draft } from './requests.ts';
 import { responseChecker } from './response-checks.ts';
 

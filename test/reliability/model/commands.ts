@@ -4,8 +4,15 @@ import { dayOf, type Entries, entriesOf, fields, type ResourceType } from './fie
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
 import { contradictions, listed, listRequests } from './lists.ts';
 import { collectionOf, type Key, kinds, permissionOf, type TargetStatus, type World } from './model.ts';
-import type { NewIds } from './records.ts';
-import { accessError, assertRecord, type Condition, plannedChange, plannedCreate, plannedDelete } from './records.ts';
+import {
+  accessError,
+  assertRecord,
+  type Condition,
+  type NewIds,
+  plannedChange,
+  plannedCreate,
+  plannedDelete,
+} from './records.ts';
 import { type Rejection, rejection, type System } from './system.ts';
 
 /** A command that runs against the model and the service; the response is compared with the model. */

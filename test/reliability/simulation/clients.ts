@@ -3,8 +3,7 @@ import type { Arrival, Call } from '../checker/history.ts';
 import { Hooks } from './hooks.ts';
 import type { Network } from './network.ts';
 import { Records } from './records.ts';
-import type { Person } from './seed-database.ts';
-import { Keys } from './seed-database.ts';
+import { Keys, type Person } from './seed-database.ts';
 import type { Time } from './time.ts';
 
 /** Users and programs that call the API at random and record the responses. */

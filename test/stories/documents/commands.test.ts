@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { programOf } from '../../../src/cli/commands.ts';
-import { type Commands, documentedCommands, namedCommands, ways } from '../../documents/commands.ts';
+import { type Commands, documentedCommands, namedCommands, ways } from '../../documents/reference.ts';
 import { newPostgresDatabase } from '../../kit/database/postgres-databases.ts';
 import { inherited } from '../../kit/environment.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';

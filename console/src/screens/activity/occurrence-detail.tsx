@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { DeliveryDetail, Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
-import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
 import { client } from '../../app/client.ts';
 import { type RecordProps, to } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';

@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import type { ImportReport } from '../../../../packages/sdk/src/imports.ts';
+import type { ImportReport } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { client } from '../../app/client.ts';
 import { useSubmission } from '../../app/use-query.ts';

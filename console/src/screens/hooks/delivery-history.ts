@@ -1,5 +1,4 @@
-import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
-import type { Delivery } from '../../../../packages/sdk/src/deliveries.ts';
+import type { Delivery, Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
+import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/activity.ts';
 import { client } from '../../app/client.ts';
 import { to } from '../../app/router.ts';
 import { attempt, useLoaded } from '../../app/use-query.ts';

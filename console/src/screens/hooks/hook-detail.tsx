@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { DeliveryState } from '../../../../packages/sdk/src/deliveries.ts';
+import type { DeliveryState } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { place, setQuery, to } from '../../app/router.ts';

@@ -1,5 +1,5 @@
 import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
-import type { Hour } from '../../../../packages/sdk/src/hours.ts';
+import type { Hour } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { go, place, setQuery, to } from '../../app/router.ts';
 import { isAdmin, me } from '../../app/session.ts';

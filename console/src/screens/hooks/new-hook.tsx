@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
-import type { Verdict } from '../../../../packages/sdk/src/target-check.ts';
+import type { Verdict } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { go, to } from '../../app/router.ts';
 import { explain, faultsOf } from '../../app/use-query.ts';

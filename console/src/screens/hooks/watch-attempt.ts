@@ -1,4 +1,4 @@
-import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
+import type { DeliveryDetail } from '../../../../packages/sdk/src/activity.ts';
 import { client } from '../../app/client.ts';
 import { lasting } from '../../components/timestamp.tsx';
 import { tell } from '../../components/toast.tsx';

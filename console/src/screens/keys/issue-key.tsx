@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { IssuedKey } from '../../../../packages/sdk/src/keys.ts';
-import type { User } from '../../../../packages/sdk/src/users.ts';
+import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { me } from '../../app/session.ts';
 import { useSubmission } from '../../app/use-query.ts';

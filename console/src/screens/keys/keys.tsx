@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../packages/sdk/src/keys.ts';
-import type { User } from '../../../../packages/sdk/src/users.ts';
+import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { place, setQuery } from '../../app/router.ts';
 import { isAdmin, me } from '../../app/session.ts';

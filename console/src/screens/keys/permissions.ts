@@ -1,5 +1,5 @@
 import { type Permission, type PermissionArea, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
-import type { Role } from '../../../../packages/sdk/src/users.ts';
+import type { Role } from '../../../../packages/sdk/src/people.ts';
 
 export const ways = ['read', 'write'] as const;
 

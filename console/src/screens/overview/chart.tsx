@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Overview } from '../../../../packages/sdk/src/overview.ts';
+import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { momentOf } from '../../components/timestamp.tsx';
 
 const MINUTE_MS = 60_000;

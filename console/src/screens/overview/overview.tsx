@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
-import type { Overview } from '../../../../packages/sdk/src/overview.ts';
+import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { to } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';

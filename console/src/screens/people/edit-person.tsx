@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { IssuedInvitation } from '../../../../packages/sdk/src/invitations.ts';
-import type { Role, User } from '../../../../packages/sdk/src/users.ts';
+import type { IssuedInvitation, Role, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { me, session } from '../../app/session.ts';
 import { attempt, useSubmission } from '../../app/use-query.ts';

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { IssuedInvitation } from '../../../../packages/sdk/src/invitations.ts';
-import type { User } from '../../../../packages/sdk/src/users.ts';
+import type { IssuedInvitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { attempt } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Invitation } from '../../../../packages/sdk/src/invitations.ts';
-import type { User } from '../../../../packages/sdk/src/users.ts';
+import type { Invitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { isAdmin, me } from '../../app/session.ts';
 import { all, attempt, useLoaded } from '../../app/use-query.ts';

@@ -1,5 +1,5 @@
 /** A receiver of notifications: nothing is missed, and each handler is called in order. */
-export type { Context, Handler, Handlers, RecordOf } from './handlers.ts';
+export type { Context, Handler, Handlers, RecordOf } from './handle-notification.ts';
 export type { FastifyHandler, FastifyReply, FastifyRequest, NodeHandler, NodeRequest, NodeResponse } from './node.ts';
 export { createReceiver, type Receiver, type ReceiverOptions } from './receiver.ts';
 export { type Files, fileState, memoryState, type State } from './state.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { watch } from './poll-loop.ts';
-import { after } from './time.ts';
+import { rounds, watch } from './poll-loop.ts';
+import { after } from './signature.ts';
 
 test('polls are periodic; after a failure they are retried with a backoff of up to a minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
@@ -71,4 +71,30 @@ test('an interval beyond the timer limit is clamped, and does not fire immediate
   t.mock.method(globalThis, 'setTimeout', (_: () => void, waitMs: number) => waits.push(waitMs));
   after(2 ** 40, () => undefined);
   assert.deepEqual(waits, [2 ** 31 - 1]);
+});
+
+test('a caller gets a run that begins after the call; calls during a run share the next one', async () => {
+  const begun: PromiseWithResolvers<void>[] = [];
+  const round = rounds(() => {
+    const one = Promise.withResolvers<void>();
+    begun.push(one);
+    return one.promise;
+  });
+  const over: string[] = [];
+  const ask = (name: string) =>
+    round.ask().then(
+      () => over.push(name),
+      (error: Error) => over.push(`${name}: ${error.message}`),
+    );
+  const first = ask('a');
+  await Promise.resolve();
+  assert.equal(begun.length, 1);
+  const later = [ask('b'), ask('c')];
+  begun[0]?.reject(new Error('broken'));
+  await first;
+  assert.deepEqual([begun.length, over], [2, ['a: broken']]);
+  begun[1]?.resolve();
+  await Promise.all(later);
+  await round.settled();
+  assert.deepEqual([begun.length, over], [2, ['a: broken', 'b', 'c']]);
 });

@@ -1,4 +1,4 @@
-import { after } from './time.ts';
+import { after } from './signature.ts';
 
 /** Exponential backoff after a failed poll. */
 const FIRST_WAIT_MS = 1_000;
@@ -61,5 +61,27 @@ export function watch(look: () => Promise<void>, everyMs: number): Watch {
       isOn = false;
       cancel();
     },
+  };
+}
+
+/**
+ * Coalesces runs of `work`: only one runs at a time, and `ask` resolves with the first run that begins after
+ * the call. All calls during a run share the next one.
+ */
+export function rounds(work: () => Promise<void>): { ask(): Promise<void>; settled(): Promise<unknown> } {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  const begin = () => {
+    next = undefined;
+    const run = work();
+    running = run.catch(() => undefined);
+    return run;
+  };
+  return {
+    ask() {
+      next ??= running.then(begin);
+      return next;
+    },
+    settled: () => running,
   };
 }

@@ -1,12 +1,17 @@
 import { apiKey } from '../auth.ts';
 import { Carillon, type CarillonOptions, transportedBy } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
-import { rounds } from './coalesced-runner.ts';
-import { answering } from './handle-notification.ts';
-import { type Context, HandlerFailed, type Handlers, kindsOf, mustBeReadable } from './handlers.ts';
+import {
+  answering,
+  type Context,
+  HandlerFailed,
+  type Handlers,
+  kindsOf,
+  mustBeReadable,
+} from './handle-notification.ts';
 import { type OwnHooks, tendHooks } from './manage-hooks.ts';
 import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
-import { watch } from './poll-loop.ts';
+import { rounds, watch } from './poll-loop.ts';
 import { type Reading, readRound } from './read-feed.ts';
 import { verifier } from './signature.ts';
 import { memoryState, type State } from './state.ts';

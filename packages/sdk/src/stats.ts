@@ -1,4 +1,5 @@
-import type { DateText } from './api-types.ts';
+import type { DateText, Id, Optional, Window } from './api-types.ts';
+import { type Lists, lists } from './resource.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
 
@@ -37,4 +38,29 @@ export type OverviewNow = (options?: CallOptions) => Promise<Overview>;
 /** The overview at `/overview`. */
 export function overview(send: Send): OverviewNow {
   return async (options) => recordOf(await send({ ...options, method: 'GET', path: ['overview'] }));
+}
+
+/** Attempts of one hook in one hour. */
+export type Hour = {
+  /** The hook. */
+  readonly hook_id: string;
+  /** When the hour begins, UTC. */
+  readonly hour: DateText;
+  /** Attempts with a response 200. */
+  readonly delivered: string;
+  /** Failed attempts; local errors of the service are not counted. */
+  readonly failed: string;
+  /** Average duration. */
+  readonly milliseconds: string;
+};
+
+/** Filters by user and hook. */
+export type HourFilters = Window & Optional<{ hook_id: Id; user_id: Id }>;
+
+/** The last 24 hours of each hook, ordered by hook and hour, including hours without an attempt. */
+export type Hours = Lists<Hour, HourFilters>;
+
+/** Hours at `/hours`. */
+export function hours(send: Send): Hours {
+  return lists<Hour, HourFilters>(send, 'hours', 'hook_id', 'hour');
 }

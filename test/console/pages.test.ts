@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { testClock } from '../kit/clock.ts';
+import { axeFindings, consoleOf, openConsole, type Window } from '../kit/network/browser.ts';
+import { sqlite } from '../kit/service/stores.ts';
+import { type Example, NOW, startExample } from './example.ts';
+import { fillLargeAccount, type LargeAccount } from './large-account.ts';
+import { screenNames, shown, visit } from './pages.ts';
+
+/**
+ * Two of the four combinations: color scheme and width have never influenced each other, and all four take
+ * twice as long.
+ */
+const looks: readonly (readonly [name: string, Window])[] = [
+  ['light and wide', { colorScheme: 'light', width: 1280, height: 860 }],
+  ['dark and narrow', { colorScheme: 'dark', width: 390, height: 844 }],
+];
+
+/** Dialogs and menus: the screen, and how to open them. */
+const overlays: readonly (readonly [screen: string, open: (page: Page) => Promise<void>])[] = [
+  ['calendar?view=week', () => Promise.resolve()],
+  ['calendar?view=day', () => Promise.resolve()],
+  ['calendar?view=list', () => Promise.resolve()],
+  ['calendar', (page) => openDialog(page, 'New event')],
+  ['hooks/new', () => Promise.resolve()],
+  ['keys', (page) => openDialog(page, 'API call')],
+  ['keys', (page) => openDialog(page, 'Issue a key')],
+  ['keys?state=ended', () => Promise.resolve()],
+  ['keys', (page) => page.getByRole('button', { name: 'What to do with Release bot' }).click()],
+  ['keys', (page) => openMenuItem(page, 'Release bot', 'Rename or narrow…')],
+  ['keys', (page) => openMenuItem(page, 'Release bot', 'Revoke…')],
+  ['people', (page) => openDialog(page, 'Add somebody')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'Change…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'New link…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'Sessions…')],
+  ['people', (page) => openMenuItem(page, 'Build Team', 'Delete…')],
+];
+
+async function openDialog(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name }).click();
+  await page.getByRole('dialog').waitFor();
+}
+
+async function openMenuItem(page: Page, owner: string, item: string): Promise<void> {
+  await page.getByRole('button', { name: `What to do with ${owner}` }).click();
+  await page.getByRole('menuitem', { name: item }).click();
+  await page.getByRole('dialog').waitFor();
+}
+
+/** Paths of the first record of each resource. */
+async function recordPaths({ owner: { carillon } }: Example): Promise<readonly string[]> {
+  const [project, task, client, contact, hook] = await Promise.all([
+    carillon.projects.list({ limit: 1 }),
+    carillon.tasks.list({ limit: 1 }),
+    carillon.clients.list({ limit: 1 }),
+    carillon.contacts.list({ limit: 1 }),
+    carillon.hooks.list(),
+  ]);
+  return [
+    `projects/${project.data[0]?.project_id}`,
+    `tasks/${task.data[0]?.task_id}`,
+    `clients/${client.data[0]?.client_id}`,
+    `contacts/${contact.data[0]?.contact_id}`,
+    ...hook.data.map(({ id }) => `hooks/${id}`),
+  ];
+}
+
+/** Each screen takes up to a second. */
+const timeout = 300_000;
+
+test('axe reports no violation on any screen of an account in use, in light and dark, wide and narrow', {
+  timeout,
+}, async (t) => {
+  const example = await startExample(t);
+  for (const [name, window] of looks) {
+    await t.test(name, { timeout }, async (t) => {
+      const page = await openConsole(t, example.service, { as: example.owner, ...window });
+      await page.clock.setFixedTime(NOW);
+      await shown(page);
+      const found: string[] = [];
+      for (const path of [...screenNames, ...(await recordPaths(example))]) {
+        await visit(page, path);
+        found.push(...(await axeFindings(page, path)));
+      }
+      for (const [screen, open] of overlays) {
+        await visit(page, screen);
+        await open(page);
+        found.push(...(await axeFindings(page, `${screen}: ${open}`)));
+        await page.reload();
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+});
+
+test('axe reports no violation on the screens of an empty account and before sign-in', {
+  timeout,
+}, async (t) => {
+  const { service, owner } = await consoleOf(t, { as: null });
+  for (const [name, window] of looks) {
+    await t.test(name, { timeout }, async (t) => {
+      const out = await openConsole(t, service, { as: null, ...window });
+      await shown(out);
+      const found = [...(await axeFindings(out, 'signing in'))];
+      await visit(out, 'welcome/leads-nowhere');
+      found.push(...(await axeFindings(out, 'a link that leads nowhere')));
+      await visit(out, new URL(await service.link(owner)).hash.slice(2));
+      found.push(...(await axeFindings(out, 'welcome')));
+      const page = await openConsole(t, service, { as: owner, ...window });
+      await shown(page);
+      for (const path of screenNames) {
+        await visit(page, path);
+        found.push(...(await axeFindings(page, path)));
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+});
+
+const measure = readFileSync(new URL('layout-faults.js', import.meta.url), 'utf8');
+
+/** Desktop, small laptop, phone. */
+const WINDOWS = [
+  { width: 1440, height: 900 },
+  { width: 1024, height: 768 },
+  { width: 390, height: 844 },
+] as const;
+
+/** Every screen, every view of the calendar, and one page of each resource. */
+const pathsOf = ({ undated, busy, task }: LargeAccount) => [
+  ...screenNames,
+  ...['week', 'day', 'list'].map((view) => `calendar?view=${view}`),
+  `projects/${undated}`,
+  `projects/${busy}`,
+  `tasks/${task}`,
+  'clients/2',
+  'contacts/2',
+  'hooks/2',
+  'hooks/new',
+];
+
+/** Dialogs: the screen, and the button that opens it. */
+const DIALOGS = [
+  ['calendar', 'New event'],
+  ['keys', 'Issue a key'],
+  ['people', 'Add somebody'],
+  ['projects', 'API call'],
+] as const;
+
+/** A few faults per page are enough to find the cause. */
+const MAX_FAULTS_PER_PAGE = 5;
+
+async function atEachWidth(page: Page, look: (width: number) => Promise<void>): Promise<void> {
+  for (const window of WINDOWS) {
+    await page.setViewportSize(window);
+    // The calendar grid renders again one frame after its resize event.
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+    await look(window.width);
+  }
+  await page.setViewportSize(WINDOWS[0]);
+}
+
+async function faultsOn(page: Page, where: string): Promise<readonly string[]> {
+  if (!(await page.evaluate("'layoutFaults' in globalThis"))) await page.evaluate(measure);
+  const found: string[] = [];
+  await atEachWidth(page, async (width) => {
+    const faults = (await page.evaluate('layoutFaults()')) as readonly string[];
+    found.push(...faults.slice(0, MAX_FAULTS_PER_PAGE).map((fault) => `${where} at ${width} px: ${fault}`));
+  });
+  return found;
+}
+
+test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) => {
+  const service = await sqlite.testService(t, { ports: { clock: testClock(NOW) } });
+  const owner = await service.account('acme.test');
+  const account = await fillLargeAccount(service, owner);
+  const page = await openConsole(t, service, { as: owner, ...WINDOWS[0] });
+  await page.clock.setFixedTime(NOW);
+  await page.reload();
+  await shown(page);
+
+  await t.test('no screen scrolls the document, overflows the window, or clips or overlaps text', async () => {
+    const found: string[] = [];
+    for (const path of pathsOf(account)) {
+      await visit(page, path);
+      found.push(...(await faultsOn(page, path)));
+    }
+    assert.deepEqual(found, []);
+  });
+
+  await t.test('no dialog scrolls the document, overflows the window, or clips or overlaps text', async () => {
+    const found: string[] = [];
+    for (const [path, button] of DIALOGS) {
+      await visit(page, path);
+      await page.getByRole('button', { name: button }).click();
+      await page.getByRole('dialog').waitFor();
+      found.push(...(await faultsOn(page, `${path}: ${button}`)));
+      await page.keyboard.press('Escape');
+    }
+    assert.deepEqual(found, []);
+  });
+
+  await t.test('start and end of an event have one row each, with day and time', async () => {
+    await visit(page, 'calendar');
+    await page.getByRole('button', { name: 'New event' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('All day').uncheck();
+    const boxOf = async (label: string) => {
+      const box = await dialog.getByLabel(label, { exact: true }).boundingBox();
+      assert.ok(box !== null, label);
+      return box;
+    };
+    await atEachWidth(page, async (width) => {
+      const [from, begins, to, ends] = await Promise.all(['From', 'Begins at', 'To', 'Ends at'].map(boxOf));
+      assert.equal(from?.y, begins?.y, `the start at ${width} px`);
+      assert.equal(to?.y, ends?.y, `the end at ${width} px`);
+      assert.ok((from?.y ?? 0) < (to?.y ?? 0), `two rows at ${width} px`);
+    });
+    await page.keyboard.press('Escape');
+  });
+
+  await t.test('a week opens with the working hours visible, despite many all-day events', async () => {
+    const day = '2027-03-10';
+    const wholeDay = { start_date: '20270310', due_date: '20270310' };
+    await Promise.all([
+      ...Array.from({ length: 6 }, (_, index) =>
+        owner.carillon.events.create({ event_name: `Fair ${index}`, ...wholeDay }),
+      ),
+      owner.carillon.events.create({ event_name: 'Early', start_date: `${day} 08:00:00`, due_date: `${day} 09:00:00` }),
+    ]);
+    await atEachWidth(page, async (width) => {
+      await visit(page, 'keys');
+      await visit(page, `calendar?view=week&date=${day}`);
+      const early = await page.locator('.board .ec-event', { hasText: 'Early' }).boundingBox();
+      const head = await page.locator('.board .ec-header').boundingBox();
+      assert.ok(early !== null && head !== null);
+      assert.ok(early.y >= head.y + head.height, `at ${width} px`);
+    });
+  });
+});
+
+const KB = 1_000;
+
+/** JavaScript of the start page, the calendar. */
+const MAX_INITIAL_BYTES = 90 * KB;
+
+/** JavaScript that any other screen loads in addition. */
+const MAX_SCREEN_BYTES = 15 * KB;
+
+const assets = new URL('../../console/dist/assets/', import.meta.url);
+
+/** Gzipped size of each script, by file name. */
+const sizes = new Map(
+  readdirSync(assets)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => [name, gzipSync(readFileSync(new URL(name, assets)), { level: 9 }).length]),
+);
+
+const sum = (names: Iterable<string>) => [...names].reduce((total, name) => total + (sizes.get(name) ?? 0), 0);
+
+test('the start page loads at most 90 KB of gzipped JavaScript; other screens load at most 15 KB more on demand', async (t) => {
+  const { service, page } = await consoleOf(t);
+  await shown(page);
+  const loaded = new Set<string>();
+  page.context().on('request', (request) => {
+    assert.ok(request.url().startsWith(service.baseUrl), `nothing comes from elsewhere: ${request.url()}`);
+    if (request.resourceType() === 'script') loaded.add(request.url().split('/').at(-1) ?? '');
+  });
+  await page.reload();
+  await shown(page);
+  const first = new Set(loaded);
+  t.diagnostic(
+    `the app with its calendar: ${sum(first)} bytes in ${first.size} files; all of it: ${sum(sizes.keys())}`,
+  );
+  assert.ok(first.size > 0 && [...first].every((name) => sizes.has(name)));
+  assert.ok(sum(first) <= MAX_INITIAL_BYTES, `${sum(first)} bytes`);
+  for (const path of screenNames.flatMap((name) => [name, `${name}/1`])) {
+    const before = sum(loaded);
+    await visit(page, path);
+    const added = sum(loaded) - before;
+    assert.ok(added <= MAX_SCREEN_BYTES, `${path} adds ${added} bytes`);
+  }
+});
