@@ -18,6 +18,10 @@ const waiting: (() => void)[] = [];
  * wait one slice for each connection before it.
  */
 const ITERATIONS_PER_SLICE = 8;
+
+/** Maximum delay of a slice by a burst of connections. */
+const MAX_POSTPONED_MS = 20;
+
 let iteration = 0;
 
 /**
@@ -34,8 +38,14 @@ export function nextSlice(): Promise<void> {
 
 function runNextSlice(): void {
   iteration = (iteration + 1) % ITERATIONS_PER_SLICE;
-  if (iteration === 1) connectionBurst.whenOver(() => waiting.shift()?.());
-  if (waiting.length > 0) setImmediate(runNextSlice);
+  if (iteration !== 1) {
+    setImmediate(runNextSlice);
+    return;
+  }
+  connectionBurst.whenOver(MAX_POSTPONED_MS, () => {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(runNextSlice);
+  });
 }
 
 /** Maps the rows of a page. */

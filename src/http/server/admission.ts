@@ -8,6 +8,9 @@ import { connectionBurst } from './connection-burst.ts';
  */
 export type Claim = 'probe' | 'caller' | 'visitor';
 
+/** Maximum delay of a visitor's request by a burst of connections. */
+const MAX_POSTPONED_MS = 500;
+
 export type AdmissionPorts = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
   /** Starts a request and runs its synchronous part. */
@@ -42,7 +45,7 @@ export class AdmissionControl {
         this.#waiting[claim] -= 1;
         if (!response.destroyed) this.#ports.begin(request, response);
       });
-    if (claim === 'visitor') connectionBurst.whenOver(start);
+    if (claim === 'visitor') connectionBurst.whenOver(MAX_POSTPONED_MS, start);
     else start();
   };
 }

@@ -7,7 +7,12 @@ function burstAt() {
   const time = { ms: 0 };
   const ran: string[] = [];
   const burst = new ConnectionBurst({ monotonic: () => time.ms });
-  return { time, ran, burst, postpone: (name: string) => burst.whenOver(() => ran.push(name)) };
+  return {
+    time,
+    ran,
+    burst,
+    postpone: (name: string, maxDelayMs = 500) => burst.whenOver(maxDelayMs, () => ran.push(name)),
+  };
 }
 
 test('a job runs immediately without a burst, and after an iteration without a new connection during one', async () => {
@@ -28,23 +33,21 @@ test('a job runs immediately without a burst, and after an iteration without a n
   assert.equal(ran.at(-1), 'after');
 });
 
-test('a burst without end delays a job by 500 ms, and only those that waited so long', async () => {
+test('a burst without end delays each job by its maximum delay', async () => {
   const { time, burst, ran, postpone } = burstAt();
-  const accept = async () => {
+  const acceptAt = async (ms: number) => {
+    time.ms = ms;
     burst.onAccepted();
     await nextIteration();
+    return ran.length;
   };
   burst.onAccepted();
   postpone('first');
   time.ms = 200;
   postpone('second');
-  time.ms = 499;
-  await accept();
-  assert.deepEqual(ran, []);
-  time.ms = 500;
-  await accept();
-  assert.deepEqual(ran, ['first']);
-  time.ms = 700;
-  await accept();
-  assert.deepEqual(ran, ['first', 'second']);
+  postpone('urgent', 20);
+  assert.deepEqual([await acceptAt(219), await acceptAt(220)], [0, 1]);
+  assert.deepEqual([await acceptAt(499), await acceptAt(500)], [1, 2]);
+  assert.deepEqual([await acceptAt(699), await acceptAt(700)], [2, 3]);
+  assert.deepEqual(ran, ['urgent', 'first', 'second']);
 });

@@ -1,8 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
 
-/** Maximum delay of a job, so that connections without end delay it no longer. */
-const MAX_DELAY_MS = 500;
-
 /** A job, and the monotonic time at which it runs even if the burst goes on. */
 type Postponed = { readonly job: () => void; readonly latestAt: number };
 
@@ -14,7 +11,7 @@ export class ConnectionBurst {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #isRunning = false;
   #hasAccepted = false;
-  readonly #postponed: Postponed[] = [];
+  readonly #postponed = new Set<Postponed>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -28,9 +25,9 @@ export class ConnectionBurst {
     setImmediate(this.#onIteration);
   }
 
-  /** Runs the job now, or after the burst, but at most `MAX_DELAY_MS` later. */
-  whenOver(job: () => void): void {
-    if (this.#isRunning) this.#postponed.push({ job, latestAt: this.#clock.monotonic() + MAX_DELAY_MS });
+  /** Runs the job now, or after the burst, but at most `maxDelayMs` later: connections may arrive without end. */
+  whenOver(maxDelayMs: number, job: () => void): void {
+    if (this.#isRunning) this.#postponed.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
     else job();
   }
 
@@ -39,16 +36,13 @@ export class ConnectionBurst {
     this.#isRunning = this.#hasAccepted;
     this.#hasAccepted = false;
     if (this.#isRunning) setImmediate(this.#onIteration);
-    for (const { job } of this.#postponed.splice(0, this.#dueCount())) job();
+    const now = this.#isRunning ? this.#clock.monotonic() : Number.POSITIVE_INFINITY;
+    for (const postponed of this.#postponed) {
+      if (postponed.latestAt > now) continue;
+      this.#postponed.delete(postponed);
+      postponed.job();
+    }
   };
-
-  /** Number of jobs that have to run now; they are in the order of their latest times. */
-  #dueCount(): number {
-    if (!this.#isRunning) return this.#postponed.length;
-    const now = this.#clock.monotonic();
-    const firstLater = this.#postponed.findIndex(({ latestAt }) => latestAt > now);
-    return firstLater < 0 ? this.#postponed.length : firstLater;
-  }
 }
 
 /** The bursts of this process: one event loop serves all its connections. */
