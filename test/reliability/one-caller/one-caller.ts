@@ -208,10 +208,11 @@ export function watchResident(context: Cleanup, pid: number): () => number | und
   return () => Math.round(peak);
 }
 
-function residentOf(pid: number): number {
-  const [, kib = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`)) ?? [];
+/** A child maps the same files as its parent, the Node binary above all: only its own memory is added. */
+function residentOf(pid: number, field: 'VmRSS' | 'RssAnon' = 'VmRSS'): number {
+  const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(textOf(`/proc/${pid}/status`)) ?? [];
   const children = textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-  return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentOf(child), 0);
+  return Number(kib) / 1_024 + children.reduce((sum, child) => sum + residentOf(child, 'RssAnon'), 0);
 }
 
 /** Empty for a process that has ended meanwhile. */
