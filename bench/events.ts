@@ -1,5 +1,5 @@
 import { systemClock } from '../src/clock.ts';
-import { Inserter } from '../src/transfer/insert.ts';
+import { Inserter } from '../src/transfer/import.ts';
 import { within } from '../test/kit/cleanup.ts';
 import { openAt } from '../test/kit/database/database.ts';
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { holdYoungSpace } from './cli/server/v8-heap-flags.ts';
+import { holdYoungSpace } from './cli/server/serve.ts';
 
 // Until `serve` installs its own handlers there is nothing to shut down, so signals exit immediately.
 const exitNow = () => process.exit(0);

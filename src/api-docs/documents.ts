@@ -1,5 +1,6 @@
-import type { StaticResponse } from '../http/static/static-response.ts';
-import { llmsText } from './llms.ts';
+import { hookKinds } from '../delivery/outbox/event-kinds.ts';
+import { StaticResponse } from '../http/static/static-response.ts';
+import { byResourceType } from './example.ts';
 import { type Documented, docsPage } from './page.ts';
 
 /** The public documents by path. Rendered on first request, when the base URL is known. */
@@ -13,4 +14,34 @@ function once<T>(create: () => T): () => T {
     created ??= create();
     return created;
   };
+}
+
+/** `/llms.txt`: the API for a language model that writes an integration. */
+export function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
+  const resourceTypes = [...byResourceType(routes)].map(([resourceType, rows]) =>
+    [
+      `## ${resourceType}`,
+      '',
+      ...rows.map(({ method, path, description }) => `- ${method} /v2${path}: ${description}`),
+    ].join('\n'),
+  );
+  const text = `# Carillon ${version}
+
+> A project calendar that rings your application: records over REST, notifications by webhook, in one transaction.
+
+- Every call to ${baseUrl}/v2 carries the headers \`key\` and \`domain\`. JSON in and out.
+- A hook is one target_url and one kind: ${hookKinds.join(', ')}.
+- A notification is a POST of \`{"resource_url":"…"}\`; fetch that URL with your key. Respond 200 when the work is stored safely. 401 ends the hook immediately,
+  three failures in a row end it. Repeated deliveries have the same \`Webhook-Id\`. Only fetch URLs below ${baseUrl}/v2.
+- Missed notifications are in GET /v2/notifications, by cursor.
+- Values are strings, except hours, minutes and billed of a time entry; days are written yyyymmdd; lists have at most 1000 records and 8 MiB a page: follow the Link header; errors are problem+json with a \`code\`.
+- [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and responses
+- [API documentation](${baseUrl}/docs): the same with examples
+
+${resourceTypes.join('\n\n')}
+`;
+  return new StaticResponse(Buffer.from(text), {
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'no-cache',
+  });
 }

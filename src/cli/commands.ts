@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
-import { CliError } from './output/cli-error.ts';
-import { onOutputBroken, stderr, stdout } from './output/screen.ts';
+import { CliError, onOutputBroken, stderr, stdout } from './output/screen.ts';
 
 /** A command: its name, its line in the overview, and its module, which is loaded only when needed. */
 type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<(program: Command) => void> };
@@ -16,22 +15,22 @@ const OPERATORS: readonly CommandEntry[] = [
   {
     name: 'users',
     summary: 'manage users of an account',
-    load: async () => (await import('./admin/users.ts')).addUsers,
+    load: async () => (await import('./admin/accounts.ts')).addUsers,
   },
   {
     name: 'keys',
     summary: 'manage API keys of an account',
-    load: async () => (await import('./admin/keys.ts')).addKeys,
+    load: async () => (await import('./admin/accounts.ts')).addKeys,
   },
   {
     name: 'export',
     summary: 'export an account, or all of them, to a file',
-    load: async () => (await import('./admin/export.ts')).addExport,
+    load: async () => (await import('./admin/export-import.ts')).addExport,
   },
   {
     name: 'import',
     summary: 'import an export, or an account of another service',
-    load: async () => (await import('./admin/import.ts')).addImport,
+    load: async () => (await import('./admin/export-import.ts')).addImport,
   },
   {
     name: 'backup',
@@ -41,7 +40,7 @@ const OPERATORS: readonly CommandEntry[] = [
   {
     name: 'restore',
     summary: 'restore a backup',
-    load: async () => (await import('./admin/restore.ts')).addRestore,
+    load: async () => (await import('./admin/backup.ts')).addRestore,
   },
   { name: 'audit', summary: 'list the audit log', load: async () => (await import('./admin/audit.ts')).addAudit },
   {

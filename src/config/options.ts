@@ -8,9 +8,9 @@ import {
   type Sender,
   showMailServer,
   showSender,
-} from '../mail/smtp-url.ts';
+} from '../mail/smtp.ts';
 import { parseDatabase, showDatabase } from '../store/database-url.ts';
-import { parseOrigins } from './origins.ts';
+import { parseOrigins } from './load.ts';
 
 /** The parsed value of an option, or its error, as text that follows the option's name. */
 export type Parsed<T> = { value: T } | { fault: string };

@@ -1,5 +1,4 @@
-import type { Rule } from './rule.ts';
-import { modulo, RuleDays } from './rule-days.ts';
+import { modulo, type Rule, RuleDays } from './rule.ts';
 import { DAY_MS, SECOND_MS } from './values.ts';
 
 /** The range in which a rule is expanded, in milliseconds of local (wall-clock) time. */
@@ -177,4 +176,26 @@ function* secondsOf([hours = [], minutes = [], seconds = []]: readonly (readonly
 
 function sorted(numbers: ReadonlySet<number> | undefined): readonly number[] | undefined {
   return numbers && [...numbers].sort((one, other) => one - other);
+}
+
+/** A work budget in steps, optionally part of a larger one: `take` consumes from both. */
+export class Steps {
+  readonly #parent: Steps | undefined;
+  #left: number;
+
+  constructor(max: number, parent?: Steps) {
+    this.#left = max;
+    this.#parent = parent;
+  }
+
+  get areSpent(): boolean {
+    return this.#left < 0;
+  }
+
+  /** Consumes steps; false if this budget or its parent is used up. */
+  readonly take = (count: number): boolean => {
+    this.#left -= count;
+    const isWithin = this.#parent?.take(count) ?? true;
+    return isWithin && this.#left >= 0;
+  };
 }

@@ -1,8 +1,18 @@
 import type { Component } from './line-reader.ts';
-import { type Property, propertyIn, textOf } from './property.ts';
 import { type Rule, ruleIn } from './rule.ts';
 import type { Reason, SkippedLines } from './skipped.ts';
-import { type Duration, durationIn, type Period, periodsOf, timeOf, timesOf, type Written } from './values.ts';
+import {
+  type Duration,
+  durationIn,
+  type Period,
+  type Property,
+  periodsOf,
+  propertyIn,
+  textOf,
+  timeOf,
+  timesOf,
+  type Written,
+} from './values.ts';
 
 /** A VEVENT of the file, parsed; `line` is its first line, from 1. */
 export type IcalValue = {

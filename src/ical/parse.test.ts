@@ -5,6 +5,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { oddCalendars } from '../../test/corpus/calendars.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
 import { CalendarError } from './line-reader.ts';
@@ -377,3 +378,20 @@ test('X9 the parser process exits after its parent has died', async (t) => {
   const [code] = await once(reader, 'exit');
   assert.notEqual(code, 0);
 });
+
+for (const one of oddCalendars) {
+  test(`X9 ${one.what}`, () => {
+    const zone = 'zone' in one ? one.zone : 'Europe/Zurich';
+    const options = { zone, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
+    const text = ['BEGIN:VCALENDAR', ...one.lines, 'END:VCALENDAR'].join('\r\n');
+    const { events, dropped } = readCalendar(text, options, () => undefined);
+    assert.deepEqual(
+      events.map(({ event_name, start_date, due_date }) => [event_name, start_date, due_date]),
+      one.events,
+    );
+    assert.deepEqual(
+      dropped.flatMap(({ reason, what, examples }) => examples.map((example) => [reason, what, example])),
+      one.said,
+    );
+  });
+}

@@ -1,11 +1,11 @@
+import { Steps } from './expand-recurrence.ts';
 import { foundIn, type IcalValue } from './ical-value.ts';
 import { CalendarError, type Component, type Line, outlineOf } from './line-reader.ts';
-import { propertyIn, textOf } from './property.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
 import { type Skipped, SkippedLines } from './skipped.ts';
 import { SourceZones } from './source-zone.ts';
 import { Times } from './times.ts';
-import { Steps } from './work-budget.ts';
+import { propertyIn, textOf } from './values.ts';
 import { isZone } from './zone.ts';
 
 export type ReadCalendar = {

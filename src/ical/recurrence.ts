@@ -1,10 +1,9 @@
-import { type Stretch, timesOfRule } from './expand-recurrence.ts';
+import { Steps, type Stretch, timesOfRule } from './expand-recurrence.ts';
 import type { IcalValue } from './ical-value.ts';
 import type { Rule } from './rule.ts';
 import type { Reason } from './skipped.ts';
 import { dayShown, midnightOf, type Times } from './times.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
-import { Steps } from './work-budget.ts';
 
 /** First and last day, `YYYY-MM-DD`, for which recurring events are imported. */
 export type Horizon = { readonly from: string; readonly to: string };

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { Dated } from './days.ts';
+import type { Steps } from './expand-recurrence.ts';
 import type { IcalValue } from './ical-value.ts';
 import { type Begun, type Horizon, hasTimes, numbering, repetitionsOf } from './recurrence.ts';
 import { type Reason, type SkippedLines, shortened } from './skipped.ts';
 import { isWithinYears, type Times } from './times.ts';
 import type { Written } from './values.ts';
-import type { Steps } from './work-budget.ts';
 
 /** Options for parsing a file. */
 export type ReadOptions = Horizon & {

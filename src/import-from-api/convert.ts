@@ -4,10 +4,9 @@ import { columnsOf, type MovedTable, type Row, tables } from '../transfer/export
 import { FORMAT, LineWriter, Tallier } from '../transfer/format.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
-import { Lines } from './lines.ts';
-import { kept, type ResourceType, type ResourceTypeName } from './nouns.ts';
+import { kept, type ResourceType, type ResourceTypeName } from './resource-types.ts';
 import { type Made, RowMaker, type RowPorts } from './rows.ts';
-import type { Kept, Work } from './work.ts';
+import { type Kept, Lines, type Work } from './work-file.ts';
 
 /** Counts of one resource type. */
 export type Count = {

@@ -6,11 +6,11 @@ import { countOf } from '../transfer/keyset-pages.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type Converted, convert } from './convert.ts';
-import { kept, listed, type ResourceTypeName, resourceTypes } from './nouns.ts';
 import { type Plan, plan } from './plan.ts';
 import { readAll, type Standing, totalOf } from './read.ts';
+import { kept, listed, type ResourceTypeName, resourceTypes } from './resource-types.ts';
 import type { Source } from './source.ts';
-import type { Work } from './work.ts';
+import type { Work } from './work-file.ts';
 
 /** Opens the database, runs `work`, and closes it. */
 export type Opening = <T>(work: (store: Store) => Promise<T>) => Promise<T>;

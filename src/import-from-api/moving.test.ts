@@ -9,7 +9,7 @@ import { fillAccount } from '../../test/kit/service/full-accounts.ts';
 import { move, moveKilled, type Script, say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { type Json, type Person, type TestService, temporaryFolder } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
-import { Work } from './work.ts';
+import { Work } from './work-file.ts';
 
 const LISTS = ['users', 'clients', 'projects', 'tasks', 'subtasks', 'events'];
 const KEY = { key: 'k', domain: 'acme.test' };

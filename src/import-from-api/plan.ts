@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
 import { contents, type MovedTable } from '../transfer/exported-tables.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { judge } from './judge.ts';
-import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './nouns.ts';
-import { idText, type Work } from './work.ts';
+import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './resource-types.ts';
+import { judge } from './validate-record.ts';
+import { idText, type Work } from './work-file.ts';
 
 /**
  * Whether the ids of a resource type are kept, or renumbered because `taken` are in use here or `strange` are

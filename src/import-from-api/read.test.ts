@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { systemClock } from '../clock.ts';
 import { readAll } from './read.ts';
 import { createSource } from './source.ts';
-import { Work } from './work.ts';
+import { Work } from './work-file.ts';
 
 const records = (count: number) => Array.from({ length: count }, (_, index) => ({ event_id: String(index + 1) }));
 

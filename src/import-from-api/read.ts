@@ -1,8 +1,8 @@
 import type { Progress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { type ResourceType, type ResourceTypeName, resourceTypes } from './nouns.ts';
+import { type ResourceType, type ResourceTypeName, resourceTypes } from './resource-types.ts';
 import { type Missing, type Reply, type Source, TooLarge } from './source.ts';
-import type { Work } from './work.ts';
+import type { Work } from './work-file.ts';
 
 export const PAGE = 1_000;
 

@@ -1,9 +1,11 @@
 import type { FieldError } from '../problems.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { type Change, isRaw, judge, type Raw } from './judge.ts';
-import type { ResourceType } from './nouns.ts';
 import type { Plan } from './plan.ts';
-import { idText, type Kept, type Work } from './work.ts';
+import { PAGE, pageOf } from './read.ts';
+import type { ResourceType } from './resource-types.ts';
+import type { Source } from './source.ts';
+import { type Change, isRaw, judge, type Raw } from './validate-record.ts';
+import { idText, type Kept, type Work } from './work-file.ts';
 
 /** A row for its table, with the columns in any order, and its differences from the source. */
 export type Made = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
@@ -148,4 +150,29 @@ export class RowMaker {
 
 function asRaw(value: unknown): Raw {
   return isRaw(value) ? value : {};
+}
+
+/** A hook at the source. */
+export type ForeignHook = { readonly event: string; readonly target_url: string };
+
+/** Upper bound for a source whose list grows or never ends. */
+const MAX_HOOKS = 10_000;
+
+/** The live hooks of the key's user at the source; undefined if it has no list of hooks (X1). */
+export async function hooksOf(source: Source): Promise<readonly ForeignHook[] | undefined> {
+  const found: ForeignHook[] = [];
+  for (let offset = 0; ; ) {
+    const reply = await source.get(['hooks'], { limit: PAGE, offset });
+    if (reply.state !== 'found') return undefined;
+    const { total, records } = pageOf(reply.body, 'hooks');
+    found.push(...records.filter(isLive));
+    offset += records.length;
+    if (records.length === 0 || total === null || offset >= Math.min(total, MAX_HOOKS)) return found;
+  }
+}
+
+function isLive(hook: unknown): hook is ForeignHook {
+  if (typeof hook !== 'object' || hook === null) return false;
+  const { event, target_url, state }: { event?: unknown; target_url?: unknown; state?: unknown } = hook;
+  return typeof event === 'string' && typeof target_url === 'string' && state !== 'ended';
 }

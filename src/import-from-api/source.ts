@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { retryAfterMs } from './retry-after.ts';
 
 /** A client of another service with this API: one request at a time, rate-limited, with retries. */
 export type Source = {
@@ -176,4 +175,13 @@ function parsed(text: string): unknown {
 function sleep(clock: Clock, waitMs: number): Promise<void> {
   if (waitMs <= 0) return Promise.resolve();
   return new Promise((resolve) => void clock.after(waitMs, resolve));
+}
+
+/** Parses `Retry-After`, seconds or a date, as milliseconds from now; undefined if it is absent or malformed. */
+export function retryAfterMs(header: string | null, now: number): number | undefined {
+  const text = header?.trim() ?? '';
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
+  // `Date.parse` accepts nearly everything; HTTP dates end with GMT.
+  const at = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : Math.max(at - now, 0);
 }

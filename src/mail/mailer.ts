@@ -4,8 +4,17 @@ import { startDeadline } from '../delivery/transport/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { type Place, renderMessage } from './message.ts';
-import { claimMails, closeMail, type Mail, makeMails, postponeMail, readMail } from './queue.ts';
-import { type Decision, decide, type Outcome } from './retry-policy.ts';
+import {
+  claimMails,
+  closeMail,
+  type Decision,
+  decide,
+  type Mail,
+  makeMails,
+  type Outcome,
+  postponeMail,
+  readMail,
+} from './queue.ts';
 import type { Post } from './smtp.ts';
 
 /** How often due mails are polled. */

@@ -6,15 +6,19 @@ import { isTable, type MovedTable, tables } from './exported-tables.ts';
 import {
   CHECK_LENGTH,
   checkOf,
+  convertHeader,
+  convertRow,
   type End,
   FORMAT,
   type Header,
+  isFormat1,
   rowPrefix,
   Tallier,
   type Tallies,
   type Tally,
+  tableNamed,
+  tallyNames,
 } from './format.ts';
-import { convertHeader, convertRow, isFormat1, tableNamed, tallyNames } from './format-1.ts';
 import { TransferError } from './transfer-error.ts';
 
 const CHUNK_BYTES = 1 << 20;

@@ -14,8 +14,7 @@ import {
 import { between, countOf, pagesOf, type Scope, within } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
-import { type Checked, checkFile } from './validate-file.ts';
-import { verify } from './verify.ts';
+import { type Checked, checkFile, verify } from './validate-file.ts';
 
 const ROWS_PER_COMMIT = 2_000;
 

@@ -1,6 +1,7 @@
-import { contents, faultOf, type MovedTable, type Row } from './exported-tables.ts';
-import type { Header } from './format.ts';
-import type { Scope } from './keyset-pages.ts';
+import type { Queries } from '../store/store.ts';
+import { contents, faultOf, type MovedTable, type Row, tables } from './exported-tables.ts';
+import { type End, type Header, Tallier } from './format.ts';
+import { pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
 import { type FileRow, readExport, rowsSaid, type Said } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
@@ -71,4 +72,33 @@ function readRow(line: number, json: string): unknown {
   } catch {
     throw new TransferError(`Line ${line} is not JSON.`);
   }
+}
+
+/**
+ * Compares the row counts and checksums of the database with those of an export, table by table. Throws `TransferError`
+ * with a line for each difference.
+ */
+export async function verify(
+  queries: Queries,
+  scope: Scope,
+  { rows, tables: expected }: End,
+  progress: Progress,
+): Promise<void> {
+  progress.begin('comparing', rows);
+  const faults: string[] = [];
+  for (const table of tables) {
+    const tallier = new Tallier();
+    for await (const page of pagesOf(queries, table, scope)) {
+      tallier.add(page.map((row) => JSON.stringify(row)));
+      progress.advance(page.length);
+    }
+    const actual = tallier.tally;
+    const inFile = expected[table];
+    if (actual.rows !== inFile?.rows)
+      faults.push(`${table}: ${actual.rows} rows in the database, ${inFile?.rows} in the file.`);
+    else if (actual.sha256 !== inFile.sha256)
+      faults.push(`${table}: the rows in the database are not those of the file.`);
+  }
+  progress.end();
+  if (faults.length > 0) throw new TransferError(...faults);
 }

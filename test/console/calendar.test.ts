@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { Locator, Page, Request } from 'playwright-core';
 import type { CalendarEvent } from '../../packages/sdk/src/events.ts';
-import { Inserter } from '../../src/transfer/insert.ts';
+import { Inserter } from '../../src/transfer/import.ts';
 import { eventually } from '../kit/eventually.ts';
 import { type Console, consoleOf } from '../kit/network/browser.ts';
 import type { TestService } from '../kit/service/service.ts';

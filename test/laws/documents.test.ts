@@ -4,7 +4,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
 import { resultOf as measured } from '../../bench/results.ts';
 import { benches, judge } from '../../bench/thresholds.ts';
-import { connectionVariables } from '../../src/cli/client/connection-options.ts';
+import { connectionVariables } from '../../src/cli/client/connect.ts';
 import { programOf } from '../../src/cli/commands.ts';
 import { environmentName, options } from '../../src/config/options.ts';
 import { clauses, isClause } from '../conformance/clauses.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { judge } from '../../src/import-from-api/judge.ts';
-import { listed } from '../../src/import-from-api/nouns.ts';
+import { listed } from '../../src/import-from-api/resource-types.ts';
+import { judge } from '../../src/import-from-api/validate-record.ts';
 import { account } from '../corpus/existing-service.ts';
 
 const numbers = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.double({ min: 0, max: 1e6, noNaN: true }));

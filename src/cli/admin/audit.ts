@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import { auditActions, isAuditAction } from '../../audit/actions.ts';
-import { listAudit } from '../../audit/list.ts';
+import { auditActions, isAuditAction, listAudit } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { parseDuration } from '../../durations.ts';
 import { showMoment } from '../../http/fields/dates.ts';
 import { findAccount } from '../../resources/accounts/actions.ts';
-import { CliError } from '../output/cli-error.ts';
+import { CliError } from '../output/screen.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './open-database.ts';
 
 type Flags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };

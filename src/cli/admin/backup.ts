@@ -1,13 +1,26 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { noteAcross } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
+import { COMMAND_LINE } from '../../permissions.ts';
+import { revokeEverything } from '../../resources/auth/revoke-access.ts';
 import { backUp } from '../../store/backup/backup.ts';
 import { mebibytes, stampOf } from '../../store/backup/copy-database.ts';
-import { type Queries, StoreError } from '../../store/store.ts';
-import { CliError } from '../output/cli-error.ts';
-import { addDatabaseOptions, type DatabaseFlags, faultsAsRefusals, print, readDatabase } from './open-database.ts';
+import { beginEpoch, type Epoch } from '../../store/backup/epoch.ts';
+import { replaceDatabase } from '../../store/backup/restore.ts';
+import type { Sequences } from '../../store/sequences.ts';
+import { type Queries, StoreError, type Tx } from '../../store/store.ts';
+import { CliError } from '../output/screen.ts';
+import {
+  addDatabaseOptions,
+  type DatabaseFlags,
+  faultsAsRefusals,
+  print,
+  readDatabase,
+  withStoreAlone,
+} from './open-database.ts';
 
 type BackupFlags = DatabaseFlags & { readonly to?: string };
 
@@ -60,4 +73,70 @@ async function inspectCopy(queries: Queries): Promise<{ accounts: number; occurr
     .select(({ fn }) => fn.countAll<number>().as('occurrences'))
     .executeTakeFirstOrThrow();
   return { accounts: positions.accounts, occurrences, position: positions.position ?? 0 };
+}
+
+type RestoreFlags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
+
+/** `carillon restore` */
+export function addRestore(program: Command): void {
+  addDatabaseOptions(program.command('restore'))
+    .description('Restore a backup. Ids and cursors issued after it are never issued again.')
+    .option('--from <file>', 'Backup of an SQLite database. It is not changed.')
+    .option('--force', 'Replace an existing database. It is kept under another name.')
+    .option('--after-restore', 'Only begin a new epoch: the backup is already in place, as after pg_restore.')
+    .action(async (flags: RestoreFlags) => {
+      if (flags.afterRestore) return beginNewEpoch(flags);
+      const database = readDatabase(flags);
+      if (database.scheme === 'postgres') {
+        throw new CliError([
+          'Restore PostgreSQL with its own tools, then run restore --after-restore; docs/operating.md describes the steps.',
+        ]);
+      }
+      if (flags.from === undefined) throw new CliError(['Give the backup with --from.']);
+      return restoreFile(flags, database.path, flags.from);
+    });
+}
+
+async function restoreFile(flags: RestoreFlags, path: string, from: string): Promise<void> {
+  const now = systemClock.now();
+  const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
+  const done = await faultsAsRefusals(() =>
+    replaceDatabase({ path, from, stamp: stampOf(now), force: flags.force === true, prepare }),
+  );
+  report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
+}
+
+/** Begins a new epoch after a restore by other means, such as pg_restore. */
+async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
+  if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
+  const now = systemClock.now();
+  const epoch = await withStoreAlone(flags, async (store) => {
+    const served = await store.sessions?.held();
+    if (served !== undefined && served.size > 0)
+      throw new CliError(['Services are running on the database. Stop all of them first.']);
+    return store.write((tx) => beginAndNote(tx, store.sequences, now, { from: 'by other means' }));
+  });
+  report(flags, {}, epoch);
+}
+
+type Writing = Pick<Tx, 'queries' | 'withCommit'>;
+
+async function beginAndNote(tx: Writing, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
+  const epoch = await beginEpoch(tx.queries, sequences, now);
+  await revokeEverything(tx.queries);
+  const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
+  noteAcross(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
+  return epoch;
+}
+
+function report(flags: RestoreFlags, files: Readonly<Record<string, string | null>>, { start, accounts }: Epoch): void {
+  const lines = Object.entries(files)
+    .filter(([, file]) => file !== null)
+    .map(([name, file]) => `${name}: ${file}`);
+  print(flags, { ...files, accounts, epoch: start }, [
+    ...lines,
+    `accounts: ${accounts}`,
+    `epoch: ${start}`,
+    'Start the service. Earlier cursors are invalid now. Deliveries that were pending at the time of the backup are sent again. Users must sign in again.',
+  ]);
 }

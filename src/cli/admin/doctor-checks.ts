@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { Config } from '../../config/load.ts';
-import { openOrigins } from '../../config/origins.ts';
+import { type Config, openOrigins } from '../../config/load.ts';
 import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
 import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';

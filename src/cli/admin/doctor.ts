@@ -7,8 +7,7 @@ import { createSsrfGuard, explain, parseTarget } from '../../delivery/transport/
 import { isLoopback } from '../../loopback.ts';
 import type { Location } from '../../store/database-url.ts';
 import { inspect } from '../../store/inspect.ts';
-import { CliError } from '../output/cli-error.ts';
-import { stdout } from '../output/screen.ts';
+import { CliError, stdout } from '../output/screen.ts';
 import { addServeOptions } from '../server/serve.ts';
 import { checkAll, type Finding, type Subject } from './doctor-checks.ts';
 import { checkMail } from './test-mail.ts';

@@ -10,8 +10,7 @@ import { openStore } from '../../store/open.ts';
 import { DatabaseLost, type Store, StoreError } from '../../store/store.ts';
 import { explain, findUnfinished } from '../../transfer/incomplete-transfers.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
-import { CliError } from '../output/cli-error.ts';
-import { type Line, stdout } from '../output/screen.ts';
+import { CliError, type Line, stdout } from '../output/screen.ts';
 
 /** Options of commands that open the database directly. */
 export type DatabaseFlags = { readonly database?: string; readonly json?: true };

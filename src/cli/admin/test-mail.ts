@@ -2,9 +2,8 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { isLoopback } from '../../loopback.ts';
 import { testMessage } from '../../mail/message.ts';
-import type { Post } from '../../mail/smtp.ts';
-import { isPlainAddress, type Sender, showMailServer } from '../../mail/smtp-url.ts';
-import { baseUrlOf } from '../client/base-url.ts';
+import { isPlainAddress, type Post, type Sender, showMailServer } from '../../mail/smtp.ts';
+import { baseUrlOf } from '../client/connect.ts';
 import type { Finding } from './doctor-checks.ts';
 
 const TIMEOUT_MS = 30_000;

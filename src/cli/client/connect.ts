@@ -3,9 +3,9 @@ import { type Authenticate, apiKey } from '../../../packages/sdk/src/auth.ts';
 import { Carillon, sending, transportedBy } from '../../../packages/sdk/src/carillon.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Send } from '../../../packages/sdk/src/transport.ts';
-import { environmentName } from '../../config/options.ts';
-import { CliError } from '../output/cli-error.ts';
-import { connectionOptions } from './connection-options.ts';
+import { type Config, loadConfig } from '../../config/load.ts';
+import { environmentName, options } from '../../config/options.ts';
+import { CliError } from '../output/screen.ts';
 import { DEFAULT_PROFILE, findProfile } from './profiles.ts';
 
 export const DEFAULT_SERVICE = 'http://127.0.0.1:8080';
@@ -147,4 +147,62 @@ const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
 /** The flag of a field or parameter. */
 export function flagOf(field: string): string {
   return `--${field.replaceAll('_', '-')}`;
+}
+
+/** Connection options of client commands. Order: flags, environment, the profile saved by `carillon login`. */
+export const connectionOptions = {
+  service: { flag: 'service', shape: 'url', says: 'URL of the service (default http://127.0.0.1:8080).' },
+  domain: { flag: 'domain', shape: 'host', says: 'Domain of the account.' },
+  key: {
+    flag: 'key',
+    shape: 'key',
+    says: 'API key. Other users of this machine can see it in the process list: prefer the variable, or carillon login.',
+  },
+  profile: { flag: 'profile', shape: 'name', says: 'Name of a login saved by carillon login (default default).' },
+} as const;
+
+/** The signing secret of `carillon listen`. */
+export const listenSecret = {
+  flag: 'secret',
+  shape: 'whsec_…',
+  says: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
+} as const;
+
+/** Environment variable with the key of the other service, for `import --from-api`. */
+export const importKeyVariable = environmentName('import-key');
+
+/** Environment variables of client commands; `carillon serve` does not report them as unknown. */
+export const connectionVariables: readonly string[] = [
+  ...[...Object.values(connectionOptions), listenSecret].map(({ flag }) => environmentName(flag)),
+  importKeyVariable,
+];
+
+/** The `--base-url` option of a command. */
+export type BaseUrlFlags = { readonly baseUrl?: string };
+
+const { baseUrl, host, port } = options;
+
+/** Gives a command `--base-url`. */
+export function addBaseUrlOption(command: Command): Command {
+  return command.option(
+    `--${baseUrl.flag} <${baseUrl.shape}>`,
+    `${baseUrl.says} Also ${environmentName(baseUrl.flag)}.`,
+  );
+}
+
+/** Base URL of the service: from `--base-url`, or as `carillon serve` derives it from the same environment. */
+export function readBaseUrl(flags: BaseUrlFlags): string {
+  const names = [baseUrl, host, port].map(({ flag }) => environmentName(flag));
+  const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  const loaded = loadConfig({ flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }, environment });
+  if ('faults' in loaded) throw new CliError(loaded.faults);
+  const { config } = loaded;
+  if (config.baseUrl === undefined && config.port === 0)
+    throw new CliError(['With port 0 the port is not known beforehand: give --base-url.']);
+  return baseUrlOf(config);
+}
+
+/** Base URL of a service with this configuration. */
+export function baseUrlOf(config: Pick<Config, 'baseUrl' | 'host' | 'port'>): string {
+  return config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
 }

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { ImportReport } from '../../../packages/sdk/src/calendars.ts';
-import { CliError } from '../output/cli-error.ts';
-import { stdout } from '../output/screen.ts';
+import { CliError, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
 type Flags = ConnectionFlags & {

@@ -5,11 +5,9 @@ import { systemClock } from '../../clock.ts';
 import { cursorFileOf, type Listener, type Mark, readMark, saveMark } from '../listen/cursor-file.ts';
 import { explainGone, Feed } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
-import { Notes } from '../listen/notices.ts';
 import { type Asked, addListenOptions, type ListenFlags, readAsked } from '../listen/options.ts';
-import { heardAnswer, printHeard } from '../listen/print.ts';
-import { CliError } from '../output/cli-error.ts';
-import { stderr, stdout } from '../output/screen.ts';
+import { heardAnswer, Notes, printHeard } from '../listen/print.ts';
+import { CliError, stderr, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ResolvedConnection, withService } from './connect.ts';
 
 /** `carillon listen` */

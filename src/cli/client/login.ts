@@ -1,18 +1,17 @@
 import { type Command, Option } from 'commander';
 import type { User } from '../../../packages/sdk/src/people.ts';
 import { askLine, askSecret } from '../input/prompt.ts';
-import { CliError } from '../output/cli-error.ts';
-import { stdout } from '../output/screen.ts';
+import { CliError, stdout } from '../output/screen.ts';
 import {
   addConnectionOptions,
   type Connection,
   type ConnectionFlags,
+  connectionOptions,
   DEFAULT_SERVICE,
   readConnection,
   readGiven,
   withConnection,
 } from './connect.ts';
-import { connectionOptions } from './connection-options.ts';
 import { forgetProfile, profilesFile, saveProfile } from './profiles.ts';
 
 type Flags = ConnectionFlags & { readonly json?: true };

@@ -1,6 +1,7 @@
-import { join } from 'node:path';
-import { CliError } from '../output/cli-error.ts';
-import { keptFolder, readKept, writeKept } from './state-file.ts';
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { CliError } from '../output/screen.ts';
 
 /** A connection saved by `carillon login`. */
 export type Profile = { readonly service: string; readonly domain: string; readonly key: string };
@@ -45,4 +46,62 @@ function isProfile(value: unknown): value is Profile {
     value !== null &&
     ['service', 'domain', 'key'].every((name) => typeof Reflect.get(value, name) === 'string')
   );
+}
+
+/** Folder for settings or state, by the XDG Base Directory Specification. */
+export function keptFolder(purpose: 'config' | 'state'): string {
+  const [variable, fallback] =
+    purpose === 'config' ? ['XDG_CONFIG_HOME', '.config'] : ['XDG_STATE_HOME', '.local/state'];
+  const folder = process.env[variable];
+  return join(folder?.startsWith('/') ? folder : join(homedir(), fallback), 'carillon');
+}
+
+/**
+ * Reads a JSON file; undefined if it does not exist.
+ *
+ * @param parseError message if the file is not JSON; the file is never quoted, since it may contain a key
+ */
+export function readKept(path: string, parseError: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    if (error instanceof SyntaxError) throw new CliError([parseError]);
+    throw new CliError([`${path} cannot be read: ${error instanceof Error ? error.message : error}.`]);
+  }
+}
+
+/** Writes a file atomically and durably, readable only by its owner. After a crash it has the old or the new content. */
+export function writeKept(path: string, content: unknown): void {
+  const temporary = `${path}.${process.pid}`;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    const file = openSync(temporary, 'w', 0o600);
+    try {
+      writeSync(file, `${JSON.stringify(content, undefined, 2)}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw new CliError([`${path} cannot be written: ${error instanceof Error ? error.message : error}.`]);
+  }
+}
+
+/** Syncs the folder, so that the rename is durable. Not possible on Windows. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

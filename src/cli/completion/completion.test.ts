@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { programOf } from '../commands.ts';
-import { suggestions } from './completion.ts';
-import { scripts } from './scripts.ts';
+import { scripts, suggestions } from './completion.ts';
 
 const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const program = await programOf(() => true);

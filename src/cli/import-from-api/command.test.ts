@@ -7,8 +7,8 @@ import { carillon, carillonJson, serve } from '../../../test/kit/service/command
 import { scriptedSource } from '../../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { resourceTypes } from '../../import-from-api/nouns.ts';
-import { type FromApiFlags, readSettings } from './settings.ts';
+import { resourceTypes } from '../../import-from-api/resource-types.ts';
+import { type FromApiFlags, readSettings } from './command.ts';
 
 for (const { test: testOn, database, testService } of stores) {
   testOn(

@@ -3,14 +3,14 @@ import type { Config } from '../../config/load.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { creation } from '../../http/fields/validate-body.ts';
-import type { ForeignHook } from '../../import-from-api/hooks.ts';
+import type { ForeignHook } from '../../import-from-api/rows.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import { requireAllowedTarget, subscribe } from '../../resources/hooks/actions.ts';
 import { hookInputFields } from '../../resources/hooks/schema.ts';
 import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
-import { CliError } from '../output/cli-error.ts';
+import { CliError } from '../output/screen.ts';
 
 /** A hook of the other service, and whether it was created here. */
 export type HookMoved = ForeignHook & { readonly made: boolean; readonly why?: string };

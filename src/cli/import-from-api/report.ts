@@ -1,5 +1,5 @@
-import type { ForeignHook } from '../../import-from-api/hooks.ts';
 import type { Compared, Moved } from '../../import-from-api/move.ts';
+import type { ForeignHook } from '../../import-from-api/rows.ts';
 import { grouped } from '../output/progress.ts';
 import type { HookMoved } from './hooks.ts';
 

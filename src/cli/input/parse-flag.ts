@@ -2,7 +2,7 @@ import { isPlain } from '../../control-characters.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
 import { isText } from '../../http/fields/validate-body.ts';
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../../permissions.ts';
-import { CliError } from '../output/cli-error.ts';
+import { CliError } from '../output/screen.ts';
 
 // Each function parses the value of a flag, or throws a CliError that names the flag.
 

@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { printable } from '../../control-characters.ts';
-import { CliError } from '../output/cli-error.ts';
-import { keyboard, stderr } from '../output/screen.ts';
+import { CliError, keyboard, stderr } from '../output/screen.ts';
 
 export async function askLine(question: string): Promise<string> {
   const lines = createInterface(keyboard);

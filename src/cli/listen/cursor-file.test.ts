@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import { CliError } from '../output/cli-error.ts';
-import { pause } from './backoff.ts';
+import { CliError } from '../output/screen.ts';
 import { cursorFileOf, readMark, saveMark } from './cursor-file.ts';
+import { pause } from './feed.ts';
 
 const listener = {
   service: 'http://127.0.0.1:8080',

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { keptFolder, readKept, writeKept } from '../client/state-file.ts';
-import { CliError } from '../output/cli-error.ts';
+import { keptFolder, readKept, writeKept } from '../client/profiles.ts';
+import { CliError } from '../output/screen.ts';
 
 /** Identity of a listener. Cursors are stored per listener. */
 export type Listener = {

@@ -3,7 +3,6 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Notification, NotificationFilters, Stretch } from '../../../packages/sdk/src/notifications.ts';
 import type { Clock } from '../../clock.ts';
 import type { ResolvedConnection } from '../client/connect.ts';
-import { pause, Waits } from './backoff.ts';
 import type { Mark } from './cursor-file.ts';
 
 /** Maximum wait of a call, by the service's limit, and entries per call. */
@@ -110,4 +109,35 @@ export function explainGone(mark: Mark, oldest: Notification | undefined): strin
     `Cannot continue after cursor ${mark.cursor}${since}: ${missed}.`,
     'Continue with --from-oldest (some occurrences may be sent again) or --from-now. To catch up with missed changes, read the lists.',
   ];
+}
+
+const INITIAL_WAIT_MS = 250;
+const MAX_WAIT_MS = 30_000;
+
+/** Exponential backoff; `reset` after a success. */
+export class Waits {
+  #nextMs = INITIAL_WAIT_MS;
+
+  next(): number {
+    const waitMs = this.#nextMs;
+    this.#nextMs = Math.min(2 * waitMs, MAX_WAIT_MS);
+    return waitMs;
+  }
+
+  reset(): void {
+    this.#nextMs = INITIAL_WAIT_MS;
+  }
+}
+
+/** Waits; rejects with the signal's reason as soon as it is aborted. */
+export async function pause(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wake = () => resolve();
+  const cancel = clock.after(waitMs, wake);
+  signal.addEventListener('abort', wake);
+  await promise;
+  signal.removeEventListener('abort', wake);
+  cancel();
+  signal.throwIfAborted();
 }

@@ -8,8 +8,8 @@ import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { signatureOf } from '../../delivery/transport/signature.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { version } from '../../version.ts';
-import { pause, Waits } from './backoff.ts';
 import type { Listener } from './cursor-file.ts';
+import { pause, Waits } from './feed.ts';
 
 /** Result of forwarding an occurrence: the last outcome and the number of attempts. */
 export type Told = { readonly outcome: Outcome; readonly webhookId: string; readonly attempts: number };

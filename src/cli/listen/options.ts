@@ -3,9 +3,8 @@ import { type Kind, kinds } from '../../../packages/sdk/src/api-types.ts';
 import { environmentName } from '../../config/options.ts';
 import { parseDuration } from '../../durations.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
-import type { ConnectionFlags } from '../client/connect.ts';
-import { listenSecret } from '../client/connection-options.ts';
-import { CliError } from '../output/cli-error.ts';
+import { type ConnectionFlags, listenSecret } from '../client/connect.ts';
+import { CliError } from '../output/screen.ts';
 import { isCursor } from './cursor-file.ts';
 
 export type ListenFlags = ConnectionFlags & {

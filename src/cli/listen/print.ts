@@ -1,8 +1,9 @@
+import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
 import { kinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
-import { columnsOf, fitted } from '../output/columns.ts';
 import type { Screen } from '../output/screen.ts';
+import { columnsOf, fitted } from '../output/table.ts';
 import { type Told, wordOf } from './forward.ts';
 
 /** A handled occurrence with its record and the result of forwarding it. */
@@ -62,4 +63,40 @@ export function hintFor({ outcome, attempts }: Told): string | undefined {
   if (status >= 300 && status < 400) return 'Redirects are not followed; for a hook this is a failure.';
   if (attempts === 3) return 'In production this was the third failure in a row: the hook would have ended here.';
   return undefined;
+}
+
+/** Prints notices to a separate stream, so that programs can read the occurrences. Repeated notices are suppressed. */
+export class Notes {
+  readonly #print: (line: string) => void;
+  readonly #hints = new Set<string>();
+  #failure = '';
+
+  constructor(print: (line: string) => void) {
+    this.#print = print;
+  }
+
+  /** Reports a failed forward that will be retried. */
+  failed({ kind, cursor }: Notification, target: string, result: Told): void {
+    const verb = result.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
+    const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${wordOf(result.outcome)}`;
+    if (failure !== this.#failure) this.#print(`${failure}; retrying until it answers 200.`);
+    this.#failure = failure;
+    this.hint(result);
+  }
+
+  /** Explains what an outcome would mean for a hook, once. */
+  hint(result: Told): void {
+    const hint = hintFor(result);
+    if (hint === undefined || this.#hints.has(hint)) return;
+    this.#hints.add(hint);
+    this.#print(hint);
+  }
+
+  lost(service: string, { message }: CarillonError): void {
+    this.#print(`${service} does not answer (${message}); retrying.`);
+  }
+
+  found(service: string): void {
+    this.#print(`${service} answers again.`);
+  }
 }

@@ -99,3 +99,14 @@ export function writeOut(part: string): Promise<void> {
     process.stdout.write(part, (error) => (error ? reject(error) : resolve()));
   });
 }
+
+/** A command that failed; each line is one reason, printed without a stack trace. */
+export class CliError extends Error {
+  readonly lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.name = 'Refusal';
+    this.lines = lines;
+  }
+}

@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { printable } from '../../control-characters.ts';
 import { printMany } from '../resource-commands/print.ts';
-import { columnsOf, fitted } from './columns.ts';
 import { Screen } from './screen.ts';
-import { cell, fieldLines, headOf, layoutOf, rowOf } from './table.ts';
+import { cell, columnsOf, fieldLines, fitted, headOf, layoutOf, rowOf } from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
   task_id: id,

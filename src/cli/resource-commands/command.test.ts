@@ -6,8 +6,7 @@ import { carillon } from '../../../test/kit/service/command.ts';
 import { type Person, type TestService, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { addTrigger } from '../client/trigger.ts';
-import { CliError } from '../output/cli-error.ts';
-import { Screen } from '../output/screen.ts';
+import { CliError, Screen } from '../output/screen.ts';
 import { addResourceType } from './command.ts';
 
 const { test } = sqlite;

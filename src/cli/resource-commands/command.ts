@@ -4,11 +4,9 @@ import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { type Call, unexpected } from '../../../packages/sdk/src/transport.ts';
 import { addConnectionOptions, type ConnectionFlags, type ResolvedConnection, withService } from '../client/connect.ts';
 import { readInput } from '../input/prompt.ts';
-import { CliError } from '../output/cli-error.ts';
-import { type Screen, stdout } from '../output/screen.ts';
+import { CliError, type Screen, stdout } from '../output/screen.ts';
 import { addFields, addFilters, bodyOf, type FlagValues, queryOf } from './flags.ts';
-import { pagesOf } from './paginate.ts';
-import { addListOptions, addOutputOptions, type OutputFlags, printMany, printOne } from './print.ts';
+import { addListOptions, addOutputOptions, type OutputFlags, pagesOf, printMany, printOne } from './print.ts';
 import { isList, type Verb, verbsOf } from './verbs.ts';
 
 type Flags = ConnectionFlags & OutputFlags & FlagValues;

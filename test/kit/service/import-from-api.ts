@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import { type Moved, type MovePorts, moveIn, type Opening } from '../../../src/import-from-api/move.ts';
 import { createSource } from '../../../src/import-from-api/source.ts';
-import { Work } from '../../../src/import-from-api/work.ts';
+import { Work } from '../../../src/import-from-api/work-file.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Progress } from '../../../src/transfer/progress.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';

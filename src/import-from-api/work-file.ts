@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { parseId } from '../http/fields/ids.ts';
 import { makeFile } from '../store/sqlite/file-lock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import type { ResourceTypeName } from './nouns.ts';
+import type { ResourceTypeName } from './resource-types.ts';
 
 /**
  * The origin of a record. `source`: the list of the source. `nameless`: an entry of it without an id. `made`:
@@ -268,4 +268,40 @@ export function idText(value: unknown): string | undefined {
 function idIn(record: unknown, field: string): string | undefined {
   const id = typeof record === 'object' && record !== null ? idText(Reflect.get(record, field)) : undefined;
   return id === undefined || id.startsWith('?') ? undefined : id;
+}
+
+const WRITE_BATCH_BYTES = 1 << 16;
+
+/** Writes a JSON Lines file with mode 0600. The file is created at the first write. */
+export class Lines {
+  readonly path: string;
+  #file: number | undefined;
+  #waiting = '';
+
+  constructor(path: string) {
+    this.path = path;
+    rmSync(path, { force: true });
+  }
+
+  add(line: unknown): void {
+    this.text(`${JSON.stringify(line)}\n`);
+  }
+
+  text(text: string): void {
+    this.#waiting += text;
+    if (this.#waiting.length >= WRITE_BATCH_BYTES) this.#flush();
+  }
+
+  close(): void {
+    if (this.#waiting !== '') this.#flush();
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
+  }
+
+  #flush(): void {
+    this.#file ??= openSync(this.path, 'wx', 0o600);
+    const bytes = Buffer.from(this.#waiting);
+    for (let written = 0; written < bytes.length; ) written += writeSync(this.#file, bytes, written);
+    this.#waiting = '';
+  }
 }

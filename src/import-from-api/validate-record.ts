@@ -3,7 +3,7 @@ import type { Field, Fields } from '../http/fields/field.ts';
 import { type BodySpec, creation } from '../http/fields/validate-body.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
-import type { Input, ResourceType, ResourceTypeName } from './nouns.ts';
+import type { Input, ResourceType, ResourceTypeName } from './resource-types.ts';
 
 /** A field that differs from the source, and why. */
 export type Change = FieldError & { readonly was: unknown };

@@ -1,0 +1,131 @@
+import { existsSync, rmSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import { exportTo, type Sink } from '../../transfer/export.ts';
+import type { End } from '../../transfer/format.ts';
+import { importFrom } from '../../transfer/import.ts';
+import { undoImport } from '../../transfer/remove.ts';
+import { addBaseUrlOption } from '../client/connect.ts';
+import { type FromApiFlags, importFromApi } from '../import-from-api/command.ts';
+import { addProgressOption, grouped, type ProgressFlags, progressOf } from '../output/progress.ts';
+import { CliError, onOutputBroken, type Screen, stderr, stdout, writeOut } from '../output/screen.ts';
+import { addDatabaseOptions, print, withStore, withStoreAlone } from './open-database.ts';
+
+type ExportFlags = ProgressFlags & { readonly domain?: string; readonly to: string };
+
+/** `carillon export` */
+export function addExport(program: Command): void {
+  addProgressOption(addDatabaseOptions(program.command('export')))
+    .description('Export an account, or the whole service, to a file. The service may run meanwhile.')
+    .requiredOption('--to <file>', 'File to write, readable only by its owner; - for standard output.')
+    .option('--domain <host>', 'Only this account. Default: all accounts.')
+    .action(async (flags: ExportFlags) => {
+      const domain = flags.domain ?? null;
+      const progress = progressOf(flags);
+      const work = (sink: Sink) =>
+        withStore(flags, (store) => exportTo(sink, { store, domain, clock: systemClock, progress }));
+      if (flags.to === '-') return report(stderr, flags, await toStandardOutput(work));
+      report(stdout, flags, await toFile(flags.to, work));
+    });
+}
+
+/** Prints the number of rows, in total and per table, and the checksum. */
+export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: End): void {
+  const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
+  const filled = counts.filter(([, count]) => count > 0);
+  const lines = [...filled.map(([table, count]) => `${table}: ${grouped(count)}`), `rows: ${grouped(rows)}`];
+  const summary = { rows, tables: Object.fromEntries(counts), sha256 };
+  screen.answer(flags, summary, [...lines, `sha256: ${sha256}`]);
+}
+
+/** Writes to `<path>.part` and renames it when complete, so a file under its final name is never partial. */
+async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
+  if (existsSync(path)) throw new CliError([`${path} already exists.`]);
+  const partPath = `${path}.part`;
+  try {
+    rmSync(partPath, { force: true });
+    const file = await open(partPath, 'wx', 0o600);
+    try {
+      const done = await work({ write: (text) => file.writeFile(text) });
+      await file.sync();
+      await rename(partPath, path);
+      return done;
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    rmSync(partPath, { force: true });
+    throw asCliError(error, path);
+  }
+}
+
+async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
+  if (stdout.isTTY) throw new CliError(['Standard output is a terminal. Write the export to a file or a pipe.']);
+  // A broken pipe is reported by the failing write as well.
+  onOutputBroken(() => undefined);
+  try {
+    return await work({ write: writeOut });
+  } catch (error) {
+    throw asCliError(error, 'Standard output');
+  }
+}
+
+function asCliError(error: unknown, where: string): unknown {
+  const isSystemError = error instanceof Error && 'syscall' in error;
+  return isSystemError ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
+}
+
+type ImportFlags = FromApiFlags & {
+  readonly from?: string;
+  readonly resume?: true;
+  readonly undo?: true;
+  readonly fromApi?: string;
+};
+
+/** `carillon import` */
+export function addImport(program: Command): void {
+  addBaseUrlOption(addProgressOption(addDatabaseOptions(program.command('import'))))
+    .description(
+      'Import an export, or an account of another service. No service may run on the database. Exit status 2: records of the other service were left out; each is listed.',
+    )
+    .option('--from <file>', 'File that carillon export wrote.')
+    .option('--resume', 'Resume an interrupted import of this file.')
+    .option('--undo', 'Undo an unfinished import.')
+    .option('--from-api <address>', 'Base URL, without /v2, of another service with this API.')
+    .option('--domain <host>', 'With --from-api: domain of the account at the other service.')
+    .option('--key-file <file>', 'With --from-api: file with the key; - for standard input.')
+    .option('--key <key>', 'With --from-api: the key. Other users of this machine can see it in the process list.')
+    .option('--as-domain <host>', 'With --from-api: domain of the new account (default: the same).')
+    .option('--owner-email <address>', 'With --from-api: e-mail address of the owner (default: the user of the key).')
+    .option('--hooks', 'With --from-api: also create the hooks of the key. From then on both services notify.')
+    .option('--rate <number>', 'With --from-api: maximum number of requests per second (default: 10).')
+    .option('--readings <number>', 'With --from-api: maximum number of passes until nothing changes (default: 3).')
+    .option('--strict', 'With --from-api: fail if a record cannot be imported unchanged, instead of leaving it out.')
+    .option('--work <file>', 'With --from-api: file for intermediate data (default: carillon-from-<domain>.part).')
+    .option(
+      '--report <file>',
+      'With --from-api: report of records left out or changed (default: carillon-from-<domain>.report.jsonl).',
+    )
+    .option('--id-map <file>', 'With --from-api: map of old to new ids (default: carillon-from-<domain>.ids.jsonl).')
+    .action(async (flags: ImportFlags) => {
+      if (flags.undo) return undo(flags);
+      const { from, fromApi, resume = false } = flags;
+      if (from !== undefined && fromApi !== undefined)
+        throw new CliError(['--from and --from-api cannot be combined.']);
+      if (fromApi !== undefined) return importFromApi(fromApi, flags);
+      if (from === undefined)
+        throw new CliError(['Give --from with a file that carillon export wrote, or --from-api with another service.']);
+      const progress = progressOf(flags);
+      const { end } = await withStoreAlone(flags, (store) =>
+        importFrom({ store, path: from, clock: systemClock, progress, resume }),
+      );
+      report(stdout, flags, end);
+    });
+}
+
+async function undo(flags: ImportFlags): Promise<void> {
+  const ports = { clock: systemClock, progress: progressOf(flags) };
+  const rows = await withStoreAlone(flags, (store) => undoImport({ ...ports, store }));
+  print(flags, { undone: true, rows }, [`undone: ${rows} rows`]);
+}
