@@ -4,14 +4,14 @@ import { ClusterNode } from './delivery/cluster/cluster-node.ts';
 import { singleNodeLeases } from './delivery/cluster/leases.ts';
 import { Dispatcher } from './delivery/dispatcher/dispatcher.ts';
 import { applyRetention, RETENTION_MS, startRetention } from './delivery/maintenance/retention.ts';
-import type { HookAlerts } from './delivery/outbox/hook-alerts.ts';
+import type { HookAlerts } from './delivery/outbox/end-hooks.ts';
 import type { Attempt } from './delivery/transport/attempt.ts';
 import { dropIdempotency } from './http/routes/idempotency.ts';
 import type { Log } from './log.ts';
 import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
 import { dropInvitations } from './resources/invitations/invitations.ts';
-import { dropSessions } from './resources/sessions/actions.ts';
+import { dropSessions } from './resources/sessions/sessions.ts';
 import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 

@@ -1,7 +1,7 @@
 import { hookKinds } from '../delivery/outbox/event-kinds.ts';
-import { StaticResponse } from '../http/static/static-response.ts';
-import { byResourceType } from './example.ts';
+import { StaticResponse } from '../http/static/console-files.ts';
 import { type Documented, docsPage } from './page.ts';
+import { byResourceType } from './schema-shape.ts';
 
 /** The public documents by path. Rendered on first request, when the base URL is known. */
 export function documents(documented: () => Documented): Readonly<Record<string, () => StaticResponse>> {

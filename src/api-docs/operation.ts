@@ -1,8 +1,8 @@
 import { headersOf, problemsOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
 import { type ProblemCode, problems } from '../problems.ts';
-import { exampleOf, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from './example.ts';
 import { type Content, type Html, html } from './html.ts';
+import { exampleOf, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from './schema-shape.ts';
 
 /** The anchor of a route on the page. */
 export function anchorOf({ method, path }: Route): string {

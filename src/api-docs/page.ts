@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { problemsOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
-import { StaticResponse } from '../http/static/static-response.ts';
+import { StaticResponse } from '../http/static/console-files.ts';
 import { type ProblemCode, problems } from '../problems.ts';
-import { byResourceType } from './example.ts';
 import { guide } from './guide.ts';
 import { Html, html } from './html.ts';
 import { anchorOf, operation, table } from './operation.ts';
+import { byResourceType } from './schema-shape.ts';
 
 export type Documented = { readonly routes: readonly Route[]; readonly baseUrl: string; readonly version: string };
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { parseId } from '../http/fields/ids.ts';
+import { parseId } from '../http/fields/field.ts';
 import { makeFile } from '../store/sqlite/file-lock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import type { ResourceTypeName } from './resource-types.ts';

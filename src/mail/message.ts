@@ -1,4 +1,4 @@
-import type { What } from '../delivery/outbox/hook-alerts.ts';
+import type { What } from '../delivery/outbox/end-hooks.ts';
 import { maskTarget } from '../log.ts';
 
 /** A hook that failed or ended. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
-import { FAILURES_BEFORE_ALERT, type What } from '../delivery/outbox/hook-alerts.ts';
+import { FAILURES_BEFORE_ALERT, type What } from '../delivery/outbox/end-hooks.ts';
 import { locked } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { HookAlert, Place } from './message.ts';

@@ -1,11 +1,11 @@
+import type { HookAlerts } from '../delivery/outbox/end-hooks.ts';
 import { type Kind, kinds } from '../delivery/outbox/event-kinds.ts';
-import type { HookAlerts } from '../delivery/outbox/hook-alerts.ts';
 import type { SsrfGuard } from '../delivery/transport/ssrf-guard.ts';
 import type { PublicRoute } from '../http/routes/public-routes.ts';
 import type { Route } from '../http/routes/route.ts';
 import type { Log } from '../log.ts';
 import type { Random } from '../secrets.ts';
-import { activityRoutes } from './activity/routes.ts';
+import { activityRoutes } from './activity/activity.ts';
 import { calendarRoutes } from './calendars/calendars.ts';
 import { clientRoutes } from './clients/clients.ts';
 import { commentRoutes } from './comments/comments.ts';
@@ -19,11 +19,11 @@ import { type TargetCheckPorts, targetCheckRoutes } from './hooks/target-check.t
 import { importRoutes } from './imports/imports.ts';
 import { invitationRoutes } from './invitations/invitations.ts';
 import { invitationOpenRoutes } from './invitations/public-routes.ts';
-import { keyRoutes } from './keys/routes.ts';
+import { keyRoutes } from './keys/keys.ts';
 import { notificationRoutes } from './notifications/notifications.ts';
 import { type PassphrasePorts, passphraseRoutes } from './passphrases/passphrases.ts';
 import { projectRoutes } from './projects/projects.ts';
-import { sessionRoutes } from './sessions/routes.ts';
+import { sessionRoutes } from './sessions/sessions.ts';
 import { type SignInPorts, sessionOpenRoutes } from './sessions/sign-in-routes.ts';
 import { hourRoutes } from './stats/hourly.ts';
 import { overviewRoutes } from './stats/overview.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { type Behaviour, outcomeOf } from '../../packages/chaos-receiver/src/behaviour.ts';
 import { behaviours, groups } from '../../packages/chaos-receiver/src/behaviours.ts';
 import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/example.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
 import { auditActions } from '../../src/audit/actions.ts';
 import { environmentName, type Option, options } from '../../src/config/options.ts';
 import { type Kind, kinds, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';

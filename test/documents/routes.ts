@@ -6,7 +6,7 @@ import {
   propertiesOf,
   recordOf,
   requiredOf,
-} from '../../src/api-docs/example.ts';
+} from '../../src/api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { problemsOf } from '../../src/http/routes/openapi.ts';

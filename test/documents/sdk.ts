@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/example.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
 import { type ResourceType, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';

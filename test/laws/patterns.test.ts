@@ -97,7 +97,7 @@ test('the check detects a regular expression that is not linear', async () => {
   }
 });
 
-/** A regular expression and its position: `src/http/fields/ids.ts:4`. */
+/** A regular expression and its position: `src/http/fields/field.ts:4`. */
 export type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
 
 /** Regular expression literals of a file, and line numbers of `RegExp` calls. */

@@ -14,7 +14,7 @@ import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
 import type { openedFields } from '../../src/resources/invitations/invitations.ts';
 import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
-import type { signedInFields, signInFields } from '../../src/resources/sessions/schema.ts';
+import type { signedInFields, signInFields } from '../../src/resources/sessions/sessions.ts';
 import { consoleRows, publicRows } from '../kit/api/routes.ts';
 import { asksOf, OPTIONS, PRELUDE, type Promised, promisesOf, type SdkCall, sdkCalls } from '../kit/api/sdk-calls.ts';
 import { type Json, temporaryFolder } from '../kit/service/service.ts';

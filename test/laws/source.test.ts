@@ -43,7 +43,7 @@ const GIVES_UP = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
 test('network timeouts use only startDeadline, which reads already received data before it gives up', () => {
   const found: string[] = [];
   for (const { path, code, text } of product()) {
-    if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/transport/deadline.ts') continue;
+    if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/transport/dial.ts') continue;
     for (const { index } of code.matchAll(/\.after\(/g)) {
       const open = index + '.after'.length;
       const call = text.slice(open, closingOf(code, open) + 1);

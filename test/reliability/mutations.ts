@@ -114,7 +114,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a database file with a second hard link is opened',
-    file: 'src/store/sqlite/file-identity.ts',
+    file: 'src/store/sqlite/file-lock.ts',
     changes: [['nlink > 1n', 'nlink > 9n']],
     caughtBy: {
       file: 'src/store/sqlite/open.test.ts',
@@ -219,7 +219,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a late deadline is evaluated before the received data is read',
-    file: 'src/delivery/transport/deadline.ts',
+    file: 'src/delivery/transport/dial.ts',
     changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',
@@ -280,7 +280,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'all records of a page are loaded in one slice',
-    file: 'src/resources/core/sized-pages.ts',
+    file: 'src/resources/core/pagination.ts',
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
       file: 'test/stories/api/large-data.test.ts',
@@ -292,7 +292,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/filters.ts',
     changes: [[' 23:59:59', '']],
     caughtBy: {
-      file: 'src/resources/events/events-filters.test.ts',
+      file: 'src/resources/events/events.test.ts',
       name: 'C25 due_to=20270309 is inclusive of the whole day',
     },
   },
@@ -437,7 +437,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'the console accepts changes from every page of the same site',
-    file: 'src/http/auth/csrf.ts',
+    file: 'src/http/auth/session-cookie.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
       file: 'test/stories/api/console-api.test.ts',

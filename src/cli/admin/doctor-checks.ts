@@ -4,9 +4,9 @@ import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
 import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
-import { mebibytes } from '../../store/backup/copy-database.ts';
+import { mebibytes } from '../../store/backup/backup.ts';
 import { showDatabase } from '../../store/database-url.ts';
-import type { Inspection } from '../../store/inspection.ts';
+import type { Inspection } from '../../store/inspect.ts';
 
 /** Result of a check, and for a warning or fault how to fix it. */
 export type Finding = {

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { behindPage } from '../../../packages/sdk/src/response-body.ts';
 import type { Send } from '../../../packages/sdk/src/transport.ts';
-import { propertiesOf, recordOf, requiredOf } from '../../api-docs/example.ts';
+import { propertiesOf, recordOf, requiredOf } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { version } from '../../version.ts';
 import { CliError } from '../output/screen.ts';

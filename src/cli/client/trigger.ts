@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { requiredOf } from '../../api-docs/example.ts';
+import { requiredOf } from '../../api-docs/schema-shape.ts';
 import { systemClock } from '../../clock.ts';
 import { hookKinds, type Kind, resourceTypeOf, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { showMoment } from '../../http/fields/dates.ts';

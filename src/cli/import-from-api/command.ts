@@ -11,7 +11,7 @@ import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { parseDomain } from '../../resources/accounts/actions.ts';
 import { insertInvitation, linkTo } from '../../resources/invitations/invitations.ts';
-import { insertKey } from '../../resources/keys/actions.ts';
+import { insertKey } from '../../resources/keys/keys.ts';
 import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { version } from '../../version.ts';

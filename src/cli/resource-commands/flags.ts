@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { isFlag, requiredOf, wordsIn } from '../../api-docs/example.ts';
+import { isFlag, requiredOf, wordsIn } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import type { Parameters } from '../../http/routes/query-parameters.ts';
 import { flagOf } from '../client/connect.ts';

@@ -1,4 +1,4 @@
-import { byResourceType, propertiesOf } from '../../api-docs/example.ts';
+import { byResourceType, propertiesOf } from '../../api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { idNames, type Route } from '../../http/routes/route.ts';
 import { createLog } from '../../log.ts';

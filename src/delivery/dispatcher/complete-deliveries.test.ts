@@ -8,7 +8,7 @@ import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
-import { noAlerts } from '../outbox/hook-alerts.ts';
+import { noAlerts } from '../outbox/end-hooks.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
 import { nextPending } from './queries.ts';

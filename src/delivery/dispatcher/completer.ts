@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 import type { Lease } from '../cluster/leases.ts';
-import type { HookAlerts } from '../outbox/hook-alerts.ts';
+import type { HookAlerts } from '../outbox/end-hooks.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 
 /** Delay before a batch that could not be committed is retried. */

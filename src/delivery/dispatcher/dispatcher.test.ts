@@ -14,14 +14,13 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import { CommitEventsBuilder } from '../../store/commit-events.ts';
 import type { CommitEvents, Store, Tx } from '../../store/store.ts';
 import { type LeaseManager, singleNodeLeases } from '../cluster/leases.ts';
-import { endHooks } from '../outbox/end-hooks.ts';
-import { noAlerts } from '../outbox/hook-alerts.ts';
+import { endHooks, noAlerts } from '../outbox/end-hooks.ts';
 import { record } from '../outbox/record-occurrences.ts';
 import { restoreHook } from '../outbox/restore-hook.ts';
 import { setSecrets } from '../outbox/rotate-secrets.ts';
 import type { Attempt } from '../transport/attempt.ts';
 import { signatureOf } from '../transport/signature.ts';
-import type { Outcome } from './attempt-outcome.ts';
+import type { Outcome } from './complete-deliveries.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {

@@ -12,7 +12,7 @@ import { systemRandom } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { singleNodeLeases } from '../cluster/leases.ts';
-import { noAlerts } from '../outbox/hook-alerts.ts';
+import { noAlerts } from '../outbox/end-hooks.ts';
 import { record } from '../outbox/record-occurrences.ts';
 import { requestRedelivery } from '../outbox/restore-hook.ts';
 import { Dispatcher } from './dispatcher.ts';

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import { locked } from '../../store/prepared-queries.ts';
+import type { Queries } from '../../store/store.ts';
 import { enqueueDeliveries, pendingQuotaExceeded } from './enqueue-deliveries.ts';
 
 /**
@@ -82,4 +83,14 @@ export async function requestRedelivery(
   if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
   tx.news.addManual([delivery.hookId]);
+}
+
+/** Whether a live hook of any account has the target with this hash (C12). */
+export async function isTargetTaken(read: Queries, targetHash: string): Promise<boolean> {
+  const found = await read
+    .selectFrom('targets')
+    .select('hook_id')
+    .where('target_hash', '=', targetHash)
+    .executeTakeFirst();
+  return found !== undefined;
 }

@@ -8,8 +8,7 @@ import {
   type FindCaller,
   type Reauthorize,
 } from './authenticate.ts';
-import { type RequestHeaders, rejectCrossOrigin } from './csrf.ts';
-import type { SessionCookie } from './session-cookie.ts';
+import { type RequestHeaders, rejectCrossOrigin, type SessionCookie } from './session-cookie.ts';
 
 /** Routes under one prefix with one way to authenticate. */
 export type RouteGroup = {

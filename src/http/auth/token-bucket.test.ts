@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { Tarpit } from '../errors/tarpit.ts';
-import { TokenBuckets } from './token-bucket.ts';
+import { Tarpit } from '../errors/problem-response.ts';
+import { TokenBuckets } from './rate-limits.ts';
 
 test('a full bucket allows a burst, then one call for each refilled token', async () => {
   const clock = testClock();

@@ -11,8 +11,8 @@ import type { Person, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
 import { patience } from '../server/resource-limits.ts';
-import { GrowingBuffer } from './growing-buffer.ts';
 import { Bodies } from './read-body.ts';
+import { GrowingBuffer } from './temporary-file.ts';
 
 const { test, testService } = sqlite;
 

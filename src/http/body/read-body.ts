@@ -8,9 +8,8 @@ import { Problem } from '../../problems.ts';
 import type { ConnectionState } from '../server/connections.ts';
 import { overloaded } from '../server/load-shedding.ts';
 import { mustBeJson } from './body-parser.ts';
-import { GrowingBuffer } from './growing-buffer.ts';
 import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
-import { TextFile } from './temporary-file.ts';
+import { GrowingBuffer, TextFile } from './temporary-file.ts';
 
 /** A parsed body. `hashBehind` returns a SHA-256 of a prefix followed by the raw bytes. */
 export type Body = {

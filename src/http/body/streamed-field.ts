@@ -1,4 +1,4 @@
-import { GrowingBuffer } from './growing-buffer.ts';
+import { GrowingBuffer } from './temporary-file.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

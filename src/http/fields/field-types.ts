@@ -5,6 +5,7 @@ import {
   type Field,
   type Fields,
   type JsonSchema,
+  parseId,
   readOnly,
   responseSchema,
   type Shown,
@@ -12,7 +13,6 @@ import {
   unreachable,
   writable,
 } from './field.ts';
-import { parseId } from './ids.ts';
 
 const STRING: JsonSchema = { type: 'string' };
 const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };

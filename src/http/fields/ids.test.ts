@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { parseId } from './ids.ts';
+import { parseId } from './field.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -3,9 +3,8 @@ import { isStorable } from '../../control-characters.ts';
 import { parseExpiry } from '../../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../../problems.ts';
 import { parseCalendarDay, parseCalendarTime } from './dates.ts';
-import type { Changed, Created, Field, Fields, JsonSchema } from './field.ts';
+import { type Changed, type Created, type Field, type Fields, type JsonSchema, parseId } from './field.ts';
 import { isDecimal, isNoDate } from './field-types.ts';
-import { parseId } from './ids.ts';
 
 /** The body of a route: its schema, and a function that validates and parses it. `read` throws `invalid_input`. */
 export type BodySpec<T> = { readonly schema: JsonSchema; read(body: unknown): T };

@@ -10,7 +10,7 @@ import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
 import type { Bodies, Body } from '../body/read-body.ts';
 import { type FollowPorts, respondWithFeed } from '../feed/follow-route.ts';
 import type { FeedWaiters } from '../feed/waiters.ts';
-import { parseId } from '../fields/ids.ts';
+import { parseId } from '../fields/field.ts';
 import { ownerOf, type Work } from '../server/request-slots.ts';
 import { MIN_LARGE_BYTES } from '../server/response-sizes.ts';
 import {

@@ -2,8 +2,7 @@ import { type ProblemCode, problems } from '../../problems.ts';
 import { EVENT_STREAM } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
 import { isTagged } from './etag.ts';
-import { type Names, namesOf } from './openapi-names.ts';
-import { Schemas } from './openapi-schemas.ts';
+import { type Names, namesOf, Schemas } from './openapi-schemas.ts';
 import { idNames, type Route } from './route.ts';
 
 /** The problems that any authenticated route can return. */

@@ -1,8 +1,7 @@
 import { isStorable } from '../../control-characters.ts';
 import { type FieldError, invalidInput } from '../../problems.ts';
 import { parseDay } from '../fields/dates.ts';
-import type { JsonSchema } from '../fields/field.ts';
-import { parseId } from '../fields/ids.ts';
+import { type JsonSchema, parseId } from '../fields/field.ts';
 import { isText } from '../fields/validate-body.ts';
 
 /** A query parameter: its schema and its parser. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** All values of a header, one for each line. Node's `headers` joins or drops repeated ones. */
 export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
@@ -12,4 +13,53 @@ export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: 
 /** Whether a header has this lower-case name. Hot path: compares the lengths first. */
 export function isNamed(header: string | undefined, name: string): boolean {
   return header !== undefined && header.length === name.length && header.toLowerCase() === name;
+}
+
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
+  'access-control-allow-headers': 'key, domain, content-type, idempotency-key, if-match, if-none-match, last-event-id',
+  'access-control-max-age': '600',
+};
+const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
+
+/** CORS headers for the response to a request; empty where no cross-origin access is allowed. */
+export type CorsHeaders = (request: IncomingMessage) => Readonly<Record<string, string>>;
+
+/**
+ * Paths that never use a cookie: the API and the public documents. All other paths, above all the console, deny
+ * cross-origin access. The raw path is matched, so an unusual spelling of one of these paths is denied, too.
+ */
+const OPEN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
+
+/**
+ * Returns the CORS headers for responses, including errors, if pages of these origins may call (X6). `*` allows
+ * all.
+ */
+export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
+  const allowed = new Set(origins);
+  if (allowed.size === 0) return () => ({});
+  const exposed = { 'access-control-expose-headers': EXPOSED };
+  // Also sent without an origin: a cache must not serve one origin's response to another.
+  const vary = { vary: 'origin' };
+  return ({ url = '', headers: { origin } }) => {
+    if (!OPEN_PATHS.test(url)) return {};
+    if (allowed.has('*')) return { 'access-control-allow-origin': '*', ...exposed };
+    if (origin === undefined || !allowed.has(origin)) return vary;
+    return { ...vary, 'access-control-allow-origin': origin, ...exposed };
+  };
+}
+
+/** Adds the CORS headers to responses and answers preflights without a key. Credentials (cookies) are never allowed. */
+export function allowOrigins(app: FastifyInstance, readable: CorsHeaders): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const headers = readable(request.raw);
+    reply.headers(headers);
+    const isAllowed = 'access-control-allow-origin' in headers;
+    if (isAllowed && isPreflight(request)) reply.code(204).headers(PREFLIGHT).send();
+    else done();
+  });
+}
+
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }

@@ -5,8 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { isLoopback } from '../../loopback.ts';
 import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts';
 import { hashApiKey } from '../../secrets.ts';
-import type { ConsoleFiles } from '../static/console-files.ts';
-import type { StaticResponse } from '../static/static-response.ts';
+import type { ConsoleFiles, StaticResponse } from '../static/console-files.ts';
 
 export type HealthPorts = {
   readonly clock: Clock;

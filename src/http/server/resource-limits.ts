@@ -12,11 +12,10 @@ import { BatchedResponses } from './batched-responses.ts';
 import { networkOf, proxiesOf } from './client-network.ts';
 import type { CloseReason, Deadlines } from './connection.ts';
 import { ConnectionState } from './connections.ts';
-import type { CorsHeaders } from './cors.ts';
-import { LoadShedding } from './load-shedding.ts';
+import type { CorsHeaders } from './headers.ts';
+import { LoadShedding, Tally } from './load-shedding.ts';
 import { endWith } from './malformed-requests.ts';
 import { Work } from './request-slots.ts';
-import { Tally } from './tally.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
 const MIB = 1_024 * 1_024;

@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { StaticResponse } from './static-response.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -73,4 +74,26 @@ function fileOf(name: string, bytes: Buffer): StaticResponse {
     'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
     'cache-control': IMMUTABLE.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
   });
+}
+
+/** A response with fixed bytes: gzip if the client accepts it, 304 if its ETag matches. */
+export class StaticResponse {
+  readonly #bytes: Buffer;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #etag: string;
+  #compressed: Buffer | undefined;
+
+  constructor(bytes: Buffer, headers: Readonly<Record<string, string>>) {
+    this.#bytes = bytes;
+    this.#etag = `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
+    this.#headers = { 'x-content-type-options': 'nosniff', ...headers, etag: this.#etag, vary: 'accept-encoding' };
+  }
+
+  answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    reply.headers(this.#headers);
+    if (request.headers['if-none-match'] === this.#etag) return reply.code(304).send();
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(this.#bytes);
+    this.#compressed ??= gzipSync(this.#bytes, { level: 9 });
+    return reply.header('content-encoding', 'gzip').send(this.#compressed);
+  }
 }

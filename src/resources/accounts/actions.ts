@@ -6,7 +6,7 @@ import type { Random } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import { insertInvitation } from '../invitations/invitations.ts';
-import { insertKey } from '../keys/actions.ts';
+import { insertKey } from '../keys/keys.ts';
 import { insertUser } from '../users/users.ts';
 
 /** A new account: its domain, its owner and the owner's first key, which is returned only once. */

@@ -12,8 +12,8 @@ import { showMoment } from '../../http/fields/dates.ts';
 import { plusDays } from '../../ical/days.ts';
 import { createLog } from '../../log.ts';
 import { permissions } from '../../permissions.ts';
+import { reachOf } from './calendars.ts';
 import { calendarAddress } from './ics-route.ts';
-import { reachOf } from './permissions.ts';
 
 const today = showMoment(systemClock.now()).slice(0, 10);
 const inDays = (count: number) => plusDays(today, count).replaceAll('-', '');

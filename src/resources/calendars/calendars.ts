@@ -10,21 +10,29 @@ import {
   secretOnce,
   shortText,
 } from '../../http/fields/field-types.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
+import { mapRows, nextSlice } from '../../http/routes/page-slices.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
 import { create, get, list, type Route, remove } from '../../http/routes/route.ts';
 import { isZone } from '../../ical/zone.ts';
-import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
+import {
+  type Caller,
+  isAdmin,
+  isPermission,
+  outranks,
+  type Permission,
+  permissionsOf,
+  type Role,
+} from '../../permissions.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
+import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, usersOf } from '../core/assignments.ts';
 import { conditionsOf, idFilter } from '../core/filters.ts';
 import { pageOf } from '../core/pagination.ts';
 import { requireExists } from '../core/references.ts';
 import { ascending, number } from '../core/sorting.ts';
-import { needed } from './permissions.ts';
 
 /** Contents of a calendar: entries that concern its user, those of a project, or all of the account. */
 export const scopes = ['own', 'project', 'account'] as const;
@@ -233,4 +241,42 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       call: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),
     }),
   ];
+}
+
+/** Permissions that a calendar can use: events, tasks with subtasks, and the names of projects and users. */
+export const needed = ['events:read', 'tasks:read', 'projects:read', 'users:read'] as const satisfies Permission[];
+
+/** Permissions of a calendar: those stored at its creation that the role of its user still has. */
+export function reachOf(permissions: string, role: Role): ReadonlySet<Permission> {
+  const own = permissionsOf(role);
+  return new Set(permissions.split(',').filter((one) => isPermission(one) && own.includes(one)) as Permission[]);
+}
+
+/** Maximum number of assigned users that an entry names. */
+const MAX_NAMES = 20;
+
+/** Records looked up before yielding to the event loop. */
+const RECORDS_PER_TICK = 50;
+
+/** For each record, the names of its assigned users, joined by commas. */
+export async function assignedNames(
+  view: AccountView,
+  resourceType: AssignableResourceType,
+  recordIds: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  let users = await usersOf(view, resourceType, recordIds);
+  if (users.length > ASSIGNMENT_BATCH_SIZE) {
+    users = [];
+    for (const [index, id] of recordIds.entries()) {
+      users.push(...(await usersOf(view, resourceType, [id], MAX_NAMES + 1)));
+      if (index % RECORDS_PER_TICK === 0) await nextSlice();
+    }
+  }
+  const byRecord = Map.groupBy(users, ({ record_id }) => record_id);
+  return new Map([...byRecord].map(([id, some]) => [id, textOf(some.map(({ user_name }) => user_name))]));
+}
+
+function textOf(names: readonly string[]): string {
+  if (names.length <= MAX_NAMES) return names.join(', ');
+  return `${names.slice(0, MAX_NAMES).join(', ')} and others`;
 }

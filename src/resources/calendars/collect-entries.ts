@@ -7,8 +7,7 @@ import type { Permission } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { overlapping } from '../events/overlapping.ts';
 import { userName } from '../users/lookup.ts';
-import type { Scope } from './calendars.ts';
-import { assignedNames } from './names.ts';
+import { assignedNames, type Scope } from './calendars.ts';
 
 /** Selection and presentation of a calendar's entries. */
 export type Wanted = {

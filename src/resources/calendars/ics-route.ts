@@ -11,9 +11,8 @@ import type { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { userName } from '../users/lookup.ts';
-import type { Scope } from './calendars.ts';
+import { reachOf, type Scope } from './calendars.ts';
 import { entriesOf, MAX_ENTRIES, type Wanted } from './collect-entries.ts';
-import { reachOf } from './permissions.ts';
 
 /** Range of a calendar in days: one year back, three years ahead. */
 const BACK_DAYS = 366;

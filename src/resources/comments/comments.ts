@@ -15,9 +15,8 @@ import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
-import { pagedQuery } from '../core/pagination.ts';
+import { inPieces, pagedQuery, sizeOf } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { inPieces, sizeOf } from '../core/sized-pages.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
 

@@ -5,7 +5,7 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
 import { isAssignable, unassign } from './assignments.ts';
-import { relationsTo } from './relations.ts';
+import { relationsTo } from './references.ts';
 import { type ListedTable, type ResourceName, tables } from './resource-tables.ts';
 
 /**

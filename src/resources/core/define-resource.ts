@@ -13,8 +13,7 @@ import { type Assignment, assignedTo, isAssignable, setAssigned, withAssigned } 
 import { cascadeDelete, kindsOfRemoval } from './cascade-delete.ts';
 import type { Filters } from './filters.ts';
 import { pagedQuery } from './pagination.ts';
-import { type Columns, cascadeReferenceChanges, kindsOfMove, resolveReferences } from './references.ts';
-import { parentOf } from './relations.ts';
+import { type Columns, cascadeReferenceChanges, kindsOfMove, parentOf, resolveReferences } from './references.ts';
 import { idColumnOf, type ListedTable, type ResourceName, tables } from './resource-tables.ts';
 import { ascending, number, type Orders, totalOrders } from './sorting.ts';
 

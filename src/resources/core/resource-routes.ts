@@ -4,7 +4,7 @@ import { create, get, list, type Route, remove, update } from '../../http/routes
 import type { Permission } from '../../permissions.ts';
 import type { Records } from './define-resource.ts';
 import type { Filters } from './filters.ts';
-import { parentOf } from './relations.ts';
+import { parentOf } from './references.ts';
 import type { Orders } from './sorting.ts';
 
 /** Descriptions of a resource's routes. Without `change`, its records cannot be changed. */

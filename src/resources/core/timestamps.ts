@@ -1,4 +1,6 @@
+import { isDueBeforeStart } from '../../http/fields/dates.ts';
 import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-types.ts';
+import { invalidInput } from '../../problems.ts';
 
 /** Creation, last change and owner: the last fields of most resources. */
 export const stamps = {
@@ -6,3 +8,29 @@ export const stamps = {
   date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
   user_id: resourceIdOrNone('The user who created it. Only admins may give another user.'),
 };
+
+type Dates<K extends string> = { readonly [key in K]?: string | null | undefined };
+
+/**
+ * Makes a check that the end of a record is not before its beginning (C26). A change is checked with the stored values
+ * of the fields it leaves out (C27); the error names a field of the request.
+ *
+ * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
+ */
+export function inOrder<B extends string, E extends string>(
+  begin: B,
+  end: E,
+  isWrong: (begin: string, end: string) => boolean = (one, other) => other < one,
+) {
+  return (given: Dates<B | E>, before: Dates<B | E> = {}): void => {
+    const all: Dates<B | E> = { ...before, ...given };
+    if (!all[begin] || !all[end] || !isWrong(all[begin], all[end])) return;
+    throw invalidInput([
+      given[end] === undefined
+        ? { field: begin, message: `must not be after ${end}` }
+        : { field: end, message: `must not be before ${begin}` },
+    ]);
+  };
+}
+
+export const mustBeInOrder = inOrder('start_date', 'due_date', isDueBeforeStart);

@@ -1,4 +1,5 @@
-import { type SqlBool, sql } from 'kysely';
+import { type Expression, type SqlBool, sql } from 'kysely';
+import { DELIVERED, localErrorWords } from '../../delivery/dispatcher/retry-policy.ts';
 import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
 import type { Shown } from '../../http/fields/field.ts';
@@ -21,8 +22,7 @@ import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { beginOf, pageIn } from '../core/pagination.ts';
 import { after, ascending, number, ordered } from '../core/sorting.ts';
-import { resolveHookOwner } from '../users/owner.ts';
-import { settledOfHook } from './id-buckets.ts';
+import { resolveHookOwner } from '../users/lookup.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
@@ -276,4 +276,58 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
       call: (write, caller, ids) => redeliver(write, caller, ids.delivery_id, baseUrl()),
     }),
   ];
+}
+
+/** A time interval, milliseconds since the epoch; `until` is exclusive. */
+export type TimeBucket = { readonly from: number; readonly until: number };
+
+/** SQL: 1 if an attempt was delivered, else 0. */
+export const isDelivered = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED)} then 1 else 0 end`;
+
+export const count = sql<number>`count(*)`;
+
+/** Attempts in an interval that were delivered or failed, without local errors. An index covers the query. */
+export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
+  const query = view
+    .selectFrom('attempts')
+    .where('attempts.attempted_at', '>=', from)
+    .where('attempts.attempted_at', '<', until)
+    .where('attempts.outcome', 'not in', localErrorWords);
+  return ofHooks === undefined ? query : query.where(ofHooks);
+}
+
+/**
+ * The last intervals of a length, newest first, ending with the one that contains `now`. Each is counted in a query of its
+ * own, to keep the queries short.
+ *
+ * @param lengthMs length in milliseconds; every interval begins at a multiple of it
+ */
+export function lastBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
+  const newest = Math.floor(now / lengthMs) * lengthMs;
+  return Array.from({ length: bucketCount }, (_, back) => {
+    const from = newest - back * lengthMs;
+    return { from, until: from + lengthMs };
+  });
+}
+
+/** Bucket of 8,192 ids that a finalized delivery is in. The index `settled_by_hook` has exactly this expression. */
+export const STRETCH = 'finalized_deliveries.delivery_id / 8192';
+
+/**
+ * Condition: finalized deliveries of a hook of a user. No index lists those of one hook in order (see the migration), so
+ * the query visits each bucket between the user's first and last delivery.
+ */
+export function settledOfHook(view: AccountView, userId: number, hookId: number) {
+  const end = (which: 'min' | 'max') =>
+    view
+      .selectFrom('finalized_deliveries')
+      .where('finalized_deliveries.user_id', '=', userId)
+      .select(sql<number>`${sql.raw(which)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
+  // `+ 0` keeps the planner off the index on user_id, which has the list's order but would scan all of the user's rows.
+  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(STRETCH)} in (
+    with recursive buckets (bucket) as (
+      select (${end('min')})
+      union all
+      select bucket + 1 from buckets where bucket < (${end('max')})
+    ) select bucket from buckets)`;
 }

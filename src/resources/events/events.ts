@@ -3,13 +3,12 @@ import { calendarTime, key, name, resourceIdOrNone } from '../../http/fields/fie
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { mustBeInOrder } from '../core/date-order.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, mustAgree } from '../core/filters.ts';
 import { pagedQuery, pageOf } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { ascending, number, text } from '../core/sorting.ts';
-import { stamps } from '../core/timestamps.ts';
+import { mustBeInOrder, stamps } from '../core/timestamps.ts';
 import { overlapping } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */

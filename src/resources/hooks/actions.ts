@@ -1,7 +1,6 @@
 import { note } from '../../audit/actions.ts';
-import { endHooks } from '../../delivery/outbox/end-hooks.ts';
+import { endHooks, type HookAlerts } from '../../delivery/outbox/end-hooks.ts';
 import { type Kind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
-import type { HookAlerts } from '../../delivery/outbox/hook-alerts.ts';
 import { requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
 import { overlapsUntil, readSecrets } from '../../delivery/transport/signature.ts';
 import { explain, normaliseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
@@ -19,8 +18,8 @@ import { conditionsOf } from '../core/filters.ts';
 import { pageOf } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
-import { resolveHookOwner } from '../users/owner.ts';
-import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
+import { resolveHookOwner } from '../users/lookup.ts';
+import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './routes.ts';
 
 /** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
 export const TARGET_CHECK_TIMEOUT_MS = 3_000;

@@ -7,7 +7,7 @@ import { hashToken, type Passphrases, type Random } from '../../secrets.ts';
 import type { Queries } from '../../store/store.ts';
 import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
 import { mustBeUnlike, storePassphrase } from '../passphrases/passphrases.ts';
-import { openSession } from '../sessions/actions.ts';
+import { openSession } from '../sessions/sessions.ts';
 import { signedIn, signOut } from '../sessions/sign-in-routes.ts';
 import { userName } from '../users/lookup.ts';
 import { openedFields, openInvitationFields, useInvitation, welcomeFields } from './invitations.ts';

@@ -22,7 +22,6 @@ import {
   tags,
 } from '../../http/fields/field-types.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
-import { mustBeInOrder } from '../core/date-order.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   condition,
@@ -34,10 +33,10 @@ import {
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
-import { recurring } from '../core/recurrence-periods.ts';
+import { recurring } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
-import { stamps } from '../core/timestamps.ts';
+import { mustBeInOrder, stamps } from '../core/timestamps.ts';
 import { PROJECT_SECONDS } from '../core/tracked-seconds.ts';
 
 /** Fields of a project (C30). */

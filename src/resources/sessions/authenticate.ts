@@ -8,7 +8,7 @@ import { lockedOrSkipped, prepared } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
-import { endOf } from './lifetime.ts';
+import { endOf } from './sessions.ts';
 
 /** Authenticates callers by session token, and tracks the last use of each session in batches. */
 export type SessionAuthenticator = {
@@ -114,4 +114,39 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
   }
 
   return { authenticate, confirm, flush: () => lastUsed.flush() };
+}
+
+/**
+ * Browsers by a pattern with their version. Browsers whose User-Agent also contains the name of another one come before
+ * that one. `also` must be in the text as well.
+ */
+const browsers: readonly (readonly [name: string, pattern: RegExp, also?: string])[] = [
+  ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
+  ['Opera', /\bOPR\/(\d+)/],
+  ['Samsung Internet', /\bSamsungBrowser\/(\d+)/],
+  ['Firefox', /\b(?:Firefox|FxiOS)\/(\d+)/],
+  ['Chrome', /\b(?:Chrome|CriOS|HeadlessChrome)\/(\d+)/],
+  ['Safari', /\bVersion\/(\d+)/, ' Safari/'],
+];
+
+const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ['iPhone', /\biPhone\b/],
+  ['iPad', /\biPad\b/],
+  ['Android', /\bAndroid\b/],
+  ['ChromeOS', /\bCrOS\b/],
+  ['Windows', /\bWindows\b/],
+  ['macOS', /\bMac OS X\b|\bMacintosh\b/],
+  ['Linux', /\bLinux\b|\bX11\b/],
+];
+
+const MAX_LENGTH = 120;
+
+/** A readable name from a `User-Agent`, such as `Firefox 145 on Windows`; an unknown one is returned as it is, truncated. */
+export function browserOf(userAgent: string): string {
+  const browser = browsers.find(([, pattern, also = '']) => pattern.test(userAgent) && userAgent.includes(also));
+  const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0];
+  if (browser === undefined) return [...userAgent.replaceAll('\0', '')].slice(0, MAX_LENGTH).join('').trim();
+  const [name, pattern] = browser;
+  const [, version] = pattern.exec(userAgent) ?? [];
+  return `${name} ${version}${system === undefined ? '' : ` on ${system}`}`;
 }

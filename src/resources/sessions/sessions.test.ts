@@ -5,8 +5,8 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { dropSessions, MAX_SESSIONS } from './actions.ts';
-import { browserOf } from './user-agent.ts';
+import { browserOf } from './authenticate.ts';
+import { dropSessions, MAX_SESSIONS } from './sessions.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -9,9 +9,7 @@ import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from '../passphrases/login-throttle.ts';
 import { storedOf } from '../passphrases/passphrases.ts';
-import { type Opened, openSession } from './actions.ts';
-import { findPerson } from './find-user.ts';
-import { signedInFields, signInFields } from './schema.ts';
+import { findPerson, type Opened, openSession, signedInFields, signInFields } from './sessions.ts';
 
 export type SignInPorts = {
   readonly random: Random;

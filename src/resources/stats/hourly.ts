@@ -9,8 +9,8 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { beginOf, pageIn } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
-import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/attempt-stats.ts';
-import { resolveHookOwner } from '../users/owner.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/deliveries.ts';
+import { resolveHookOwner } from '../users/lookup.ts';
 
 /** Attempts of one hook in one hour, by outcome. */
 export const hourFields = {

@@ -5,7 +5,7 @@ import { nextSlice } from '../../http/routes/page-slices.ts';
 import { get, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/attempt-stats.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/deliveries.ts';
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),

@@ -19,7 +19,6 @@ import {
   writeOnlyFlag,
 } from '../../http/fields/field-types.ts';
 import { isCompleted, withCompletion } from '../core/completion.ts';
-import { mustBeInOrder } from '../core/date-order.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   assignedFilter,
@@ -32,10 +31,9 @@ import {
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
-import { periodOf, repeatSubtask } from '../core/recurrence.ts';
-import { recurring } from '../core/recurrence-periods.ts';
+import { periodOf, recurring, repeatSubtask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { stamps } from '../core/timestamps.ts';
+import { mustBeInOrder, stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a subtask (C32). */

@@ -24,7 +24,6 @@ import {
 import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { isCompleted, withCompletion } from '../core/completion.ts';
-import { mustBeInOrder } from '../core/date-order.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   condition,
@@ -36,11 +35,10 @@ import {
   timestampTo,
   wordFilter,
 } from '../core/filters.ts';
-import { periodOf, repeatTask } from '../core/recurrence.ts';
-import { recurring } from '../core/recurrence-periods.ts';
+import { periodOf, recurring, repeatTask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
-import { stamps } from '../core/timestamps.ts';
+import { mustBeInOrder, stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a task (C31). */

@@ -15,7 +15,6 @@ import {
 import type { Route } from '../../http/routes/route.ts';
 import { localAt } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { inOrder } from '../core/date-order.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   condition,
@@ -28,6 +27,7 @@ import {
   wordFilter,
 } from '../core/filters.ts';
 import { aliasRoute, resourceRoutes } from '../core/resource-routes.ts';
+import { inOrder } from '../core/timestamps.ts';
 
 /** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {

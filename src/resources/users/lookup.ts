@@ -38,3 +38,11 @@ export async function requireUsers(view: AccountView, userIds: readonly number[]
     .execute();
   if (rows.length < userIds.length) throw notFound();
 }
+
+/** Resolves the user that a list is about: the caller, or for admins another user. */
+export function resolveHookOwner(caller: Caller, requested: number | undefined): number {
+  if (requested === undefined || requested === caller.userId) return caller.userId;
+  if (!isAdmin(caller))
+    throw new Problem('not_permitted', { detail: 'Only admins may read what belongs to another user.' });
+  return requested;
+}

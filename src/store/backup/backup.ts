@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { versionOf } from '../migrate.ts';
 import { SqliteConnection } from '../sqlite/connection.ts';
-import { refuseSecondName } from '../sqlite/file-identity.ts';
+import { makeFile, refuseSecondName, toDisk } from '../sqlite/file-lock.ts';
 import { type Queries, StoreError } from '../store.ts';
-import { copyDatabase, whatIsWrong } from './copy-database.ts';
 
 export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
 
@@ -52,4 +53,80 @@ export async function lookAt<T>(file: string, check: (queries: Queries) => Promi
   } finally {
     copy.close();
   }
+}
+
+/** Makes temporary names unique: two copies of the same database may run concurrently. */
+let parts = 0;
+
+/** Disk space that must remain free after a copy, for concurrent writes. */
+const SPARE_BYTES = 16 * 1_024 * 1_024;
+
+export type Copying = {
+  readonly database: DatabaseSync;
+  readonly to: string;
+  /** Verifies the copy before it gets its final name; throws if it is not good. */
+  readonly verify: (file: string) => Promise<void> | void;
+  /** Free space on the disk of a folder, bytes; replaced in tests. */
+  readonly freeBytes?: (folder: string) => number;
+};
+
+/**
+ * Copies a consistent snapshot of a database (`vacuum into`) to a new file, while other connections go on
+ * writing. The copy is readable by its owner only, gets its final name after it is verified and synced to disk,
+ * and never overwrites anything. Returns its size in bytes.
+ */
+export async function copyDatabase({ database, to, verify, freeBytes = freeOn }: Copying): Promise<number> {
+  parts += 1;
+  const part = `${to}.part-${process.pid}-${parts}`;
+  requireAbsent(to);
+  makeFile(part);
+  try {
+    requireSpace(to, bytesOf(database), freeBytes(dirname(to)));
+    database.prepare('vacuum into ?').run(part);
+    await verify(part);
+    toDisk(part, 'r+');
+    requireAbsent(to);
+    renameSync(part, to);
+    toDisk(dirname(to), 'r');
+    return statSync(to).size;
+  } finally {
+    rmSync(part, { force: true });
+  }
+}
+
+/** Free space on the disk of a folder for unprivileged users, bytes. */
+export function freeOn(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
+
+/** Size of a database, bytes: an upper bound for the size of its copy. */
+export function bytesOf(database: DatabaseSync): number {
+  const [pages] = Object.values(database.prepare('pragma page_count').get() ?? {});
+  const [size] = Object.values(database.prepare('pragma page_size').get() ?? {});
+  return Number(pages) * Number(size);
+}
+
+/** Findings of SQLite's integrity check; empty if there are none. */
+export function whatIsWrong(database: DatabaseSync, how: 'integrity_check' | 'quick_check'): string[] {
+  const findings = database.prepare(`pragma ${how}(20)`).all().flatMap(Object.values).map(String);
+  return findings.filter((line) => line !== 'ok');
+}
+
+function requireAbsent(to: string): void {
+  if (existsSync(to)) throw new StoreError(`${to} already exists and is not overwritten.`);
+}
+
+function requireSpace(to: string, needed: number, free: number): void {
+  if (free >= needed + SPARE_BYTES) return;
+  throw new StoreError(`${to} may need ${mebibytes(needed)}, and ${mebibytes(free)} are free there.`);
+}
+
+export function mebibytes(bytes: number): string {
+  return `${(bytes / 1_024 / 1_024).toFixed(1)} MiB`;
+}
+
+/** A timestamp for file names: 20270131T235959, UTC. */
+export function stampOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '');
 }

@@ -7,7 +7,7 @@ import { versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, sqliteCode } from '../sqlite/connection.ts';
 import { trueName } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
-import { type Copying, copyDatabase, stampOf, whatIsWrong } from './copy-database.ts';
+import { type Copying, copyDatabase, stampOf, whatIsWrong } from './backup.ts';
 
 /** Pre-migration backups kept; older ones are deleted. */
 const MAX_BACKUPS = 3;

@@ -9,8 +9,7 @@ import { asFault, makeFolder, takeLock, toDisk, trueName } from '../sqlite/file-
 import { dialect } from '../sqlite/open.ts';
 import { sequences } from '../sqlite/sequences.ts';
 import { StoreError, type Tx } from '../store.ts';
-import { lookAt } from './backup.ts';
-import { copyDatabase } from './copy-database.ts';
+import { copyDatabase, lookAt } from './backup.ts';
 
 /** How long to wait for other processes to close the file. */
 const BUSY_TIMEOUT_MS = 5_000;

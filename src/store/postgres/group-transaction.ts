@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { CommitEventsBuilder, trail } from '../commit-events.ts';
-import { BeforeCommit } from '../commit-hooks.ts';
+import { BeforeCommit, CommitEventsBuilder, trail } from '../commit-events.ts';
 import type { CommitEvents, LockMode, Queries, Tx } from '../store.ts';
 import {
   type Extras,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mountPoints } from './file-identity.ts';
+import { mountPoints } from './file-lock.ts';
 
 test('a file mounted on its own is found in the Linux mount table; other systems have no table', () => {
   const table = [

@@ -2,8 +2,7 @@ import type { Compilable } from 'kysely';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { CommitEventsBuilder, trail } from '../commit-events.ts';
-import { BeforeCommit } from '../commit-hooks.ts';
+import { BeforeCommit, CommitEventsBuilder, trail } from '../commit-events.ts';
 import type { AtCommit, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
 import {
   asProblem,

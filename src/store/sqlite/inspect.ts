@@ -1,13 +1,12 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { bytesOf, freeOn, whatIsWrong } from '../backup/copy-database.ts';
+import { bytesOf, freeOn, whatIsWrong } from '../backup/backup.ts';
 import type { Location } from '../database-url.ts';
-import type { Inspection } from '../inspection.ts';
+import type { Inspection } from '../inspect.ts';
 import { migrations, versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
-import { refuseSecondName } from './file-identity.ts';
-import { trueName } from './file-lock.ts';
+import { refuseSecondName, trueName } from './file-lock.ts';
 import { dialect } from './open.ts';
 
 /** Network file systems, by their Linux magic number: their locks are not reliable. */

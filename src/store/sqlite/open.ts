@@ -8,8 +8,7 @@ import { deleteInBatches } from '../delete-in-batches.ts';
 import { type Dialect, migrate, migrations } from '../migrate.ts';
 import { type Queries, type Store, StoreError } from '../store.ts';
 import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
-import { OpenFiles, refuseLogAlone, refuseSecondName } from './file-identity.ts';
-import { asFault, makeFile, takeLock } from './file-lock.ts';
+import { asFault, makeFile, OpenFiles, refuseLogAlone, refuseSecondName, takeLock } from './file-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sequences } from './sequences.ts';
 

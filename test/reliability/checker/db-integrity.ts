@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { whatIsWrong } from '../../../src/store/backup/copy-database.ts';
+import { whatIsWrong } from '../../../src/store/backup/backup.ts';
 
 /**
  * amcheck on every table and every B-tree index of a PostgreSQL database. `verify_heapam` returns faults as

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';

@@ -1,6 +1,6 @@
-import type { FailureCode, LocalErrorCode, Result } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { FailureCode, LocalErrorCode, Result } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
 import { type Attempt, measured, type Order } from '../../../src/delivery/transport/attempt.ts';
-import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
+import { startDeadline } from '../../../src/delivery/transport/dial.ts';
 import type { Resolve, Resolved } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import type { SeededChance } from '../../kit/random.ts';

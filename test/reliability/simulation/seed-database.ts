@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createLog } from '../../../src/log.ts';
 import { permissionsOf } from '../../../src/permissions.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
-import { insertKey } from '../../../src/resources/keys/actions.ts';
+import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
 import type { Random } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';

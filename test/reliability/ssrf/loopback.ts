@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { systemClock } from '../../../src/clock.ts';
-import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
 import { createAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { exampleOf } from '../../../src/api-docs/example.ts';
+import { exampleOf } from '../../../src/api-docs/schema-shape.ts';
 import { problems } from '../../../src/problems.ts';
 import { documentedRoutes } from '../../documents/routes.ts';
 import { furnish } from '../../kit/api/furnished-account.ts';

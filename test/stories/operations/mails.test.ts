@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../../src/clock.ts';
-import { enqueueAlerts } from '../../../src/delivery/outbox/hook-alerts.ts';
+import { enqueueAlerts } from '../../../src/delivery/outbox/end-hooks.ts';
 import { steadyRandom, TEST_EPOCH, type TestClock, testClock } from '../../kit/clock.ts';
 import { eventually, stepByStep } from '../../kit/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../../kit/network/mail.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test as plainTest, type TestContext } from 'node:test';
 import { permissionsOf } from '../../../src/permissions.ts';
-import { insertKey } from '../../../src/resources/keys/actions.ts';
+import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
 import { hashApiKey, systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { Tally } from './tally.ts';
+import { Tally } from './load-shedding.ts';
 
 test('counts are reported at most once a second, and on flush', async () => {
   const clock = testClock();

@@ -1,21 +1,30 @@
 import { type SqlBool, sql } from 'kysely';
 import { note } from '../../audit/actions.ts';
 import type { Shown } from '../../http/fields/field.ts';
+import {
+  key,
+  label,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+  shortText,
+} from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
-import type { Given } from '../../http/routes/query-parameters.ts';
+import { type Given, idParameter } from '../../http/routes/query-parameters.ts';
+import { list, type Route, remove } from '../../http/routes/route.ts';
 import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import type { Store } from '../../store/store.ts';
+import type { Queries, Store } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import { pageOf } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
-import { resolveHookOwner } from '../users/owner.ts';
-import { endOf, SESSION_MS, UNUSED_MS } from './lifetime.ts';
-import type { sessionFields, sessionParameters } from './schema.ts';
-import { browserOf } from './user-agent.ts';
+import { triedPassphrase } from '../passphrases/passphrases.ts';
+import { resolveHookOwner } from '../users/lookup.ts';
+import { browserOf } from './authenticate.ts';
 
 function live(view: AccountView) {
   return view
@@ -123,3 +132,73 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
   }
   return total;
 }
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Maximum lifetime of a session, and its lifetime without use. */
+export const SESSION_MS = 30 * DAY_MS;
+export const UNUSED_MS = 14 * DAY_MS;
+
+/** When a session expires, milliseconds since the epoch. */
+export function endOf({ expires_at, last_used }: { expires_at: number; last_used: number }): number {
+  return Math.min(expires_at, last_used + UNUSED_MS);
+}
+
+/** Finds a user by e-mail address, compared without case, with the passphrase hash (null if none was set). */
+export async function findPerson(
+  read: Queries,
+  accountId: number,
+  email: string,
+): Promise<{ user_id: number; email: string; passphrase_hash: string | null } | undefined> {
+  return read
+    .selectFrom('users')
+    .leftJoin('passphrases', 'passphrases.user_id', 'users.user_id')
+    .select(['users.user_id', 'users.email', 'passphrases.passphrase_hash'])
+    .where('users.account_id', '=', accountId)
+    .where('users.date_deleted', 'is', null)
+    .where(sql<SqlBool>`fold(users.email) = fold(${email})`)
+    .executeTakeFirst();
+}
+
+/** Fields of a session. */
+export const sessionFields = {
+  id: key('Identifier of the session.'),
+  user_id: readOnlyId('Who is signed in.'),
+  date_created: readOnlyTimestamp('When the user signed in, UTC.'),
+  last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
+  expires: readOnlyTimestamp('When it expires unless it is used, UTC.'),
+  agent: readOnlyText('The browser.'),
+  source: readOnlyText('The IP address of the sign-in.'),
+  current: readOnlyFlag('Whether it is the session of this request.'),
+};
+
+export const sessionParameters = {
+  user_id: idParameter('Another user instead of yourself; for admins.'),
+};
+
+/** Input fields of sign-in. */
+export const signInFields = {
+  domain: shortText('The domain of the account. Optional if the service has exactly one.'),
+  email: label('The e-mail address of the user.'),
+  passphrase: triedPassphrase('The passphrase of the user.'),
+};
+
+export const signedInFields = { user_id: readOnlyId('Who is signed in.') };
+
+export const sessionRoutes: readonly Route[] = [
+  list({
+    path: '/sessions',
+    description: 'Lists your sessions, or for admins those of another user.',
+    permission: undefined,
+    parameters: sessionParameters,
+    fields: sessionFields,
+    call: listSessions,
+  }),
+  remove({
+    path: '/sessions/{session_id}',
+    description: 'Ends a session: your own, or for admins that of another user.',
+    permission: undefined,
+    records: [],
+    call: (write, caller, ids) => endSession(write, caller, ids.session_id),
+  }),
+];

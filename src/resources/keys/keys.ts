@@ -1,10 +1,22 @@
 import { note } from '../../audit/actions.ts';
-import { momentOf } from '../../durations.ts';
+import { type Expiry, momentOf, parseExpiry } from '../../durations.ts';
 import { showMoment } from '../../http/fields/dates.ts';
-import type { Changed, Created, Shown } from '../../http/fields/field.ts';
+import type { Changed, Created, Field, Shown } from '../../http/fields/field.ts';
+import {
+  key,
+  label,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyList,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceIdOrNone,
+  secretOnce,
+} from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
+import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
 import {
   type Caller,
   isAdmin,
@@ -18,17 +30,10 @@ import {
 import { notFound, Problem } from '../../problems.ts';
 import { hashApiKey, newApiKey, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { conditionsOf } from '../core/filters.ts';
+import { conditionsOf, idFilter } from '../core/filters.ts';
 import { pageOf } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { getUser } from '../users/users.ts';
-import {
-  type issuedKeyFields,
-  type keyChangeFields,
-  type keyFields,
-  keyFilters,
-  type keyInputFields,
-} from './schema.ts';
 
 type KeyRow = Shown<typeof keyFields>;
 type IssuedKeyRow = Shown<typeof issuedKeyFields>;
@@ -202,4 +207,115 @@ export async function revoke(write: AccountWrite, keyId: number): Promise<boolea
   write.accessChanges();
   if (numUpdatedRows > 0n) note(write, { action: 'key.revoked', subject: `key ${keyId}` });
   return numUpdatedRows > 0n;
+}
+
+/** Response fields of a key; they never include its secret (X7). */
+export const keyFields = {
+  id: key('Identifier of the key.'),
+  user_id: readOnlyId('The user of the key.'),
+  label: readOnlyText('Its label.'),
+  permissions: readOnlyList('Its permissions.', permissions, 'Permission'),
+  date_created: readOnlyTimestamp('When it was issued, UTC.'),
+  last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
+  expires: readOnlyTimestamp('When it expires, UTC.'),
+  revoked: readOnlyFlag('Whether it was revoked.'),
+};
+
+const permissionList: Field<readonly Permission[] | null, 'written'> = {
+  mode: 'written',
+  description: 'Its permissions; at most those of your own key. Default: all of them.',
+  inputSchema: {
+    type: 'array',
+    items: { title: 'Permission', enum: permissions },
+    maxItems: 100,
+    'x-must': `must be a list of permissions, of ${permissions.join(', ')}`,
+  },
+  parse: (value) => [...new Set((value as readonly string[]).filter(isPermission))],
+  default: null,
+  outputSchema: {},
+  serialize: (stored) => stored,
+};
+
+const expires: Field<Expiry, 'written'> = {
+  mode: 'written',
+  description: 'Expiry: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Default: that of your own key.',
+  inputSchema: {
+    type: ['string', 'null'],
+    format: 'expiry',
+    'x-must': 'must be a duration such as 30d, or YYYY-MM-DD HH:MM:SS in UTC',
+  },
+  parse: (value) => parseExpiry(value) ?? null,
+  default: null,
+  outputSchema: {},
+  serialize: (stored) => stored,
+};
+
+/** Input fields of a new key. */
+export const keyInputFields = {
+  label: label('Its label.'),
+  permissions: permissionList,
+  user_id: resourceIdOrNone('The user of the key. Only admins may give another user.'),
+  expires,
+};
+
+/** Input fields of a change. */
+export const keyChangeFields = {
+  label: keyInputFields.label,
+  permissions: { ...permissionList, description: 'The remaining permissions. None can be added.' },
+};
+
+/** Response fields of a new key, including its secret, which is returned only once. */
+export const issuedKeyFields = {
+  ...keyFields,
+  key: secretOnce('The key. It is returned only once and stored as a hash.'),
+};
+
+export const keyFilters = {
+  user_id: idFilter('Only keys of this user. Admins see those of all users, others their own.', 'api_keys.user_id'),
+};
+
+export function keyRoutes({ random }: { random: Random }): readonly Route[] {
+  return [
+    list({
+      path: '/keys',
+      description: 'Lists API keys: your own, or for admins those of every user.',
+      permission: 'keys:read',
+      parameters: keyFilters,
+      fields: keyFields,
+      call: listKeys,
+    }),
+    create({
+      path: '/keys',
+      description: 'Issues an API key with at most the permissions of your own. It is returned only once.',
+      permission: 'keys:write',
+      fields: issuedKeyFields,
+      takes: keyInputFields,
+      records: [],
+      at: { collection: '/keys', key: 'id' },
+      call: (write, caller, input) => issueKey(write, caller, input, random),
+    }),
+    get({
+      path: '/keys/{key_id}',
+      description: 'Returns an API key, without its secret.',
+      permission: 'keys:read',
+      fields: keyFields,
+      call: (view, caller, ids) => getKey(view, caller, ids.key_id),
+    }),
+    update({
+      path: '/keys/{key_id}',
+      description: 'Renames an API key or removes permissions, effective immediately. Permissions cannot be added.',
+      permission: 'keys:write',
+      fields: keyFields,
+      takes: keyChangeFields,
+      records: [],
+      call: (write, caller, input, ids) => narrowKey(write, caller, ids.key_id, input),
+    }),
+    remove({
+      path: '/keys/{key_id}',
+      description: 'Revokes an API key. Hooks are not affected.',
+      permission: 'keys:write',
+      records: [],
+      call: (write, caller, ids) => revokeKey(write, caller, ids.key_id),
+    }),
+  ];
 }

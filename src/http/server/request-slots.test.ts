@@ -5,7 +5,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import { ActiveRequests } from './active-requests.ts';
+import { ActiveRequests } from './request-slots.ts';
 
 test('C20 a stopped service has no pending timers, so its process can exit immediately', async (t) => {
   const waiting = new Set<string>();
