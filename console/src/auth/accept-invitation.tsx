@@ -7,8 +7,7 @@ import { findSession } from '../app/session.ts';
 import { useLoaded, useSubmission } from '../app/use-query.ts';
 import { Note, Waiting } from '../components/badge.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
-import { TextField } from '../components/field.tsx';
-import { PassphraseField } from '../components/passphrase.tsx';
+import { PassphraseField, TextField } from '../components/field.tsx';
 import { Door } from './auth-layout.tsx';
 import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 

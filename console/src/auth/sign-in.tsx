@@ -6,8 +6,7 @@ import { faultsOf, span, useSubmission } from '../app/use-query.ts';
 import { speaker } from '../components/api-call.tsx';
 import { Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { TextField } from '../components/field.tsx';
-import { PassphraseField } from '../components/passphrase.tsx';
+import { PassphraseField, TextField } from '../components/field.tsx';
 import { Door } from './auth-layout.tsx';
 
 const DOMAIN_STORAGE_KEY = 'carillon.domain';

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { Button } from './button.tsx';
 
 type Shared = {
   readonly label: string;
@@ -165,5 +166,30 @@ export function Choice<T extends string>({ label, value, options, onChange }: Ch
         </button>
       ))}
     </fieldset>
+  );
+}
+
+type PassphraseProps = {
+  readonly label: string;
+  /** Tells password managers to fill in the stored passphrase, or to suggest a new one. */
+  readonly autoComplete: 'current-password' | 'new-password';
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly autoFocus?: boolean;
+  readonly minLength?: number;
+  readonly hint?: string;
+  readonly fault?: string;
+};
+
+/** Passphrase input with a show/hide button. */
+export function PassphraseField(props: PassphraseProps) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <div class="passphrase">
+      <TextField {...props} type={isShown ? 'text' : 'password'} name={props.autoComplete} required />
+      <Button look="quiet" pressed={isShown} label={`Show: ${props.label}`} onClick={() => setShown(!isShown)}>
+        {isShown ? 'Hide' : 'Show'}
+      </Button>
+    </div>
   );
 }

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import type { Paging } from '../../../packages/sdk/src/api-types.ts';
 import { type ApiCall, ApiCalls } from './api-call.tsx';
+import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
 type PageProps = {
@@ -50,5 +52,52 @@ export function Empty({ icon, title, children }: EmptyProps) {
       <h2>{title}</h2>
       {children}
     </div>
+  );
+}
+
+const count = new Intl.NumberFormat('en');
+
+type PagerProps = {
+  readonly paging: Paging;
+  /** Singular and plural: `['task', 'tasks']`. */
+  readonly words: readonly [string, string];
+  /** Number of records on this page. */
+  readonly shown: number;
+  /** Pages are numbered from 1. */
+  readonly onPage: (page: number) => void;
+};
+
+/** Pagination: displayed range, total, previous and next page. */
+export function Pager({ paging: { offset, limit, total_records }, words, shown, onPage }: PagerProps) {
+  const page = Math.floor(offset / limit) + 1;
+  const pages = Math.max(1, Math.ceil(total_records / limit));
+  const total = `${count.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
+  const isPart = total_records > shown || page > 1;
+  // A page after the last one has no range.
+  const part =
+    isPart && shown > 0 ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
+  const showPage = (to: number) => {
+    onPage(to);
+    document.querySelector('main')?.scrollTo(0, 0);
+  };
+  return (
+    <nav class="pager" aria-label="Pages">
+      <span class="grow" role="status">
+        {part}
+      </span>
+      {pages > 1 && (
+        <>
+          <Button disabled={page === 1} onClick={() => showPage(Math.min(page - 1, pages))}>
+            Previous
+          </Button>
+          <span class="number">
+            Page {Math.min(page, pages)} of {pages}
+          </span>
+          <Button disabled={page >= pages} onClick={() => showPage(page + 1)}>
+            Next
+          </Button>
+        </>
+      )}
+    </nav>
   );
 }

@@ -1,15 +1,18 @@
+import './delivery.css';
+import './delivery.css';
+import './delivery.css';
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import type { DeliveryState } from '../../../packages/sdk/src/activity.ts';
+import type { Delivery, DeliveryState, ToldHook } from '../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import type { Hour } from '../../../packages/sdk/src/stats.ts';
-import { useEvery } from '../app/use-interval.ts';
+import { useEvery } from '../app/use-query.ts';
+import { Code, curlOf } from '../components/api-call.tsx';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { type Bar, Spark } from '../components/sparkline.tsx';
-import { lasting, momentOf } from '../components/timestamp.tsx';
-import { counted, cutTarget, endedWords, outcomeWords } from './delivery-text.ts';
-import './delivery.css';
+import { ClockTime, lasting, momentOf } from '../components/timestamp.tsx';
+import { bodyOf, counted, cutTarget, endedWords, outcomeWords, pathOf } from './delivery-text.ts';
 
 /** Targets that the user has unmasked. Shared by all screens until the page is reloaded. */
 const shownTargets = signal<ReadonlySet<string>>(new Set());
@@ -103,5 +106,62 @@ export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; re
       <Spark bars={barsOf(hours)} height={height} label={`The last 24 hours: ${words}`} />
       <span class="small soft number">{delivered + failed === 0 ? 'quiet for a day' : words}</span>
     </div>
+  );
+}
+
+/** The webhook request as sent, and the API call that fetches the record. */
+export function Notification({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
+  const sent = [
+    `POST ${cutTarget(target)}`,
+    'content-type: application/json',
+    `webhook-id: ${delivery.id}`,
+    '',
+    bodyOf(delivery.resource_url),
+  ].join('\n');
+  return (
+    <div class="halved">
+      <div class="stack">
+        <h3>The notification</h3>
+        <Code label="The notification as it went out" text={sent} />
+      </div>
+      <div class="stack">
+        <h3>What fetches its record</h3>
+        <Code
+          label="The call that fetches the record"
+          text={curlOf({ method: 'GET', path: pathOf(delivery.resource_url) })}
+        />
+      </div>
+    </div>
+  );
+}
+
+/** Read receipt of a delivery: whether the record was fetched after it was delivered. */
+export type Reading = 'not told' | 'read' | 'never read';
+
+export function readingOf({ state, fetched_at }: ToldHook): Reading {
+  if (state !== 'delivered') return 'not told';
+  return momentOf(fetched_at) === undefined ? 'never read' : 'read';
+}
+
+/** Explanation of the state "told, never read". */
+export const NEVER_READ =
+  'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
+  'dropped the notification after answering, or it knows the record from elsewhere.';
+
+/** Badge of the read receipt. */
+export function ReadMark({ told }: { readonly told: ToldHook }) {
+  const reading = readingOf(told);
+  if (reading === 'not told') return null;
+  if (reading === 'never read') {
+    return (
+      <span class="mark unread" title={NEVER_READ}>
+        told, never read
+      </span>
+    );
+  }
+  return (
+    <span class="mark read">
+      read <ClockTime at={told.fetched_at} />
+    </span>
   );
 }

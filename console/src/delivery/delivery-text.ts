@@ -136,3 +136,14 @@ export function bodyOf(resourceUrl: string): string {
 export function counted(count: number | string, noun: string, plural = `${noun}s`): string {
   return `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? noun : plural}`;
 }
+
+/** Entropy of a suggested path: 144 bits, as in an API key. */
+const SECRET_BYTES = 18;
+
+/** An unguessable path for a target URL. */
+export function secretPath(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  return `/carillon/${btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')}`;
+}

@@ -1,15 +1,14 @@
-import type { Contact, ContactFilters } from '../../../packages/sdk/src/contacts.ts';
+import './records.css';
+import type { Client } from '../../../packages/sdk/src/clients.ts';
+import type { Contact, ContactChanges, ContactFilters } from '../../../packages/sdk/src/contacts.ts';
 import { client } from '../app/client.ts';
 import { go, place, to } from '../app/router.ts';
 import { Menu } from '../components/menu.tsx';
 import { Empty } from '../components/page.tsx';
-import { contactFacts, contacts, spokenFor } from './contact-fields.tsx';
-import { useDelete } from './delete-with-undo.tsx';
-import { FactField } from './editable-fields.tsx';
+import { type Deletable, inputOf, useDelete } from './delete-with-undo.tsx';
+import { choice, type Fact, FactField, type Kept, text } from './editable-fields.tsx';
 import { Narrow, RecordList } from './record-list.tsx';
-import { useClients } from './record-options.ts';
-import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
-import './records.css';
+import { PAGE_SIZE, pageOffset, useClients, useRecords } from './records.ts';
 
 /** API filters from the query of the route; `clientId` limits the list to one client. */
 export function contactFilters(clientId = place.value.query.get('client') ?? ''): ContactFilters {
@@ -98,4 +97,36 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
       </td>
     </tr>
   );
+}
+
+export const contacts: Kept<Contact, ContactChanges> & Deletable<Contact> = {
+  noun: client.contacts,
+  idOf: ({ contact_id }) => contact_id,
+  nameOf: ({ contact_name }) => contact_name,
+  consequence: async () => undefined,
+  again: (contact) => client.contacts.create(inputOf(contact)),
+};
+
+/** Editable fields of a contact. */
+export const contactFacts = {
+  name: text<Contact, ContactChanges>('contact_name', 'Name'),
+  role: text<Contact, ContactChanges>('role', 'Role'),
+  company: text<Contact, ContactChanges>('company_name', 'Company'),
+  email: text<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
+  tel: text<Contact, ContactChanges>('tel', 'Telephone'),
+  mobile: text<Contact, ContactChanges>('mobile', 'Mobile'),
+  fax: text<Contact, ContactChanges>('fax', 'Fax'),
+};
+
+/** Select for the client that a contact belongs to; includes the current client if the list does not. */
+export function spokenFor(contact: Contact, clients: readonly Client[] = []): Fact<Contact, ContactChanges> {
+  const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
+  const own = isMissing ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }] : [];
+  return choice<Contact, ContactChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...own, ...options], {
+    show: ({ client_id }) => {
+      const { client_name } = clients.find((one) => one.client_id === client_id) ?? {};
+      return client_id === '0' ? <span class="nothing">None</span> : (client_name ?? `Client ${client_id}`);
+    },
+  });
 }

@@ -3,7 +3,7 @@ import type { Gets, Updates } from '../../../packages/sdk/src/resource.ts';
 import { dayOf, showDay, withDay } from '../app/calendar-dates.ts';
 import { change, faultIn, Overtaken, restore } from '../app/optimistic-update.ts';
 import { attempt } from '../app/use-query.ts';
-import { Dot, palette } from '../components/colour.tsx';
+import { Dot, palette } from '../components/badge.tsx';
 import { Inline, type InlineProps } from '../components/inline-edit.tsx';
 import { tell } from '../components/toast.tsx';
 

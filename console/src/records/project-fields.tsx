@@ -4,8 +4,8 @@ import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
 import { type Deletable, going, goneWith, inputOf, theirs } from './delete-with-undo.tsx';
-import { Due } from './due.tsx';
 import { choice, day, type Fact, type Kept, text } from './editable-fields.tsx';
+import { Due } from './tags.tsx';
 
 export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
   noun: client.projects,

@@ -4,9 +4,8 @@ import { place, setQuery } from '../app/router.ts';
 import { Note, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select } from '../components/field.tsx';
-import { AddLine } from '../components/inline-create.tsx';
-import { Empty } from '../components/page.tsx';
-import { Pager } from '../components/pager.tsx';
+import { AddLine } from '../components/inline-edit.tsx';
+import { Empty, Pager } from '../components/page.tsx';
 import type { Records } from './records.ts';
 
 type RecordListProps<T> = {

@@ -1,5 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { Page, Paging } from '../../../packages/sdk/src/api-types.ts';
+import { client } from '../app/client.ts';
+import { wholePage } from '../app/full-page-navigation.ts';
 import { place } from '../app/router.ts';
 import { type Loaded, useLoaded } from '../app/use-query.ts';
 
@@ -63,3 +65,11 @@ export function useRecords<T>(
     },
   };
 }
+
+/** Options of project selects: at most 1,000, sorted by name. */
+export const useProjects = () =>
+  useLoaded(async (signal) => (await wholePage(client.projects, { order: 'projectname' }, signal)).data, []);
+
+/** Options of client selects: at most 1,000, sorted by name. */
+export const useClients = () =>
+  useLoaded(async (signal) => (await wholePage(client.clients, { order: 'clientname' }, signal)).data, []);

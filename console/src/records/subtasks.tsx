@@ -6,7 +6,7 @@ import { wholePage } from '../app/full-page-navigation.ts';
 import { faultIn } from '../app/optimistic-update.ts';
 import { Note, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { AddLine } from '../components/inline-create.tsx';
+import { AddLine } from '../components/inline-edit.tsx';
 import { People } from './assignee-picker.tsx';
 import { tickSubtask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';

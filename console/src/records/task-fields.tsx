@@ -3,8 +3,8 @@ import type { Task, TaskChanges } from '../../../packages/sdk/src/tasks.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { type Deletable, going, goneWith, inputOf } from './delete-with-undo.tsx';
-import { Due, Percent } from './due.tsx';
 import { choice, day, type Fact, type Kept, text } from './editable-fields.tsx';
+import { Due, Percent } from './tags.tsx';
 
 export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
   noun: client.tasks,

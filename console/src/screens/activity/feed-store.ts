@@ -2,7 +2,7 @@ import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import type { Notification } from '../../../../packages/sdk/src/notifications.ts';
 import { momentOf } from '../../components/timestamp.tsx';
-import { readingOf } from '../../delivery/read-receipt.tsx';
+import { readingOf } from '../../delivery/delivery-badges.tsx';
 
 /** A delivery without a read receipt is polled often for this long after it was sent, then slowly. */
 const FAST_READ_POLL_MS = 30_000;

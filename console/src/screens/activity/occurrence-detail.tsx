@@ -4,15 +4,12 @@ import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { type RecordProps, to } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
-import { useEvery } from '../../app/use-interval.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useEvery, useLoaded } from '../../app/use-query.ts';
 import { Note, type Tone, Waiting } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
 import { ClockTime, lasting, momentOf } from '../../components/timestamp.tsx';
-import { sentence, Target } from '../../delivery/delivery-badges.tsx';
+import { NEVER_READ, Notification, readingOf, sentence, Target } from '../../delivery/delivery-badges.tsx';
 import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
-import { Notification } from '../../delivery/notification.tsx';
-import { NEVER_READ, readingOf } from '../../delivery/read-receipt.tsx';
 import './activity.css';
 import { behind, urgencyOf } from './feed-store.ts';
 

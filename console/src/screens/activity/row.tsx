@@ -1,9 +1,12 @@
 import { Component } from 'preact';
+import type { ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { to } from '../../app/router.ts';
-import { ClockTime } from '../../components/timestamp.tsx';
-import { kindTitle, partsOf, pathOf } from '../../delivery/delivery-text.ts';
+import { Badge } from '../../components/badge.tsx';
+import { ClockTime, lasting } from '../../components/timestamp.tsx';
+import { ReadMark, readingOf } from '../../delivery/delivery-badges.tsx';
+import { counted, hostOf, kindTitle, outcomeWords, partsOf, pathOf } from '../../delivery/delivery-text.ts';
 import type { Entry } from './feed-store.ts';
-import { Outcome } from './outcome.tsx';
 
 type RowProps = { readonly entry: Entry; readonly by: string | undefined };
 
@@ -34,4 +37,59 @@ export class Row extends Component<RowProps> {
       </li>
     );
   }
+}
+
+/** Deliveries shown individually; more than this are summarized. */
+const MAX_SINGLE = 3;
+
+/** State of one delivery. */
+export function ToldBadge({ told }: { readonly told: ToldHook }) {
+  const { state, attempts, last_outcome, milliseconds } = told;
+  if (state === 'delivered') return <Badge tone="good">delivered in {lasting(Number(milliseconds))}</Badge>;
+  if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
+  if (attempts === '0') return <Badge tone="info">pending</Badge>;
+  return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
+}
+
+/** States of all deliveries of an occurrence. */
+export function Outcome({ entry }: { readonly entry: Entry }) {
+  const { deliveries, kind } = entry;
+  if (deliveries === undefined) return <span class="small soft">…</span>;
+  if (deliveries.length === 0) {
+    const isForHooks = kinds.some((one) => one === kind);
+    return <span class="small soft">{isForHooks ? 'pending for no hook' : 'in the feed alone'}</span>;
+  }
+  if (deliveries.length > MAX_SINGLE) return <Summary deliveries={deliveries} />;
+  return (
+    <>
+      {deliveries.map((told) => (
+        <span key={told.id} class="row told">
+          <ToldBadge told={told} />
+          <ReadMark told={told} />
+          <a class="small soft cut" href={to('hooks', told.hook_id)}>
+            {told.target_url === '' ? `hook ${told.hook_id}` : hostOf(told.target_url)}
+          </a>
+        </span>
+      ))}
+    </>
+  );
+}
+
+function Summary({ deliveries }: { readonly deliveries: readonly ToldHook[] }) {
+  const count = (is: (told: ToldHook) => boolean) => deliveries.filter(is).length;
+  const delivered = count(({ state }) => state === 'delivered');
+  const pending = count(({ state }) => state === 'pending');
+  const lost = deliveries.length - delivered - pending;
+  const read = count((told) => readingOf(told) === 'read');
+  const unread = count((told) => readingOf(told) === 'never read');
+  return (
+    <span class="row told sum">
+      {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}
+      {pending > 0 && <Badge tone="warn">{pending} pending</Badge>}
+      {lost > 0 && <Badge tone="bad">{lost} undelivered</Badge>}
+      {read > 0 && <span class="mark read">{read} read</span>}
+      {unread > 0 && <span class="mark unread">{unread} never read</span>}
+      <span class="small soft">{counted(deliveries.length, 'hook')}</span>
+    </span>
+  );
 }

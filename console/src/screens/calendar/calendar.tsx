@@ -18,13 +18,11 @@ import { Board } from './calendar-grid.tsx';
 import { type Entry, entriesOf, isOn } from './entries.ts';
 import type { Wishes } from './event-calendar-adapter.ts';
 import { type Draft, draftOf, EventDialog } from './event-dialog.tsx';
-import { Filters, SEARCH } from './filters.tsx';
-import { Help } from './help.tsx';
+import { Filters, Help, SEARCH } from './filters.tsx';
 import { useKeys } from './keys.ts';
-import { follow } from './live-updates.ts';
 import { firstDay, longDay, periodName } from './locale.ts';
 import { QUICK_LINE, QuickLine } from './quick-line.tsx';
-import { type Held, MAX_EVENTS } from './range-cache.ts';
+import { follow, type Held, MAX_EVENTS } from './range-cache.ts';
 import {
   type Day,
   type Drawn,

@@ -1,7 +1,7 @@
 import type { CalendarEvent } from '../../../../packages/sdk/src/events.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import type { Task } from '../../../../packages/sdk/src/tasks.ts';
-import { colourOf } from '../../components/colour.tsx';
+import { colourOf } from '../../components/badge.tsx';
 import { inOrder, type Placed } from './layout.ts';
 import type { Held } from './range-cache.ts';
 import { at, type Day, dayOf, daysOf, drawn, plusDays } from './time-math.ts';

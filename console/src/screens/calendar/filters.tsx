@@ -1,5 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { setQuery } from '../../app/router.ts';
+import { Dialog } from '../../components/dialog.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { colourOfProject, type Projects, projectNameOf } from './entries.ts';
 import type { Held } from './range-cache.ts';
@@ -82,4 +83,45 @@ function projectsToShow(held: Held | undefined, chosen: readonly string[]): read
   // A legend with a single color is useless.
   if (displayed.size === 1 && displayed.has('0') && chosen.length === 0) return [];
   return [...displayed].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
+}
+
+const KEYS: readonly (readonly [keys: string, action: string])[] = [
+  ['← → ↑ ↓', 'Go from day to day'],
+  ['Enter', 'Go to what is on the day; on an empty day, make an event; on an event, open it'],
+  ['↑ ↓', 'On an event: go to the others of its day'],
+  ['Esc', 'Back to the day'],
+  ['n', 'New event on this day'],
+  ['q', 'Add an event in one line'],
+  ['e', 'Edit the event'],
+  ['c', 'Duplicate the event'],
+  ['Delete', 'Delete the event'],
+  ['Shift ← →', 'Move the event by a day; with ↑ ↓ by a week'],
+  ['Alt Shift ← →', 'End the event a day earlier or later'],
+  ['j k', 'Next and previous; so do Page Down and Page Up'],
+  ['t', 'Today'],
+  ['m w d l', 'Month, week, day, list'],
+  ['/', 'Search'],
+  ['?', 'These keys'],
+];
+
+/** Dialog that lists the keyboard shortcuts. */
+export function Help({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <Dialog title="Keys of the calendar" onClose={onClose}>
+      <dl class="keys">
+        {KEYS.map(([keys, action]) => (
+          <div key={action}>
+            <dt>
+              {keys.split(' ').map((key) => (
+                <kbd key={key} class="key">
+                  {key}
+                </kbd>
+              ))}
+            </dt>
+            <dd>{action}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
 }

@@ -1,8 +1,14 @@
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import type { ImportReport } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import { client } from '../../app/client.ts';
+import { useSubmission } from '../../app/use-query.ts';
+import { Note, Progress } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { Choice } from '../../components/field.tsx';
-import { ImportFile } from './import-file.tsx';
+import { Check, Choice, Select } from '../../components/field.tsx';
+import { windows } from './calendar-actions.ts';
+import { ownZone } from './locale.ts';
 import { Subscribe } from './subscribe.tsx';
 
 const MODES = [
@@ -25,5 +31,94 @@ export default function Exchange({ projects, onClose }: ExchangeProps) {
         <ImportFile projects={projects} />
       )}
     </Dialog>
+  );
+}
+
+/** Form that imports an .ics file and shows the report. */
+export function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
+  const id = useId();
+  const [file, setFile] = useState<File>();
+  const [projectId, setProjectId] = useState('0');
+  const [isSilent, setIsSilent] = useState(false);
+  const [report, setReport] = useState<ImportReport>();
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    setReport(undefined);
+    const ics = file === undefined ? '' : await textOf(file);
+    setReport(
+      await client.events.import({ ics, project_id: projectId, default_time_zone: ownZone(), silent: isSilent }),
+    );
+    await windows.reload();
+  });
+  const error = fault ?? faults.ics ?? faults.project_id;
+  return (
+    <form class="stack" onSubmit={submit}>
+      <p class="soft">A file that another calendar has exported. A second time it makes nothing twice.</p>
+      {error !== undefined && <Note tone="bad">{error}</Note>}
+      <div class="pair">
+        <div class="field">
+          <label for={id}>The file</label>
+          <input
+            id={id}
+            class="input"
+            type="file"
+            accept=".ics,text/calendar"
+            required
+            onChange={(event) => setFile(event.currentTarget.files?.[0])}
+          />
+        </div>
+        <Select
+          label="Project of what is new"
+          value={projectId}
+          options={[
+            { value: '0', text: 'None' },
+            ...projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name })),
+          ]}
+          onChange={setProjectId}
+        />
+      </div>
+      <Check label="Tell no hook" checked={isSilent} onChange={setIsSilent} />
+      {isBusy && <Progress label="Bringing the file in" />}
+      {report !== undefined && <Report report={report} />}
+      <div class="ends">
+        <Button look="primary" type="submit" disabled={isBusy || file === undefined}>
+          {isBusy ? 'Importing…' : 'Import'}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** Reads a file as UTF-8; throws for other encodings instead of importing garbled text. */
+async function textOf(file: File): Promise<string> {
+  const bytes = await file.arrayBuffer();
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${file.name} is not in UTF-8. Save it so, and try again.`);
+  }
+}
+
+function Report({ report }: { readonly report: ImportReport }) {
+  const { created, changed, unchanged, deleted, dropped } = report;
+  return (
+    <div role="status">
+      <Note tone="good">
+        {`${created} created, ${changed} changed, ${unchanged} as before, ${deleted} deleted here and left so.`}
+      </Note>
+      {dropped.length > 0 && (
+        <details>
+          <summary>What was left out</summary>
+          <ul>
+            {dropped.map(({ what, reason, says, count, examples }) => (
+              <li key={`${reason} ${what}`}>
+                {`${count} × ${what}. ${says}`}
+                <br />
+                <span class="small soft">{examples.join(' · ')}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
   );
 }

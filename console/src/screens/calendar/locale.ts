@@ -88,3 +88,6 @@ export function spanName(event: Dated): string {
 
 /** Formats the time of a timestamp. */
 export const startName = (text: TimeText) => timeName(text.slice(11));
+
+/** IANA time zone of the browser. */
+export const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -9,7 +9,7 @@ import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { Moment } from '../../components/timestamp.tsx';
-import { ownZone } from './time-zone.ts';
+import { ownZone } from './locale.ts';
 
 type Projects = { readonly projects: readonly Project[] };
 

@@ -4,11 +4,11 @@ import { go, type RecordProps, to } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { Moment } from '../../components/timestamp.tsx';
-import { contactFacts, contacts, spokenFor } from '../../records/contact-fields.tsx';
+import { contactFacts, contacts, spokenFor } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { Facts } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
-import { useClients } from '../../records/record-options.ts';
+import { useClients } from '../../records/records.ts';
 import '../../records/records.css';
 
 /** Page of one contact: details and client. */

@@ -7,12 +7,9 @@ import { Note, Waiting } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { ClockTime, lasting } from '../../components/timestamp.tsx';
-import { DeliveryBadge, sentence } from '../../delivery/delivery-badges.tsx';
+import { DeliveryBadge, Notification, ReadMark, sentence } from '../../delivery/delivery-badges.tsx';
 import { adviceFor, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
-import { Notification } from '../../delivery/notification.tsx';
-import { ReadMark } from '../../delivery/read-receipt.tsx';
-import type { Told } from './delivery-history.ts';
-import { tellOutcome } from './watch-attempt.ts';
+import { type Told, tellOutcome } from './delivery-history.ts';
 
 type RowProps = {
   readonly delivery: Delivery;

@@ -5,7 +5,7 @@ import { me } from '../../app/session.ts';
 import { attempt, useLoaded } from '../../app/use-query.ts';
 import { Ask } from '../../components/dialog.tsx';
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
-import { tellOutcome } from './watch-attempt.ts';
+import { tellOutcome } from './delivery-history.ts';
 
 /** Number of occurrences checked for the preview of a restore. */
 const MAX_OCCURRENCES_CHECKED = 100;

@@ -1,11 +1,190 @@
-import type { ScreenProps } from '../../app/router.ts';
-import { OneHook } from './hook-detail.tsx';
-import { HookList } from './hook-list.tsx';
-import { NewHook } from './new-hook.tsx';
 import './hooks.css';
+import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
+import type { Hour } from '../../../../packages/sdk/src/stats.ts';
+import { client } from '../../app/client.ts';
+import { go, place, type ScreenProps, setQuery, to } from '../../app/router.ts';
+import { isAdmin, me } from '../../app/session.ts';
+import { useEvery, useLoaded } from '../../app/use-query.ts';
+import { nameOf } from '../../app/user-name.ts';
+import { Note, Waiting } from '../../components/badge.tsx';
+import { ButtonLink } from '../../components/button.tsx';
+import { Choice, Select } from '../../components/field.tsx';
+import { Menu } from '../../components/menu.tsx';
+import { Empty, Page } from '../../components/page.tsx';
+import { Moment } from '../../components/timestamp.tsx';
+import { HookBadge, HookLine, LastDay, Target } from '../../delivery/delivery-badges.tsx';
+import { counted, kindTitle } from '../../delivery/delivery-text.ts';
+import { canRestore, useHookActions } from './hook-actions.tsx';
+import { OneHook } from './hook-detail.tsx';
+import { NewHook } from './new-hook.tsx';
 
 /** Routes of the hooks screen: list, detail, new. */
 export default function Hooks({ rest: [id] }: ScreenProps) {
   if (id === undefined) return <HookList />;
   return id === 'new' ? <NewHook /> : <OneHook key={id} id={id} />;
+}
+
+const POLL_INTERVAL_MS = 5_000;
+
+const states = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
+
+/** Sort order: failing hooks first, ended ones last. */
+const ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
+
+async function load(userId: string, signal: AbortSignal) {
+  const [{ data, paging }, hours] = await Promise.all([
+    client.hooks.list({ user_id: userId }, { signal }),
+    client.hours.list({ user_id: userId }, { signal }),
+  ]);
+  const hooks = data.toSorted(
+    (one, other) => ORDER[one.state] - ORDER[other.state] || Number(other.id) - Number(one.id),
+  );
+  return {
+    hooks,
+    isAll: paging.total_records <= data.length,
+    hours: Map.groupBy(hours.data, ({ hook_id }) => hook_id),
+  };
+}
+
+/** List of a user's hooks with state and last 24 hours. */
+export function HookList() {
+  const { query } = place.value;
+  const userId = query.get('user') ?? me().user.user_id;
+  const state = states.find((one) => one === query.get('state')) ?? '';
+  const { data, fault, reload } = useLoaded((signal) => load(userId, signal), [userId]);
+  const actions = useHookActions(reload);
+  useEvery(POLL_INTERVAL_MS, reload);
+  const isMine = userId === me().user.user_id;
+  const visible = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
+  const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
+  const search = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
+  return (
+    <Page
+      title="Hooks"
+      lead="Who is told of what, and how that goes."
+      calls={[
+        {
+          says: 'These hooks',
+          method: 'GET',
+          path: `/hooks${search.size === 0 ? '' : `?${search}`}`,
+          sdk: `hooks.list(${filters.length === 0 ? '' : `{ ${filters.join(', ')} }`})`,
+        },
+      ]}
+      actions={
+        <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+          New hook
+        </ButtonLink>
+      }
+    >
+      <div class="row spread">
+        <Choice
+          label="State"
+          value={state}
+          options={optionsOf(data?.hooks ?? [])}
+          onChange={(value) => setQuery({ state: value })}
+        />
+        {isAdmin() && <UserSelect userId={userId} />}
+      </div>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {data === undefined && fault === undefined && <Waiting />}
+      {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
+      {data !== undefined && data.hooks.length > 0 && visible.length === 0 && (
+        <Empty icon="check" title={`No hook is ${state}`}>
+          <p>Which is good to know. The others are under All.</p>
+        </Empty>
+      )}
+      {visible.length > 0 && (
+        <ul class="card lines" aria-label="Hooks">
+          {visible.map((hook) => (
+            <HookRow key={hook.id} hook={hook} hours={data?.hours.get(hook.id) ?? []} actions={actions} />
+          ))}
+        </ul>
+      )}
+      {data?.isAll === false && <p class="soft small">The first {counted(data.hooks.length, 'hook')} are shown.</p>}
+      {actions.dialog}
+    </Page>
+  );
+}
+
+function optionsOf(hooks: readonly Hook[]) {
+  const count = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
+  return [
+    { value: '', text: `All ${hooks.length}` },
+    ...states.map((value) => ({ value, text: `${count(value)} ${value}` })),
+  ];
+}
+
+/** Select of the user whose hooks an admin sees. */
+function UserSelect({ userId }: { readonly userId: string }) {
+  const { data } = useLoaded((signal) => client.users.list({}, { signal }), []);
+  const mine = me().user.user_id;
+  const others = (data?.data ?? []).filter(({ user_id }) => user_id !== mine);
+  return (
+    <Select
+      label="Whose hooks"
+      hideLabel
+      value={userId}
+      options={[
+        { value: mine, text: 'Your hooks' },
+        ...others.map((user) => ({ value: user.user_id, text: `Hooks of ${nameOf(user)}` })),
+      ]}
+      onChange={(value) => setQuery({ user: value === mine ? undefined : value })}
+    />
+  );
+}
+
+type RowProps = {
+  readonly hook: Hook;
+  readonly hours: readonly Hour[];
+  readonly actions: ReturnType<typeof useHookActions>;
+};
+
+function HookRow({ hook, hours, actions }: RowProps) {
+  const isEnded = hook.state === 'ended';
+  const items = [
+    { text: 'Open', icon: 'chevron', onPick: () => go(to('hooks', hook.id)) },
+    ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void actions.test(hook) } as const]),
+    ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => actions.restore(hook) } as const] : []),
+    ...(isEnded
+      ? []
+      : [{ text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => actions.remove(hook) } as const]),
+  ] as const;
+  return (
+    <li class="line hook-line">
+      <div class="what">
+        <a class="title" href={to('hooks', hook.id)}>
+          {kindTitle(hook.event)}
+        </a>
+        <Target url={hook.target_url} />
+      </div>
+      <div class="how">
+        <HookBadge hook={hook} />
+        <span class="small soft">
+          <HookLine hook={hook} />
+          {isEnded && (
+            <>
+              , <Moment at={hook.date_ended} />
+            </>
+          )}
+        </span>
+      </div>
+      <LastDay hours={hours} />
+      <Menu label={`More for hook ${hook.id}`} items={items} />
+    </li>
+  );
+}
+
+function NoHooks({ isMine }: { readonly isMine: boolean }) {
+  if (!isMine) return <Empty icon="bell" title="They have no hooks" />;
+  return (
+    <Empty icon="bell" title="Nobody is told yet">
+      <p>
+        A hook rings an application when something happens: one POST with the address of the record, which the
+        application then fetches with its own key. It needs an address that answers 200.
+      </p>
+      <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+        New hook
+      </ButtonLink>
+    </Empty>
+  );
 }

@@ -10,8 +10,7 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
 import { tell } from '../../components/toast.tsx';
-import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from '../../delivery/delivery-text.ts';
-import { secretPath } from '../../delivery/secret-path.ts';
+import { bodyOf, hookKinds, hostOf, kindTitle, kindWords, secretPath } from '../../delivery/delivery-text.ts';
 
 /** Placeholder until a target is entered. */
 const EXAMPLE = 'https://your-application.example';

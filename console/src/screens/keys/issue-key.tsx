@@ -11,8 +11,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { ShownOnce } from '../../components/reveal-secret.tsx';
-import { PermissionGrid } from './permission-grid.tsx';
-import { widest } from './permissions.ts';
+import { PermissionGrid, widest } from './permission-grid.tsx';
 
 const lifetimes = [
   { value: '30d', text: '30 days' },

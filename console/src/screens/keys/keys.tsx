@@ -16,8 +16,7 @@ import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { Moment, momentOf } from '../../components/timestamp.tsx';
 import { IssueKey } from './issue-key.tsx';
-import { NarrowKey } from './narrow-key.tsx';
-import { inWords } from './permissions.ts';
+import { inWords, NarrowKey } from './permission-grid.tsx';
 import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;

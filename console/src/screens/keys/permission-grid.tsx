@@ -1,6 +1,13 @@
-import { type Permission, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
+import { useState } from 'preact/hooks';
+import { type Key, type Permission, type PermissionArea, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
+import type { Role } from '../../../../packages/sdk/src/people.ts';
+import { client } from '../../app/client.ts';
+import { useSubmission } from '../../app/use-query.ts';
+import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { areaNames, type Way, ways } from './permissions.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { TextField } from '../../components/field.tsx';
+import { tell } from '../../components/toast.tsx';
 
 type GridProps = {
   readonly chosen: readonly Permission[];
@@ -70,5 +77,90 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
         </tbody>
       </table>
     </fieldset>
+  );
+}
+
+export const ways = ['read', 'write'] as const;
+
+export type Way = (typeof ways)[number];
+
+/** All permissions in display order. */
+export const everyPermission: readonly Permission[] = permissionAreas.flatMap((area) =>
+  ways.map((way): Permission => `${area}:${way}`),
+);
+
+/** Maximum permissions of a key, by the role of its user. */
+export function widest(role: Role): readonly Permission[] {
+  if (role !== 'member') return everyPermission;
+  return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
+}
+
+/** Display name and description of each area. */
+export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly says: string }>> = {
+  events: { name: 'Events', says: 'the calendar' },
+  clients: { name: 'Clients', says: 'whom projects are for, and their contacts' },
+  projects: { name: 'Projects', says: 'and what is said in them' },
+  tasks: { name: 'Tasks', says: 'their subtasks, and the time on them' },
+  hooks: { name: 'Hooks', says: 'and the feed, and deliveries' },
+  keys: { name: 'Keys', says: 'never wider than this one' },
+  users: { name: 'People', says: 'and teams; changed by admins alone' },
+  company: { name: 'Account', says: 'its name and address' },
+};
+
+/** Summary of permissions: `Reads everything`, `Changes events, tasks`. */
+export function inWords(permissions: readonly Permission[]): readonly string[] {
+  if (permissions.length === 0) return ['May only ask who it is'];
+  if (permissions.length === everyPermission.length) return ['Everything'];
+  const areasOf = (way: Way) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
+  const summary = (verb: string, areas: readonly PermissionArea[]) => {
+    if (areas.length === 0) return [];
+    const missing = permissionAreas.filter((area) => !areas.includes(area));
+    const namesOf = (some: readonly PermissionArea[]) =>
+      some.map((area) => areaNames[area].name.toLowerCase()).join(', ');
+    if (missing.length === 0) return [`${verb} everything`];
+    return [missing.length < 3 ? `${verb} all but ${namesOf(missing)}` : `${verb} ${namesOf(areas)}`];
+  };
+  return [...summary('Reads', areasOf('read')), ...summary('Changes', areasOf('write'))];
+}
+
+type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readonly onClose: () => void };
+
+/** Dialog that renames a key or removes permissions from it. */
+export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
+  const [label, setLabel] = useState(narrowed.label);
+  const [permissions, setPermissions] = useState(narrowed.permissions);
+  const removedCount = narrowed.permissions.length - permissions.length;
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    await client.keys.update(narrowed.id, { label, ...(removedCount > 0 && { permissions }) });
+    tell(removedCount > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
+    onClose();
+    onDone();
+  });
+  return (
+    <Dialog title="Change a key" isWide onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        <TextField
+          label="What it is for"
+          value={label}
+          onInput={setLabel}
+          autoComplete="off"
+          maxLength={255}
+          fault={faults.label}
+        />
+        <PermissionGrid chosen={permissions} among={narrowed.permissions} onChange={setPermissions} />
+        <Note tone={removedCount > 0 ? 'warn' : 'info'}>
+          A key only ever becomes narrower: what is taken from it cannot be given back. For more, issue another one.
+        </Note>
+        <div class="ends">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={isBusy}>
+            {removedCount > 0
+              ? `Take ${removedCount} ${removedCount === 1 ? 'permission' : 'permissions'} away`
+              : 'Save'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

@@ -4,7 +4,7 @@ import { today } from '../../app/calendar-dates.ts';
 import { to } from '../../app/router.ts';
 import { Code, curlOf, speaker } from '../../components/api-call.tsx';
 import { ButtonLink } from '../../components/button.tsx';
-import { secretPath } from '../../delivery/secret-path.ts';
+import { secretPath } from '../../delivery/delivery-text.ts';
 
 const RECEIVER_COMMAND =
   `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;

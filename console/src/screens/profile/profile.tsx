@@ -10,9 +10,8 @@ import { MIN_PASSPHRASE_LENGTH } from '../../auth/sign-in.tsx';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { TextField } from '../../components/field.tsx';
+import { PassphraseField, TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
-import { PassphraseField } from '../../components/passphrase.tsx';
 import { tell } from '../../components/toast.tsx';
 import './profile.css';
 

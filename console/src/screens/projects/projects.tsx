@@ -2,18 +2,16 @@ import type { Project, ProjectFilters } from '../../../../packages/sdk/src/proje
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { go, place, setQuery, to } from '../../app/router.ts';
-import { Dot } from '../../components/colour.tsx';
+import { Dot } from '../../components/badge.tsx';
 import { Choice } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { Percent } from '../../records/due.tsx';
 import { type Fact, FactField } from '../../records/editable-fields.tsx';
 import { clientFact, projectFacts, projects, stateOptions } from '../../records/project-fields.tsx';
 import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
-import { useClients } from '../../records/record-options.ts';
-import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
-import { TagFilter, Tags } from '../../records/tags.tsx';
+import { PAGE_SIZE, pageOffset, useClients, useRecords } from '../../records/records.ts';
+import { Percent, TagFilter, Tags } from '../../records/tags.tsx';
 import { type Progress, useProgress } from './progress.ts';
 import '../../records/records.css';
 

@@ -12,7 +12,7 @@ import { completeTask, reopenTask } from '../../records/complete-task.ts';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { choice, FactField, Facts } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
-import { useProjects } from '../../records/record-options.ts';
+import { useProjects } from '../../records/records.ts';
 import { Subtasks } from '../../records/subtasks.tsx';
 import { taskFacts, tasks } from '../../records/task-fields.tsx';
 import '../../records/records.css';

@@ -1,6 +1,6 @@
 import { Page } from '../../components/page.tsx';
 import { queryOf } from '../../records/record-list.tsx';
-import { useProjects } from '../../records/record-options.ts';
+import { useProjects } from '../../records/records.ts';
 import { TaskList, taskFilters } from '../../records/task-list.tsx';
 
 export default function Tasks() {

@@ -2,7 +2,7 @@ import type { Team, TeamChanges } from '../../../../packages/sdk/src/teams.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { isAdmin, me } from '../../app/session.ts';
-import { Dot } from '../../components/colour.tsx';
+import { Dot } from '../../components/badge.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { People } from '../../records/assignee-picker.tsx';

@@ -1,2 +1,0 @@
-/** IANA time zone of the browser. */
-export const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;
