@@ -1,13 +1,4 @@
-import {
-  existsSync,
-  fdatasyncSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { fdatasyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,18 +18,18 @@ export type Result = Measured &
 
 const FLUSHES = 200;
 
-const fileOf = (name: string) => fileURLToPath(new URL(`./results/${name}.json`, import.meta.url));
+const file = fileURLToPath(new URL('results.json', import.meta.url));
 
-function write(name: string, result: object): void {
-  writeFileSync(fileOf(name), `${JSON.stringify(result, undefined, 2)}\n`);
+/** All results by the id of their row. */
+const readResults = (): Readonly<Record<string, Result>> => JSON.parse(readFileSync(file, 'utf8'));
+
+export function storeResult({ id }: Pick<Bench, 'id'>, result: Result): void {
+  writeFileSync(file, `${JSON.stringify({ ...readResults(), [id]: result }, undefined, 2)}\n`);
 }
 
-export const keep = ({ id }: Pick<Bench, 'id'>, result: Result): void => write(id, result);
-
 /** The stored result of a row; undefined if it has never been measured. */
-export function resultOf(bench: Pick<Bench, 'id'>): Result | undefined {
-  const file = fileOf(bench.id);
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+export function resultOf({ id }: Pick<Bench, 'id'>): Result | undefined {
+  return readResults()[id];
 }
 
 /** Median time of an fdatasync of 4 KiB in the folder of temporary files, in milliseconds. */

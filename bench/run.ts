@@ -3,7 +3,7 @@ import { within } from '../test/kit/cleanup.ts';
 import { sourceNow, surroundings } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
 import { Stage } from './environment.ts';
-import { flushMs, keep, resultOf } from './results.ts';
+import { flushMs, resultOf, storeResult } from './results.ts';
 import { rounded } from './rounds.ts';
 import { benches, judge } from './thresholds.ts';
 
@@ -88,6 +88,6 @@ async function run(
   }
   say(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
   if (commit !== undefined && !isQuick)
-    keep(bench, { ...measured, ...settings, seconds, fsyncMs, ...surroundings(commit) });
+    storeResult(bench, { ...measured, ...settings, seconds, fsyncMs, ...surroundings(commit) });
   return isAnyWorse;
 }

@@ -3,12 +3,12 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Derived } from './documents/markdown.ts';
 import { documentedRoutes } from './documents/routes.ts';
-import { sdkFiles } from './documents/sdk.ts';
+import { sdkFile } from './documents/sdk.ts';
 
 // Writes all derived documents. With --check it writes nothing, prints each outdated document, and fails.
 const root = fileURLToPath(new URL('..', import.meta.url));
 // The SDK first: the sources of the other documents import it.
-derive(sdkFiles(documentedRoutes()));
+derive([sdkFile(documentedRoutes())]);
 derive((await import('./documents/index.ts')).derivedDocuments());
 if (!process.argv.includes('--check')) {
   // Not committed: they change with every test and measurement.

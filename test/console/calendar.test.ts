@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { Locator, Page, Request } from 'playwright-core';
-import type { CalendarEvent } from '../../packages/sdk/src/events.ts';
+import type { CalendarEvent } from '../../packages/sdk/src/resources.ts';
 import { Inserter } from '../../src/transfer/import.ts';
 import { eventually } from '../kit/eventually.ts';
 import { type Console, consoleOf } from '../kit/network/browser.ts';

@@ -17,7 +17,7 @@ export function performanceDocuments(): Derived[] {
   const all = charts();
   const text = document(
     '# Performance',
-    derivedFrom('bench/thresholds.ts', 'bench/results/', 'bench/peers/'),
+    derivedFrom('bench/thresholds.ts', 'bench/results.json', 'bench/peers/'),
     'Carillon next to the systems that you would choose instead, then its own targets, missed ones included.',
     '## Compared with other systems',
     peerTable(peers),

@@ -11,7 +11,7 @@ const titleOf = ({ title }: ReliabilityTest) => title.replace(/^(?:[CX]\d+ )+/, 
 export function reliabilityDocument(): string {
   const rows = proofs.map((proof) => ({ proof, result: resultOf(proof) }));
   return document(
-    derivedFrom('test/reliability/index.ts', 'test/reliability/results/'),
+    derivedFrom('test/reliability/index.ts', 'test/reliability/results.json'),
     '# Reliability',
     'Carillon promises: an acknowledged change is delivered at least once to every hook that subscribes to it, and a rolled-back change never is. One caller or one target cannot harm the others. No account can read data of another account. These runs test the promises:',
     table(

@@ -17,7 +17,7 @@ type SdkResourceType = {
   /** Prefix of related types such as `EventInput`, if it is not `type`. */
   readonly stem?: string;
   readonly clauses: string;
-  /** File with additional methods of the resource. */
+  /** Name of additional methods of the resource, from another file. */
   readonly extension?: string;
 };
 
@@ -33,15 +33,20 @@ const sdkResourceTypes: readonly SdkResourceType[] = [
   { resourceType: 'comment', type: 'Comment', clauses: 'C39' },
 ];
 
-/** The SDK files of resources. */
-export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
-  return sdkResourceTypes.map((one) => ({
-    path: `packages/sdk/src${resourceTypes[one.resourceType].collection.replaceAll('_', '-')}.ts`,
-    text: fileOf(one, routes),
-  }));
+const FILE = 'packages/sdk/src/resources.ts';
+
+/** The SDK file with the types and methods of all resources. */
+export function sdkFile(routes: readonly Route[]): Derived {
+  const code = sdkResourceTypes.map((one) => typesOf(one, routes)).join('\n\n');
+  const imports = Object.entries(importsByFile).map(([file, names]) => {
+    const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(withoutComments(code)));
+    return `import { ${used.map((name) => (/^[a-z]/.test(name) ? name : `type ${name}`)).join()} } from './${file}.ts';`;
+  });
+  const from = derivedFrom('the route rows').replace(/^<!-- | -->$/g, '');
+  return { path: FILE, text: formatted(FILE, [`// ${from}`, imports.join('\n'), code].join('\n\n')) };
 }
 
-function fileOf(
+function typesOf(
   { resourceType, type, stem = type, clauses, extension }: SdkResourceType,
   routes: readonly Route[],
 ): string {
@@ -88,7 +93,7 @@ function fileOf(
   }));
 
   const withArticle = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
-  const types = [
+  return [
     `/** ${withArticle('A')} as returned by the API. ${clauses}. */
     export type ${type} = {${fields(outputFields, outputType)}};`,
     isEmpty(listFields)
@@ -108,47 +113,9 @@ function fileOf(
     `/** Methods for ${wordsOfAll} at \`${collection}\`. */
     export function ${make}(send: Send): ${methods} { return {${methodGroups.map((one) => one.made).join('')}}; }`,
   ].join('\n\n');
-
-  const imports = [...importsByFile(extension)].map(([file, names]) => {
-    const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(withoutComments(types)));
-    const typed = used.map((name) => (/^[a-z]/.test(name) ? name : `type ${name}`));
-    return used.length === 0 ? '' : `import { ${typed.join()} } from './${file}.ts';`;
-  });
-  const from = derivedFrom('the route rows').replace(/^<!-- | -->$/g, '');
-  return formatted(`packages/sdk/src${collection}.ts`, [`// ${from}`, imports.join('\n'), types].join('\n\n'));
 }
 
 const withoutComments = (code: string) => code.replace(/\/\*\*.*?\*\//gs, '');
-
-/** Names that resource files import, by file. */
-const importsByFile = (extension: string | undefined): ReadonlyMap<string, readonly string[]> =>
-  new Map<string, readonly string[]>([
-    ...(extension === undefined ? [] : [[extension, [pascal(extension), extension]] as const]),
-    ['pages', ['Lists', 'lists']],
-    [
-      'resource',
-      ['Completes', 'Creates', 'CreatesUnder', 'Deletes', 'Editable', 'Gets'].flatMap((name) => [
-        name,
-        name.charAt(0).toLowerCase() + name.slice(1),
-      ]),
-    ],
-    ['transport', ['Send']],
-    ['api-types', [...WIRE, 'Optional', 'Window']],
-  ]);
-
-function inputOf(inputFields: Properties, required: readonly string[]): string {
-  const entries = Object.entries(inputFields);
-  const needed = entries.filter(([name]) => required.includes(name));
-  const others = entries.filter(([name]) => !required.includes(name));
-  return `{${fields(Object.fromEntries(needed), inputType)}} & Optional<{${fields(Object.fromEntries(others), inputType)}}>`;
-}
-
-function fields(properties: Properties, typeOf: (schema: JsonSchema) => string): string {
-  const lines = Object.entries(properties).map(
-    ([name, schema]) => `/** ${schema.description} */\nreadonly ${name}: ${typeOf(schema)};`,
-  );
-  return `\n${lines.join('\n')}\n`;
-}
 
 /** Field types from `api-types.ts`. */
 const WIRE = [
@@ -170,6 +137,30 @@ const WIRE = [
   'Period',
   'PeriodInput',
 ] as const;
+
+/** Names that the file may import, by file. */
+const importsByFile: Readonly<Record<string, readonly string[]>> = {
+  calendars: ['Imports', 'imports'],
+  'resource-methods': ['Completes', 'Creates', 'CreatesUnder', 'Deletes', 'Editable', 'Gets', 'Lists'].flatMap(
+    (name) => [name, name.charAt(0).toLowerCase() + name.slice(1)],
+  ),
+  transport: ['Send'],
+  'api-types': [...WIRE, 'Optional', 'Window'],
+};
+
+function inputOf(inputFields: Properties, required: readonly string[]): string {
+  const entries = Object.entries(inputFields);
+  const needed = entries.filter(([name]) => required.includes(name));
+  const others = entries.filter(([name]) => !required.includes(name));
+  return `{${fields(Object.fromEntries(needed), inputType)}} & Optional<{${fields(Object.fromEntries(others), inputType)}}>`;
+}
+
+function fields(properties: Properties, typeOf: (schema: JsonSchema) => string): string {
+  const lines = Object.entries(properties).map(
+    ([name, schema]) => `/** ${schema.description} */\nreadonly ${name}: ${typeOf(schema)};`,
+  );
+  return `\n${lines.join('\n')}\n`;
+}
 
 const FORMATS: Readonly<Record<string, string>> = {
   'calendar-time': 'DateInput',

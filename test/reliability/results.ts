@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Surroundings, surroundings } from '../kit/surroundings.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
@@ -16,18 +16,23 @@ export type Result = RunResult &
 /** Duration of all smoke runs, one after the other, the last time that all of them held. */
 export type QuickResult = Surroundings & { readonly seconds: number };
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const fileOf = ({ id }: Pick<ReliabilityTest, 'id'>) => `${root}test/reliability/results/${id}.json`;
+/** All results by the id of their test; `quick` is the duration of the smoke runs. */
+type Results = Readonly<Record<string, Result>> & { readonly quick?: QuickResult };
 
-const smokeFile = `${root}test/reliability/results/quick.json`;
+const file = fileURLToPath(new URL('results.json', import.meta.url));
+
+const readResults = (): Results => JSON.parse(readFileSync(file, 'utf8'));
+
+function write(id: string, result: Result | QuickResult): void {
+  writeFileSync(file, `${JSON.stringify({ ...readResults(), [id]: result }, undefined, 2)}\n`);
+}
 
 export function storeSmokeDuration(seconds: number, commit: string): void {
-  const result: QuickResult = { seconds, ...surroundings(commit) };
-  writeFileSync(smokeFile, `${JSON.stringify(result, undefined, 2)}\n`);
+  write('quick', { seconds, ...surroundings(commit) });
 }
 
 export function quickResult(): QuickResult | undefined {
-  return existsSync(smokeFile) ? JSON.parse(readFileSync(smokeFile, 'utf8')) : undefined;
+  return readResults().quick;
 }
 
 /**
@@ -40,12 +45,10 @@ export function storeResult(
 ): void {
   const previous = resultOf(proof);
   if (ran.lacks !== undefined && previous !== undefined && previous.lacks === undefined) return;
-  const result: Result = { ...ran, ...surroundings(ran.commit) };
-  writeFileSync(fileOf(proof), `${JSON.stringify(result, undefined, 2)}\n`);
+  write(proof.id, { ...ran, ...surroundings(ran.commit) });
 }
 
 /** The stored result; undefined if the full run has never been made. */
-export function resultOf(proof: Pick<ReliabilityTest, 'id'>): Result | undefined {
-  const file = fileOf(proof);
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+export function resultOf({ id }: Pick<ReliabilityTest, 'id'>): Result | undefined {
+  return readResults()[id];
 }

@@ -8,7 +8,7 @@ import type { ReliabilityTest, RunResult } from './reliability-test.ts';
 import { storeResult, storeSmokeDuration } from './results.ts';
 
 // `npm run prove` makes the full run of every reliability test; `npm run prove -- R1 kills --count 50 --seed
-// 7` runs some, or fewer cycles. Results of complete full runs are stored in `test/reliability/results/`,
+// 7` runs some, or fewer cycles. Results of complete full runs are stored in `test/reliability/results.json`,
 // from which `npm run docs` writes `docs/reliability.md`. `--quick` makes the smoke runs one after the other
 // and stores their total duration.
 const MAX_PRINTED = 50;

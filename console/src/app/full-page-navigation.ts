@@ -1,5 +1,5 @@
 import type { Page, Window } from '../../../packages/sdk/src/api-types.ts';
-import type { Lists } from '../../../packages/sdk/src/resource.ts';
+import type { Lists } from '../../../packages/sdk/src/resource-methods.ts';
 import type { CallOptions } from '../../../packages/sdk/src/transport.ts';
 
 /** Maximum and default page size of the API (C7). */

@@ -1,6 +1,6 @@
 import type { Assigned, AssignedTeam } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { Gets, Updates } from '../../../packages/sdk/src/resource.ts';
+import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
 import { explain } from './use-query.ts';
 
 /** Edit conflict: another user has changed the same field in the meantime. */

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Comment, ListedComment } from '../../../packages/sdk/src/comments.ts';
-import type { Task } from '../../../packages/sdk/src/tasks.ts';
+import type { Comment, ListedComment, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
 import { faultIn } from '../app/optimistic-update.ts';

@@ -1,5 +1,4 @@
-import type { Subtask } from '../../../packages/sdk/src/subtasks.ts';
-import type { Task } from '../../../packages/sdk/src/tasks.ts';
+import type { Subtask, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { attempt } from '../app/use-query.ts';
 import { tell } from '../components/toast.tsx';

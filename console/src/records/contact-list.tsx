@@ -1,6 +1,5 @@
 import './records.css';
-import type { Client } from '../../../packages/sdk/src/clients.ts';
-import type { Contact, ContactChanges, ContactFilters } from '../../../packages/sdk/src/contacts.ts';
+import type { Client, Contact, ContactChanges, ContactFilters } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { go, place, to } from '../app/router.ts';
 import { Menu } from '../components/menu.tsx';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Assigned, AssignedTeam, Paging } from '../../../packages/sdk/src/api-types.ts';
-import type { Deletes } from '../../../packages/sdk/src/resource.ts';
+import type { Deletes } from '../../../packages/sdk/src/resource-methods.ts';
 import { idsOf } from '../app/optimistic-update.ts';
 import { attempt } from '../app/use-query.ts';
 import { Ask } from '../components/dialog.tsx';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Gets, Updates } from '../../../packages/sdk/src/resource.ts';
+import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
 import { dayOf, showDay, withDay } from '../app/calendar-dates.ts';
 import { change, faultIn, Overtaken, restore } from '../app/optimistic-update.ts';
 import { attempt } from '../app/use-query.ts';

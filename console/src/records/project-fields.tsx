@@ -1,5 +1,4 @@
-import type { Client } from '../../../packages/sdk/src/clients.ts';
-import type { Project, ProjectChanges } from '../../../packages/sdk/src/projects.ts';
+import type { Client, Project, ProjectChanges } from '../../../packages/sdk/src/resources.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Gets } from '../../../packages/sdk/src/resource.ts';
+import type { Gets } from '../../../packages/sdk/src/resource-methods.ts';
 import { to } from '../app/router.ts';
 import { useLoaded } from '../app/use-query.ts';
 import { Note, Waiting } from '../components/badge.tsx';

@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { Subtask } from '../../../packages/sdk/src/subtasks.ts';
-import type { Task } from '../../../packages/sdk/src/tasks.ts';
+import type { Subtask, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
 import { faultIn } from '../app/optimistic-update.ts';

@@ -1,5 +1,4 @@
-import type { Subtask, SubtaskChanges } from '../../../packages/sdk/src/subtasks.ts';
-import type { Task, TaskChanges } from '../../../packages/sdk/src/tasks.ts';
+import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packages/sdk/src/resources.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { type Deletable, going, goneWith, inputOf } from './delete-with-undo.tsx';

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Project } from '../../../packages/sdk/src/projects.ts';
-import type { Task, TaskFilters } from '../../../packages/sdk/src/tasks.ts';
+import type { Project, Task, TaskFilters } from '../../../packages/sdk/src/resources.ts';
 import { plusDays, SOON_DAYS, today } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';

@@ -1,5 +1,5 @@
 import type { DateText, FeedKind, Flag, Id, Kind, Optional, Window } from './api-types.ts';
-import { type Gets, gets, type Lists, lists } from './resource.ts';
+import { type Gets, gets, type Lists, lists } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
 import { type CallOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
 

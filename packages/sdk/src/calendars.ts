@@ -1,5 +1,5 @@
 import type { DateText, FlagInput, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { deletes, type Gets, gets, type Lists, lists } from './resource.ts';
+import { deletes, type Gets, gets, type Lists, lists } from './resource-methods.ts';
 import { issuedOf, recordOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 

@@ -1,21 +1,32 @@
 import { type Deliveries, deliveries } from './activity.ts';
 import type { Authenticate } from './auth.ts';
 import { type Calendars, calendars } from './calendars.ts';
-import { type Clients, clients } from './clients.ts';
-import { type Comments, comments } from './comments.ts';
-import { type Contacts, contacts } from './contacts.ts';
-import { type Events, events } from './events.ts';
 import { type Hooks, hooks } from './hooks.ts';
 import { type Keys, keys } from './keys.ts';
 import { type Notifications, notifications } from './notifications.ts';
 import { type Notified, notified } from './parse-notification.ts';
 import { type Account, type Caller, company, type Users, user, users } from './people.ts';
-import { type Projects, projects } from './projects.ts';
+import {
+  type Clients,
+  type Comments,
+  type Contacts,
+  clients,
+  comments,
+  contacts,
+  type Events,
+  events,
+  type Projects,
+  projects,
+  type Subtasks,
+  subtasks,
+  type Tasks,
+  type Teams,
+  type TimeEntries,
+  tasks,
+  teams,
+  timeEntries,
+} from './resources.ts';
 import { type RepeatOptions, repeating } from './retry.ts';
-import { type Subtasks, subtasks } from './subtasks.ts';
-import { type Tasks, tasks } from './tasks.ts';
-import { type Teams, teams } from './teams.ts';
-import { type TimeEntries, timeEntries } from './time-entries.ts';
 import { type CallOptions, type Fetch, type Send, streaming, type TransportOptions, transport } from './transport.ts';
 
 /** Options of a client. */

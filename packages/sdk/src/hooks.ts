@@ -1,6 +1,6 @@
 import type { Delivery } from './activity.ts';
 import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
-import { type Deletes, deletes, type Gets, gets, type Lists, lists } from './resource.ts';
+import { type Deletes, deletes, type Gets, gets, type Lists, lists } from './resource-methods.ts';
 import { fieldOf, issuedOf, recordOf } from './response-body.ts';
 import { type CallOptions, type ChangeOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
 

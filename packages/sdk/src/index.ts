@@ -49,11 +49,7 @@ export type {
   MadeCalendar,
 } from './calendars.ts';
 export { Carillon, type CarillonOptions } from './carillon.ts';
-export type { Client, ClientChanges, ClientFilters, ClientInput, Clients } from './clients.ts';
-export type { Comment, CommentFilters, CommentInput, Comments, ListedComment } from './comments.ts';
-export type { Contact, ContactChanges, ContactFilters, ContactInput, Contacts } from './contacts.ts';
 export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
-export type { CalendarEvent, EventChanges, EventFilters, EventInput, Events } from './events.ts';
 export type { FollowOptions } from './follow.ts';
 export type {
   EndedReason,
@@ -69,7 +65,6 @@ export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission
 export type { FollowFilters, Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
 export type { Notified } from './parse-notification.ts';
 export type { Account, Caller, Company, Role, User, UserChanges, UserInput, Users } from './people.ts';
-export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
 export type {
   Completes,
   Creates,
@@ -80,10 +75,53 @@ export type {
   Gets,
   Lists,
   Updates,
-} from './resource.ts';
+} from './resource-methods.ts';
+export type {
+  CalendarEvent,
+  Client,
+  ClientChanges,
+  ClientFilters,
+  ClientInput,
+  Clients,
+  Comment,
+  CommentFilters,
+  CommentInput,
+  Comments,
+  Contact,
+  ContactChanges,
+  ContactFilters,
+  ContactInput,
+  Contacts,
+  EventChanges,
+  EventFilters,
+  EventInput,
+  Events,
+  ListedComment,
+  Project,
+  ProjectChanges,
+  ProjectFilters,
+  ProjectInput,
+  Projects,
+  Subtask,
+  SubtaskChanges,
+  SubtaskFilters,
+  SubtaskInput,
+  Subtasks,
+  Task,
+  TaskChanges,
+  TaskFilters,
+  TaskInput,
+  Tasks,
+  Team,
+  TeamChanges,
+  TeamFilters,
+  TeamInput,
+  Teams,
+  TimeEntries,
+  TimeEntry,
+  TimeEntryChanges,
+  TimeEntryFilters,
+  TimeEntryInput,
+} from './resources.ts';
 export { etagOf } from './response-body.ts';
-export type { Subtask, SubtaskChanges, SubtaskFilters, SubtaskInput, Subtasks } from './subtasks.ts';
-export type { Task, TaskChanges, TaskFilters, TaskInput, Tasks } from './tasks.ts';
-export type { Team, TeamChanges, TeamFilters, TeamInput, Teams } from './teams.ts';
-export type { TimeEntries, TimeEntry, TimeEntryChanges, TimeEntryFilters, TimeEntryInput } from './time-entries.ts';
 export type { CallOptions, ChangeOptions, Fetch, OnceOptions } from './transport.ts';

@@ -1,5 +1,5 @@
 import type { DateText, Flag, Id, IdOrNone, Optional, Window } from './api-types.ts';
-import { deletes, type Gets, gets, type Lists, lists, type Updates, updates } from './resource.ts';
+import { deletes, type Gets, gets, type Lists, lists, type Updates, updates } from './resource-methods.ts';
 import { issuedOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 

@@ -1,10 +1,6 @@
-import type { Client } from './clients.ts';
-import type { CalendarEvent } from './events.ts';
 import type { Hook } from './hooks.ts';
-import type { Project } from './projects.ts';
-import type { Gets } from './resource.ts';
-import type { Subtask } from './subtasks.ts';
-import type { Task } from './tasks.ts';
+import type { Gets } from './resource-methods.ts';
+import type { CalendarEvent, Client, Project, Subtask, Task } from './resources.ts';
 import type { CallOptions } from './transport.ts';
 
 type NotifiedRecords = {

@@ -1,5 +1,5 @@
 import type { DateText, Flag, Id, Optional, Window } from './api-types.ts';
-import { type Creates, creates, deletes, type Editable, editable, type Lists, lists } from './resource.ts';
+import { type Creates, creates, deletes, type Editable, editable, type Lists, lists } from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, Send } from './transport.ts';
 

@@ -1,5 +1,5 @@
 import type { DateText, Id, Optional, Window } from './api-types.ts';
-import { type Lists, lists } from './resource.ts';
+import { type Lists, lists } from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { TaskInput } from '../../../packages/sdk/src/tasks.ts';
+import type { TaskInput } from '../../../packages/sdk/src/resources.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { noting } from '../../../test/kit/service/occurrences.ts';

@@ -1,4 +1,4 @@
-import type { CalendarEvent, EventChanges, EventInput } from '../../../../packages/sdk/src/events.ts';
+import type { CalendarEvent, EventChanges, EventInput } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { change, restore } from '../../app/optimistic-update.ts';
 import { explain } from '../../app/use-query.ts';

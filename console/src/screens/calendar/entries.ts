@@ -1,6 +1,4 @@
-import type { CalendarEvent } from '../../../../packages/sdk/src/events.ts';
-import type { Project } from '../../../../packages/sdk/src/projects.ts';
-import type { Task } from '../../../../packages/sdk/src/tasks.ts';
+import type { CalendarEvent, Project, Task } from '../../../../packages/sdk/src/resources.ts';
 import { colourOf } from '../../components/badge.tsx';
 import { inOrder, type Placed } from './layout.ts';
 import type { Held } from './range-cache.ts';

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { CalendarEvent, EventInput } from '../../../../packages/sdk/src/events.ts';
-import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import type { CalendarEvent, EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
 import { Overtaken } from '../../app/optimistic-update.ts';
 import { explain, faultsOf } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';

@@ -1,6 +1,6 @@
 import { useId, useState } from 'preact/hooks';
 import type { ImportReport } from '../../../../packages/sdk/src/calendars.ts';
-import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useSubmission } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';

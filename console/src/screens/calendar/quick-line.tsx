@@ -1,6 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import type { EventInput } from '../../../../packages/sdk/src/events.ts';
-import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import type { EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
 import { today } from '../../app/calendar-dates.ts';
 import { attempt } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';

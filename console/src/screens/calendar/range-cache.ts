@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
-import type { CalendarEvent } from '../../../../packages/sdk/src/events.ts';
-import type { Task } from '../../../../packages/sdk/src/tasks.ts';
+import type { CalendarEvent, Task } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { explain } from '../../app/use-query.ts';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Calendar, MadeCalendar } from '../../../../packages/sdk/src/calendars.ts';
-import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { me } from '../../app/session.ts';
 import { all, attempt, useLoaded, useSubmission } from '../../app/use-query.ts';

@@ -1,4 +1,4 @@
-import type { Client, ClientChanges } from '../../../../packages/sdk/src/clients.ts';
+import type { Client, ClientChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { type Deletable, inputOf, theirs } from '../../records/delete-with-undo.tsx';

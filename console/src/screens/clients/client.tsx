@@ -1,4 +1,4 @@
-import type { Client } from '../../../../packages/sdk/src/clients.ts';
+import type { Client } from '../../../../packages/sdk/src/resources.ts';
 import { showSpan } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Client, ClientFilters } from '../../../../packages/sdk/src/clients.ts';
+import type { Client, ClientFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { go, place, setQuery, to } from '../../app/router.ts';

@@ -1,4 +1,4 @@
-import type { Contact } from '../../../../packages/sdk/src/contacts.ts';
+import type { Contact } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { go, type RecordProps, to } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useLoaded } from '../../app/use-query.ts';
 

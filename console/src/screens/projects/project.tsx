@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Project, ProjectChanges } from '../../../../packages/sdk/src/projects.ts';
+import type { Project, ProjectChanges } from '../../../../packages/sdk/src/resources.ts';
 import { dayOf, showSpan, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { go, type RecordProps, to } from '../../app/router.ts';

@@ -1,4 +1,4 @@
-import type { Project, ProjectFilters } from '../../../../packages/sdk/src/projects.ts';
+import type { Project, ProjectFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { go, place, setQuery, to } from '../../app/router.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Task, TaskChanges } from '../../../../packages/sdk/src/tasks.ts';
+import type { Task, TaskChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { go, type RecordProps, to } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';

@@ -1,4 +1,4 @@
-import type { Team, TeamChanges } from '../../../../packages/sdk/src/teams.ts';
+import type { Team, TeamChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { isAdmin, me } from '../../app/session.ts';

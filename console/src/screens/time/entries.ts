@@ -1,4 +1,4 @@
-import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/time-entries.ts';
+import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/resources.ts';
 import { dayOf, showDay } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { all } from '../../app/use-query.ts';

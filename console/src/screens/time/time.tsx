@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { TimeEntry } from '../../../../packages/sdk/src/time-entries.ts';
+import type { TimeEntry } from '../../../../packages/sdk/src/resources.ts';
 import { plusDays, showDay, showSpan, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';

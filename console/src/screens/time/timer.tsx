@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Task } from '../../../../packages/sdk/src/tasks.ts';
-import type { TimeEntry } from '../../../../packages/sdk/src/time-entries.ts';
+import type { Task, TimeEntry } from '../../../../packages/sdk/src/resources.ts';
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { change } from '../../app/optimistic-update.ts';

@@ -1,15 +1,11 @@
 import { type DateText, type Kind, kinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
-import type { Client } from '../clients.ts';
 import { CarillonError } from '../errors.ts';
-import type { CalendarEvent } from '../events.ts';
 import type { Notification } from '../notifications.ts';
 import { recordAt } from '../parse-notification.ts';
-import type { Project } from '../projects.ts';
-import type { Gets } from '../resource.ts';
+import type { Gets } from '../resource-methods.ts';
+import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources.ts';
 import { fieldOf } from '../response-body.ts';
-import type { Subtask } from '../subtasks.ts';
-import type { Task } from '../tasks.ts';
 import { type Signed, within } from './signature.ts';
 
 /** A notification contains one URL of at most 2,048 characters. */
