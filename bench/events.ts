@@ -41,7 +41,7 @@ function eventRow(event_id: number, years: number, next: () => number) {
 }
 
 /** A filled account. */
-export type Filled = {
+export type FilledEvents = {
   /** The first and the last day of the current month, as query values, and the number of events that start in it. */
   readonly from: string;
   readonly to: string;
@@ -52,7 +52,7 @@ export type Filled = {
 export function fillWithEvents(
   database: string,
   { events, years }: { readonly events: number; readonly years: number },
-): Promise<Filled> {
+): Promise<FilledEvents> {
   const now = new Date();
   const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)).toISOString().slice(0, 10);
   const last = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 0)).toISOString().slice(0, 10);

@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { within } from '../test/kit/cleanup.ts';
-import { sourceNow, surroundings } from '../test/kit/surroundings.ts';
+import { currentCommit, surroundings } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
 import { Stage } from './environment.ts';
 import { flushMs, resultOf, storeResult } from './results.ts';
 import { rounded } from './rounds.ts';
-import { benches, judge } from './thresholds.ts';
+import { benches, checkThresholds } from './thresholds.ts';
 
 // `npm run bench` measures all rows, `npm run bench -- P5 create` some of them. `--quick` takes a minute and
 // exits with 1 after a regression.
@@ -26,7 +26,7 @@ async function runTable(): Promise<void> {
   });
   const wanted = positionals.length === 0 && values.quick ? QUICK_ROWS : positionals;
   const selected = wanted.map((word) => benches.find(({ id, name }) => id === word || name === word) ?? unknown(word));
-  const commit = sourceNow();
+  const commit = currentCommit();
   const settings = {
     ...(values.quick ? QUICK : LONG),
     ...(values.rounds === undefined ? {} : { rounds: Number(values.rounds) }),
@@ -69,8 +69,8 @@ async function run(
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const before = resultOf(bench);
   let isAnyWorse = false;
-  for (const { claim, median, least, most, holds } of judge(measured)) {
-    const stored = before && judge(before).find((one) => one.claim.says === claim.says);
+  for (const { claim, median, least, most, holds } of checkThresholds(measured)) {
+    const stored = before && checkThresholds(before).find((one) => one.claim.says === claim.says);
     const isWorse =
       stored !== undefined &&
       claim.to !== undefined &&

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Claim, Series } from './bench.ts';
-import { judge } from './thresholds.ts';
+import { checkThresholds } from './thresholds.ts';
 
 const series = (name: string, ...rounds: number[]): Series => ({ name, side: 'ours', unit: '/s', rounds });
 const own = series('own', 40, 90, 50);
 const floor = series('floor', 100, 100, 200);
 
 function checked(claim: Omit<Claim, 'says' | 'of'>, ...more: Series[]) {
-  const [one] = judge({ series: [own, floor, ...more], claims: [{ says: 'it', of: 'own', ...claim }] });
+  const [one] = checkThresholds({ series: [own, floor, ...more], claims: [{ says: 'it', of: 'own', ...claim }] });
   return one;
 }
 

@@ -24,7 +24,7 @@ export type Judged = {
 };
 
 /** Compares each claim with its series, or with the ratio of two series round by round. */
-export function judge({ series, claims }: Pick<Measured, 'series' | 'claims'>): Judged[] {
+export function checkThresholds({ series, claims }: Pick<Measured, 'series' | 'claims'>): Judged[] {
   const roundsOf = (name: string) => {
     const found = series.find((one) => one.name === name);
     if (found === undefined) throw new Error(`nothing was measured of ${name}`);

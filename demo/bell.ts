@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const QUIET_POLL_MS = 5;
 
 /** A received notification. */
-export type Ring = {
+export type ReceivedNotification = {
   readonly path: string;
   readonly resourceUrl: string;
   readonly deliveryId: string;
@@ -15,7 +15,7 @@ export type Ring = {
 };
 
 /** A receiver on loopback. */
-export type Bell = {
+export type Receiver = {
   at(path: string): string;
   /** Resolves when no connection is open: every request has been received or aborted. */
   quiet(): Promise<void>;
@@ -28,10 +28,10 @@ export type Bell = {
  * @param statusOf the status to respond with
  * @param onReceived called with each notification after the response was sent
  */
-export async function hangBell(
-  statusOf: (ring: Ring) => number | Promise<number>,
-  onReceived: (ring: Ring) => void,
-): Promise<Bell> {
+export async function startReceiver(
+  statusOf: (ring: ReceivedNotification) => number | Promise<number>,
+  onReceived: (ring: ReceivedNotification) => void,
+): Promise<Receiver> {
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const at = performance.now();
     const chunks: Buffer[] = [];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon, type Kind, kinds } from '../packages/sdk/src/index.ts';
 import { startProcess } from '../test/kit/service/service-process.ts';
-import { hangBell, type Ring } from './bell.ts';
+import { type ReceivedNotification, startReceiver } from './bell.ts';
 import { enterSchedule, type Schedule } from './release-calendar.ts';
 
 // Demonstrates Carillon with real data: enters the release schedule of Node.js, and a receiver gets every notification.
@@ -15,8 +15,8 @@ const WAITS = '400ms,800ms';
 
 /** Start time of each request, by kind and address of the notification that it causes. */
 const startTimes = new Map<string, number>();
-const received: Ring[] = [];
-const firstById = new Map<string, Ring>();
+const received: ReceivedNotification[] = [];
+const firstById = new Map<string, ReceivedNotification>();
 const printing: Promise<void>[] = [];
 const milliseconds: number[] = [];
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -34,7 +34,7 @@ const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
 say(`A service runs at ${baseUrl} on a fresh database.`);
 
 let failuresLeft = 2;
-const bell = await hangBell((ring) => {
+const bell = await startReceiver((ring) => {
   if (ring.path === '/fails-twice' && failuresLeft > 0) {
     failuresLeft -= 1;
     return 503;
@@ -43,7 +43,7 @@ const bell = await hangBell((ring) => {
   return ring.path === '/always-fails' ? 500 : 200;
 }, onReceived);
 
-function onReceived(ring: Ring): void {
+function onReceived(ring: ReceivedNotification): void {
   received.push(ring);
   if (firstById.has(ring.deliveryId)) return;
   firstById.set(ring.deliveryId, ring);
@@ -51,7 +51,7 @@ function onReceived(ring: Ring): void {
 }
 
 /** Fetches the record as a subscriber would, and prints it. */
-async function show(ring: Ring): Promise<void> {
+async function show(ring: ReceivedNotification): Promise<void> {
   const { record } = await carillon.notified(ring.resourceUrl);
   const name = Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
   const causedBy = `${ring.path.slice(1)} ${ring.resourceUrl}`;

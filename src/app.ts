@@ -16,7 +16,7 @@ import { isProbe } from './http/server/admission.ts';
 import { allowOrigins, corsHeadersFor } from './http/server/headers.ts';
 import { addHealth, type HealthPorts } from './http/server/health.ts';
 import { respondToMalformed } from './http/server/malformed-requests.ts';
-import { Gate, type Patience, patience } from './http/server/resource-limits.ts';
+import { defaultTimeouts, HttpLimits, type Timeouts } from './http/server/resource-limits.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Caller } from './permissions.ts';
@@ -59,7 +59,7 @@ export type AppPorts = {
   /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denied: DeniedRequest) => void;
   /** Replaces the default timeouts in tests. */
-  readonly timeouts?: Patience;
+  readonly timeouts?: Timeouts;
 };
 
 /** The HTTP app with all route groups. The caller makes its server listen. */
@@ -72,10 +72,10 @@ export type App = {
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
   const corsHeaders = corsHeadersFor(ports.corsOrigins);
-  const gate: Gate = new Gate({
+  const gate: HttpLimits = new HttpLimits({
     ...ports,
     readable: corsHeaders,
-    patience: ports.timeouts ?? patience,
+    patience: ports.timeouts ?? defaultTimeouts,
     giveUp: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
   const { connections, work, bodies } = gate;
@@ -86,12 +86,12 @@ export async function createApp(ports: AppPorts): Promise<App> {
     logger: false,
     // Our own deadlines apply instead: Node would time out clients whose data arrived while the process was paused.
     requestTimeout: 0,
-    keepAliveTimeout: (ports.timeouts ?? patience).keepAliveMs,
+    keepAliveTimeout: (ports.timeouts ?? defaultTimeouts).keepAliveMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: {
-      ServerResponse: gate.turnAnswers.responseClass,
+      ServerResponse: gate.batchedResponses.responseClass,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: 0,
       // A missing host header is rejected by `ambiguityOf`, with a problem document.
@@ -114,7 +114,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const errorHandler = new ErrorHandler({
     ...ports,
     onDelay: (reply) => work.leave(reply),
-    holdBack: (response) => connections.pauseConnection(response),
+    pauseConnection: (response) => connections.pauseConnection(response),
   });
   app.decorateRequest('caller', undefined);
   app.decorateRequest('door', undefined);
@@ -159,7 +159,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   return {
     server: app,
     drain: () => {
-      gate.turnAnswers.stop();
+      gate.batchedResponses.stop();
       followers.stop();
       errorHandler.stop();
     },

@@ -43,7 +43,7 @@ export function parseExpiry(value: unknown): Expiry | undefined {
 }
 
 /** The timestamp of an expiry, milliseconds since the epoch; null for never. */
-export function momentOf(expiry: Expiry, now: number): number | null {
+export function expiryTime(expiry: Expiry, now: number): number | null {
   if (expiry === null) return null;
   return 'at' in expiry ? expiry.at : now + expiry.afterMs;
 }

@@ -17,7 +17,7 @@ import { apiRouteGroup, consoleRouteGroup } from './http/auth/route-groups.ts';
 import { SessionCookie } from './http/auth/session-cookie.ts';
 import { openapi } from './http/routes/openapi.ts';
 import { closeServer } from './http/server/graceful-shutdown.ts';
-import { type Patience, patience } from './http/server/resource-limits.ts';
+import { defaultTimeouts, type Timeouts } from './http/server/resource-limits.ts';
 import { ConsoleFiles } from './http/static/console-files.ts';
 import { createLog, type Log } from './log.ts';
 import { isLoopback } from './loopback.ts';
@@ -25,7 +25,7 @@ import { createMetrics } from './metrics.ts';
 import { createFirstAccount, type FirstAccount } from './resources/accounts/actions.ts';
 import { calendarAddress } from './resources/calendars/ics-route.ts';
 import { webhooks } from './resources/hooks/webhook.ts';
-import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
+import { allRoutes, consoleRoutes, publicRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { LoginThrottle } from './resources/passphrases/login-throttle.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
@@ -61,7 +61,7 @@ export type Ports = {
   /** Replaces listening on a socket; returns the port. */
   readonly listen?: typeof listen;
   /** Timeouts of connections and requests. */
-  readonly timeouts?: Patience;
+  readonly timeouts?: Timeouts;
   readonly passphraseCost?: Cost | undefined;
 };
 
@@ -95,7 +95,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     isEnding = true;
     end(error);
   };
-  const timeouts = given.timeouts ?? patience;
+  const timeouts = given.timeouts ?? defaultTimeouts;
   const { drainMs } = timeouts;
   let baseUrl = config.baseUrl ?? '';
 
@@ -145,7 +145,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const consolePorts = {
       ...routePorts,
       passphrases: new Passphrases(random, given.passphraseCost ?? COST),
-      tries: new LoginThrottle(clock),
+      throttle: new LoginThrottle(clock),
       onRefused: (refused: DeniedSignIn) => denials.addSignIn(refused),
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
     };
@@ -177,7 +177,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       log,
       metrics,
       doors: isServing ? [apiGroup, consoleGroup] : [],
-      open: isServing ? { door: consoleGroup, rows: openRoutes(consolePorts), cookie } : undefined,
+      open: isServing ? { door: consoleGroup, rows: publicRoutes(consolePorts), cookie } : undefined,
       subscribed: isServing ? [calendarAddress({ store, log, baseUrl: () => baseUrl })] : [],
       health: {
         clock,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { asFastAsTold, atPace, MAX_BEHIND, type Tally } from './delivery-load.ts';
+import { asFastAsDelivered, atPace, type DeliveryCounts, MAX_BEHIND } from './delivery-load.ts';
 
 const WRITERS = 8;
 
@@ -18,11 +18,11 @@ function slowWrites(each: number): { write: () => Promise<number>; total: () => 
 
 test('concurrent writers count all the deliveries that they add', async () => {
   for (const committing of [
-    (write: () => Promise<number>) => asFastAsTold(write, WRITERS),
+    (write: () => Promise<number>) => asFastAsDelivered(write, WRITERS),
     (write: () => Promise<number>) => atPace(write, { perSecond: 1e6, each: 3, writers: WRITERS }),
   ]) {
     const { write, total } = slowWrites(3);
-    const tally: Tally = { pending: 0, told: Number.POSITIVE_INFINITY };
+    const tally: DeliveryCounts = { pending: 0, told: Number.POSITIVE_INFINITY };
     await committing(write)(tally, () => total() >= 300);
     assert.equal(tally.pending, total());
   }
@@ -30,15 +30,15 @@ test('concurrent writers count all the deliveries that they add', async () => {
 
 test('writers pause while the backlog is at its maximum', async () => {
   const { write } = slowWrites(100);
-  const tally: Tally = { pending: 0, told: 0 };
+  const tally: DeliveryCounts = { pending: 0, told: 0 };
   let polls = 0;
-  await asFastAsTold(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++polls > 5 * WRITERS);
+  await asFastAsDelivered(write, WRITERS)(tally, () => tally.pending > MAX_BEHIND && ++polls > 5 * WRITERS);
   assert.ok(tally.pending <= MAX_BEHIND + WRITERS * 100, `${tally.pending}`);
 });
 
 test('at a fixed pace no more is committed than the pace allows, by all writers in turn', async () => {
   const writersInOrder: number[] = [];
-  const tally: Tally = { pending: 0, told: 0 };
+  const tally: DeliveryCounts = { pending: 0, told: 0 };
   const write = async (writer: number) => {
     writersInOrder.push(writer);
     return 10;

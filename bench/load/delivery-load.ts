@@ -11,21 +11,21 @@ export const MAX_BEHIND = 2_000;
 const DRAIN_TIMEOUT_MS = 60_000;
 
 /** The numbers of committed and of delivered notifications. */
-export type Tally = { pending: number; told: number };
+export type DeliveryCounts = { pending: number; told: number };
 
 /** Commits until `isOver`, then resolves. */
-export type Committing = (tally: Tally, isOver: () => boolean) => Promise<void>;
+export type Committing = (tally: DeliveryCounts, isOver: () => boolean) => Promise<void>;
 
 /**
  * Commits for this time, then waits until nothing is pending. Returns the number of deliveries, their rate over
  * the whole time including the drain, and the backlog at the end of committing.
  */
-export async function toldPerSecond(
+export async function deliveriesPerSecond(
   receiver: Receiver,
   forMs: number,
   commit: Committing,
 ): Promise<{ readonly perSecond: number; readonly behind: number; readonly told: number }> {
-  const tally: Tally = { pending: 0, told: 0 };
+  const tally: DeliveryCounts = { pending: 0, told: 0 };
   const count = async () => {
     await wait(POLL_INTERVAL_MS);
     tally.told += arrivedIn(await receiver.report());
@@ -48,7 +48,7 @@ export async function toldPerSecond(
  * Resolves when the receiver has been idle for SILENT_MS, so that the next contender runs without load from the
  * last one.
  */
-export async function untilSilent(receiver: Receiver): Promise<void> {
+export async function untilIdle(receiver: Receiver): Promise<void> {
   do await wait(SILENT_MS);
   while (arrivedIn(await receiver.report()) > 0);
 }
@@ -58,7 +58,7 @@ export async function untilSilent(receiver: Receiver): Promise<void> {
  *
  * @param write one commit of a writer; returns the number of pending deliveries that it adds
  */
-export function asFastAsTold(write: (writer: number) => Promise<number>, writers: number): Committing {
+export function asFastAsDelivered(write: (writer: number) => Promise<number>, writers: number): Committing {
   return async (tally, isOver) => {
     const runWriter = async (_: unknown, writer: number) => {
       while (!isOver()) {
@@ -93,7 +93,7 @@ export function atPace(
  * A separate function: `tally.pending += await …` would read the old value before the await and lose concurrent
  * updates.
  */
-function add(tally: Tally, pending: number): void {
+function add(tally: DeliveryCounts, pending: number): void {
   tally.pending += pending;
 }
 

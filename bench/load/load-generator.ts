@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Side } from '../bench.ts';
+import { processorSeconds } from '../environment.ts';
 import { type Account, headersOf } from '../receiver.ts';
-import { moment } from '../rounds.ts';
+import { type Contender, moment } from '../rounds.ts';
 
 /**
  * Sends the next call on each connection as soon as the last one has its response. Returns responses per
@@ -39,7 +41,7 @@ export const RESPONSE_TIMEOUT_MS = 30_000;
  * The times of a request in milliseconds, and the body of its response. A rejected request has no body and
  * counts as if it had waited for the whole timeout.
  */
-export type Asked = {
+export type SentRequest = {
   readonly dueAt: number;
   readonly sentAt: number;
   readonly answeredAt: number;
@@ -54,11 +56,11 @@ export async function atRate(
   origin: string,
   next: (turn: number) => Wired,
   { perSecond, forMs }: { readonly perSecond: number; readonly forMs: number },
-): Promise<Asked[]> {
+): Promise<SentRequest[]> {
   const idle: Connection[] = [];
   const all: Connection[] = [];
-  const requests: Promise<Asked>[] = [];
-  const send = async (index: number, dueAt: number): Promise<Asked> => {
+  const requests: Promise<SentRequest>[] = [];
+  const send = async (index: number, dueAt: number): Promise<SentRequest> => {
     let connection = idle.pop();
     while (connection?.isOpen === false) connection = idle.pop();
     if (connection === undefined) {
@@ -220,4 +222,28 @@ export function fetchEvent(account: Account, id: string): Call {
 
 export function listEvents(account: Account, query: string): Call {
   return { method: 'GET', path: `/v2/events?${query}`, headers: headersOf(account), status: 200 };
+}
+
+export const CONNECTIONS = 64;
+
+/** A closed loop for one round: requests per second, and the CPU time that each costs the process. */
+export function busy(
+  name: string,
+  { url, pid }: { readonly url: string; readonly pid: number | undefined },
+  calls: readonly [Call, ...Call[]],
+  roundMs: number,
+  side: Side = 'ours',
+): Contender {
+  const [first, ...others] = calls;
+  const bytes = [wired(url, first), ...others.map((call) => wired(url, call))] as const;
+  return {
+    name,
+    side,
+    async measure() {
+      const before = processorSeconds(pid);
+      const perSecond = await callsPerSecond(url, bytes, { connections: CONNECTIONS, forMs: roundMs });
+      const seconds = processorSeconds(pid) - before;
+      return { '/s': perSecond, 'µs of CPU per request': (seconds * 1e9) / (perSecond * roundMs) };
+    },
+  };
 }

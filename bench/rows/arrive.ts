@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { within } from '../../test/kit/cleanup.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
-import { untilSilent } from '../load/delivery-load.ts';
+import { untilIdle } from '../load/delivery-load.ts';
 import { ask, atRate, createEvent, RESPONSE_TIMEOUT_MS, subscribe, wired } from '../load/load-generator.ts';
 import { nameOf as peerNameOf, startTelling } from '../peers.ts';
 import { makeAccounts, type Receiver } from '../receiver.ts';
@@ -101,7 +101,7 @@ async function others(
         };
         // A warm-up as long as Carillon's: a process that was idle between rounds is many times slower in them.
         await add();
-        await untilSilent(receiver);
+        await untilIdle(receiver);
         const latencies = await add();
         return Object.fromEntries(shares.map((share) => [`ms at p${share * 100}`, quantile(latencies, share)]));
       }),

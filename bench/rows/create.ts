@@ -1,9 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bench, Claim, Measured, Run } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
-import { busy } from '../load/busy.ts';
-import { untilSilent } from '../load/delivery-load.ts';
-import { ask, createBare, createEvent, subscribe } from '../load/load-generator.ts';
+import { untilIdle } from '../load/delivery-load.ts';
+import { ask, busy, createBare, createEvent, subscribe } from '../load/load-generator.ts';
 import { type Account, makeAccounts, type Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
@@ -50,7 +49,7 @@ function untilDelivered(contender: Contender, receiver: Receiver): Contender {
     ...contender,
     async measure() {
       const result = await contender.measure();
-      await untilSilent(receiver);
+      await untilIdle(receiver);
       return result;
     },
   };

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Bench, Claim } from '../bench.ts';
-import { type Crowd, crowded, startTellers } from '../delivery-load.ts';
+import { type Crowd, crowded, startTellers } from '../delivery-services.ts';
 import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
 import { atPace } from '../load/delivery-load.ts';
 import type { Receiver } from '../receiver.ts';

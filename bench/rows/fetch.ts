@@ -1,7 +1,6 @@
 import type { Bench } from '../bench.ts';
 import { databases } from '../environment.ts';
-import { busy } from '../load/busy.ts';
-import { ask, createEvent, fetchBare, fetchEvent } from '../load/load-generator.ts';
+import { ask, busy, createEvent, fetchBare, fetchEvent } from '../load/load-generator.ts';
 import { makeAccounts } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 

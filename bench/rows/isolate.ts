@@ -1,7 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Bench, Claim, Run } from '../bench.ts';
 import { type Database, databases } from '../environment.ts';
-import { type Asked, ask, atRate, createEvent, RESPONSE_TIMEOUT_MS, subscribe, wired } from '../load/load-generator.ts';
+import {
+  ask,
+  atRate,
+  createEvent,
+  RESPONSE_TIMEOUT_MS,
+  type SentRequest,
+  subscribe,
+  wired,
+} from '../load/load-generator.ts';
 import { type Account, makeAccounts, type Receiver } from '../receiver.ts';
 import { type Contender, inRounds, quantile, seriesOf } from '../rounds.ts';
 
@@ -118,7 +126,7 @@ async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
 }
 
 /** Milliseconds from the time a request was due to each arrival. */
-async function waitsOf(requests: readonly Asked[], arrive: (events: number) => ReturnType<typeof arrivalsAt>) {
+async function waitsOf(requests: readonly SentRequest[], arrive: (events: number) => ReturnType<typeof arrivalsAt>) {
   const idOf = (body: string | undefined) => {
     if (body === undefined) throw new Error('a request was rejected at this rate');
     return String(JSON.parse(body).data.event_id);

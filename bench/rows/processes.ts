@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type Cleanup, within } from '../../test/kit/cleanup.ts';
 import type { Bench, Claim, Side } from '../bench.ts';
-import { type Crowd, crowded, startTellers, type Told } from '../delivery-load.ts';
+import { type Crowd, crowded, type DeliveryRate, startTellers } from '../delivery-services.ts';
 import type { Database, Program, Stage } from '../environment.ts';
-import { MAX_BEHIND, type Tally, toldPerSecond } from '../load/delivery-load.ts';
+import { type DeliveryCounts, deliveriesPerSecond, MAX_BEHIND } from '../load/delivery-load.ts';
 import { type Peer, nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
@@ -31,7 +31,7 @@ type Crew = { readonly database: Database; readonly processes: number };
 type Setting = { readonly stage: Stage; readonly receiver: Receiver; readonly roundMs: number };
 
 /** Deliveries per second, and the CPU time of each by process kind; unknown for job queues. */
-type Deliver = (forMs: number) => Promise<{ readonly perSecond: number; readonly micros?: Told['micros'] }>;
+type Deliver = (forMs: number) => Promise<{ readonly perSecond: number; readonly micros?: DeliveryRate['micros'] }>;
 
 /** A contender that runs only during its own rounds, since idle queues keep polling. */
 function delivered(
@@ -75,7 +75,7 @@ async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew
     const programs: Program[] = [];
     // The first process creates the schema.
     for (let one = 0; one < processes; one += 1) programs.push(await startTelling(context, who, order));
-    const commitFor = (forMs: number) => async (tally: Tally) => {
+    const commitFor = (forMs: number) => async (tally: DeliveryCounts) => {
       const adding = programs.map(async ({ process }) => {
         const answered = once(process, 'message');
         process.send({ forMs, writers: EACH_ITS_OWN.writers / processes });
@@ -84,7 +84,7 @@ async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew
       });
       await Promise.all(adding);
     };
-    return (forMs) => toldPerSecond(receiver, forMs, commitFor(forMs));
+    return (forMs) => deliveriesPerSecond(receiver, forMs, commitFor(forMs));
   });
 }
 

@@ -1,7 +1,6 @@
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
-import { CONNECTIONS } from '../load/busy.ts';
-import { ask, callsPerSecond, wired } from '../load/load-generator.ts';
+import { ask, CONNECTIONS, callsPerSecond, wired } from '../load/load-generator.ts';
 import { nameOf, startServing } from '../peers.ts';
 import { makeAccounts } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';

@@ -10,7 +10,7 @@ import { explain } from './app/use-query.ts';
 import { Welcome } from './auth/accept-invitation.tsx';
 import { SignIn } from './auth/sign-in.tsx';
 import { Waiting } from './components/badge.tsx';
-import { Toasts, tell } from './components/toast.tsx';
+import { showToast, Toasts } from './components/toast.tsx';
 
 function App() {
   const [first, token] = place.value.path;
@@ -43,7 +43,7 @@ async function start(element: HTMLElement): Promise<void> {
     await findSession();
   } catch (error) {
     session.value = undefined;
-    tell(explain(error), { isBad: true });
+    showToast(explain(error), { isBad: true });
   }
 }
 

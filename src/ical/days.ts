@@ -27,13 +27,13 @@ export type Span =
   /** `end` is undefined if none was given. */
   | { readonly isAllDay: false; readonly start: string; readonly end: string | undefined };
 
-export type Dated = { readonly start_date: string; readonly due_date: string };
+export type StoredDates = { readonly start_date: string; readonly due_date: string };
 
 /**
  * Converts stored dates to iCalendar terms. Without an end time the event is all-day, as in the console; with only a
  * start time on a single day it has no end.
  */
-export function spanOf({ start_date, due_date }: Dated): Span {
+export function spanOf({ start_date, due_date }: StoredDates): Span {
   if (!isTimed(due_date)) {
     const isOpen = isTimed(start_date) && dayOf(start_date) === dayOf(due_date);
     if (isOpen) return { isAllDay: false, start: start_date, end: undefined };
@@ -44,7 +44,7 @@ export function spanOf({ start_date, due_date }: Dated): Span {
 }
 
 /** Converts iCalendar terms to stored dates, the inverse of `spanOf`. An end before the start is ignored. */
-export function datedOf(span: Span): Dated {
+export function datedOf(span: Span): StoredDates {
   if (span.isAllDay) {
     const last = plusDays(span.end, -1);
     return { start_date: atMidnight(span.start), due_date: atMidnight(last < span.start ? span.start : last) };

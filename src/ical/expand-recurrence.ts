@@ -2,7 +2,7 @@ import { modulo, type Rule, RuleDays } from './rule.ts';
 import { DAY_MS, SECOND_MS } from './values.ts';
 
 /** The range in which a rule is expanded, in milliseconds of local (wall-clock) time. */
-export type Stretch = {
+export type ExpansionRange = {
   /** DTSTART: the first time of the series. */
   readonly startMs: number;
   /** UNTIL: the last allowed time; undefined for none. */
@@ -18,7 +18,7 @@ export type Stretch = {
  * Yields the times of a rule in order. Filters day by day, so that any rule reaches the end of the range. Without COUNT it
  * starts at the range, however long ago DTSTART was. Returns whether the rule continues after the range.
  */
-export function* timesOfRule(rule: Rule, range: Stretch): Generator<number, boolean> {
+export function* timesOfRule(rule: Rule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
   const { count = Number.POSITIVE_INFINITY } = rule;
   const lastMs = Math.min(range.toMs, untilMs);
@@ -42,7 +42,7 @@ const MAX_PERIOD_DAYS = new Map<Rule['frequency'], number>([
 ]);
 
 /** Yields all matching times or, with BYSETPOS, those of each period that it selects. */
-function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: Stretch): Generator<number> {
+function* chosenTimes(rule: Rule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
   const days = new RuleDays(rule, Math.floor(startMs / DAY_MS));
   const clock = new RuleClock(rule, startMs);
   const firstDay = Math.floor(fromMs / DAY_MS);
@@ -72,7 +72,7 @@ function atPositions(period: readonly number[], positions: ReadonlySet<number>):
 }
 
 /** Yields all times of the matching days. */
-function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: number, take: Stretch['take']) {
+function* timesOfDays(days: RuleDays, clock: RuleClock, firstDay: number, toMs: number, take: ExpansionRange['take']) {
   for (let day = firstDay; day * DAY_MS <= toMs; ) {
     if (!take(1)) return;
     const next = days.next(day);
@@ -179,11 +179,11 @@ function sorted(numbers: ReadonlySet<number> | undefined): readonly number[] | u
 }
 
 /** A work budget in steps, optionally part of a larger one: `take` consumes from both. */
-export class Steps {
-  readonly #parent: Steps | undefined;
+export class WorkBudget {
+  readonly #parent: WorkBudget | undefined;
   #left: number;
 
-  constructor(max: number, parent?: Steps) {
+  constructor(max: number, parent?: WorkBudget) {
     this.#left = max;
     this.#parent = parent;
   }

@@ -49,7 +49,7 @@ const LISTS = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 const MAX_RULES = 20;
 
 /** Parses a VEVENT. A line that cannot be parsed is left out and reported; the rest of the event is used. */
-export function foundIn(component: Component, drops: SkippedLines): IcalValue {
+export function parseEvent(component: Component, drops: SkippedLines): IcalValue {
   const reading = new EventReading(component, drops);
   return reading.found();
 }

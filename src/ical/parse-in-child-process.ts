@@ -18,7 +18,7 @@ const PARSER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)
 
 /** The message to the child process, and its replies: progress, then the result. */
 export type Task = { readonly options: ReadOptions; readonly longestMs: number };
-export type Said =
+export type ParserReply =
   | { readonly line: number }
   | { readonly read: ReadCalendar }
   | { readonly fault: { readonly line: number; readonly message: string } }
@@ -65,7 +65,7 @@ function parseInChild(fd: number, options: ReadOptions, longestMs: number): Prom
       reject(new CalendarError(line, message));
       child.kill('SIGKILL');
     }
-    child.on('message', (reply: Said) => {
+    child.on('message', (reply: ParserReply) => {
       if ('line' in reply) line = reply.line;
       else if ('read' in reply) resolve(reply.read);
       else if ('fault' in reply) reject(new CalendarError(reply.fault.line, reply.fault.message));

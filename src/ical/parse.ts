@@ -1,5 +1,5 @@
-import { Steps } from './expand-recurrence.ts';
-import { foundIn, type IcalValue } from './ical-value.ts';
+import { WorkBudget } from './expand-recurrence.ts';
+import { type IcalValue, parseEvent } from './ical-value.ts';
 import { CalendarError, type Component, type Line, outlineOf } from './line-reader.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
 import { type Skipped, SkippedLines } from './skipped.ts';
@@ -28,7 +28,7 @@ const MAX_STEPS = 8_000_000;
 export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
   const drops = new SkippedLines();
   const { components, lines } = outlineOf(text, drops);
-  const steps = new Steps(MAX_STEPS);
+  const steps = new WorkBudget(MAX_STEPS);
   const fileZone = zoneNamed(lines, drops);
   const zone = options.zone ?? fileZone;
   const zones = new SourceZones(components, drops, steps);
@@ -72,7 +72,7 @@ function eventsIn(components: readonly Component[], drops: SkippedLines): Readon
       drops.add(name, 'not_an_event', line, summaryIn(component));
       continue;
     }
-    const found = foundIn(component, drops);
+    const found = parseEvent(component, drops);
     const same = byUid.get(found.uid) ?? [];
     same.push(found);
     byUid.set(found.uid, same);

@@ -2,12 +2,12 @@ import { fstatSync, readSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { CalendarError } from './line-reader.ts';
 import { readCalendar } from './parse.ts';
-import type { Said, Task } from './parse-in-child-process.ts';
+import type { ParserReply, Task } from './parse-in-child-process.ts';
 
 // Child process that parses one file: receives the task, sends the result and exits.
 process.once('message', (task: Task) => {
   // The parent kills this process at the timeout. The timeout here is for the case that the parent has died.
-  const reply: Said = runInNewContext('run()', { run: () => resultOf(task) }, { timeout: 2 * task.longestMs });
+  const reply: ParserReply = runInNewContext('run()', { run: () => resultOf(task) }, { timeout: 2 * task.longestMs });
   // Disconnect only after the reply was sent.
   process.send?.(reply, undefined, undefined, () => process.disconnect?.());
 });
@@ -26,9 +26,9 @@ function textOf(fd: number): string {
   return bytes.toString();
 }
 
-function resultOf({ options }: Task): Said {
+function resultOf({ options }: Task): ParserReply {
   try {
-    return { read: readCalendar(textOf(STDIN), options, (line) => process.send?.({ line } satisfies Said)) };
+    return { read: readCalendar(textOf(STDIN), options, (line) => process.send?.({ line } satisfies ParserReply)) };
   } catch (error) {
     if (error instanceof CalendarError) return { fault: { line: error.line, message: error.message } };
     return { broken: error instanceof Error ? String(error.stack) : String(error) };

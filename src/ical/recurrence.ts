@@ -1,4 +1,4 @@
-import { Steps, type Stretch, timesOfRule } from './expand-recurrence.ts';
+import { type ExpansionRange, timesOfRule, WorkBudget } from './expand-recurrence.ts';
 import type { IcalValue } from './ical-value.ts';
 import type { Rule } from './rule.ts';
 import type { Reason } from './skipped.ts';
@@ -27,18 +27,18 @@ const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 export type RepeatedPorts = {
   readonly times: Times;
   readonly horizon: Horizon;
-  readonly steps: Steps;
+  readonly steps: WorkBudget;
   /** Called with the reason when something is left out. */
   readonly drop: (reason: Reason) => void;
 };
 
 /** An event with a start. */
-export type Begun = IcalValue & { readonly start: Written };
+export type StartedEvent = IcalValue & { readonly start: Written };
 
 /** Yields the times of a series within the horizon, with overrides applied. */
 export function* repetitionsOf(
-  master: Begun,
-  overrides: readonly Begun[],
+  master: StartedEvent,
+  overrides: readonly StartedEvent[],
   { times, horizon, steps, drop }: RepeatedPorts,
 ): Generator<Repetition> {
   const [fromMs, toMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
@@ -72,8 +72,8 @@ export function* repetitionsOf(
 }
 
 /** Whether a rule has any time within eight years, the longest gap between two leap days. */
-export function hasTimes(rule: Rule, event: Begun, times: Times, parentBudget: Steps): boolean {
-  const { take } = new Steps(MAX_STEPS, parentBudget);
+export function hasTimes(rule: Rule, event: StartedEvent, times: Times, parentBudget: WorkBudget): boolean {
+  const { take } = new WorkBudget(MAX_STEPS, parentBudget);
   const startMs = event.start.wallMs;
   const range = {
     startMs,
@@ -86,7 +86,7 @@ export function hasTimes(rule: Rule, event: Begun, times: Times, parentBudget: S
 }
 
 /** UNTIL of a rule in the event's local time; a date includes the whole day. */
-function untilOf({ until }: Rule, { start }: Begun, times: Times): number | undefined {
+function untilOf({ until }: Rule, { start }: StartedEvent, times: Times): number | undefined {
   if (until === undefined) return undefined;
   if (until.isDate || start.isDate) return midnightOf(until.wallMs) + DAY_MS - 1;
   return until.zone === undefined ? until.wallMs : times.within(start, until);
@@ -94,14 +94,14 @@ function untilOf({ until }: Rule, { start }: Begun, times: Times): number | unde
 
 /** The times of a series, in milliseconds of the local time of its zone. */
 class Series {
-  readonly #master: Begun;
+  readonly #master: StartedEvent;
   readonly #times: Times;
-  readonly #steps: Steps;
-  readonly #range: Stretch;
+  readonly #steps: WorkBudget;
+  readonly #range: ExpansionRange;
   /** Overrides of single times. */
-  readonly #exact = new Map<number, Begun>();
+  readonly #exact = new Map<number, StartedEvent>();
   /** Overrides of a time and all later ones (THISANDFUTURE), latest first. */
-  readonly #onward: (readonly [number, Begun])[] = [];
+  readonly #onward: (readonly [number, StartedEvent])[] = [];
   /** EXDATE: excluded times, and excluded days. */
   readonly #except = new Set<number>();
   readonly #exceptDays = new Set<number>();
@@ -109,10 +109,16 @@ class Series {
   readonly #ends = new Map<number, Written | Duration>();
   #continues = false;
 
-  constructor(master: Begun, overrides: readonly Begun[], times: Times, { from, to }: Horizon, parentBudget: Steps) {
+  constructor(
+    master: StartedEvent,
+    overrides: readonly StartedEvent[],
+    times: Times,
+    { from, to }: Horizon,
+    parentBudget: WorkBudget,
+  ) {
     this.#master = master;
     this.#times = times;
-    this.#steps = new Steps(MAX_STEPS, parentBudget);
+    this.#steps = new WorkBudget(MAX_STEPS, parentBudget);
     this.#range = {
       startMs: master.start.wallMs,
       untilMs: undefined,

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { Dated } from './days.ts';
-import type { Steps } from './expand-recurrence.ts';
+import type { StoredDates } from './days.ts';
+import type { WorkBudget } from './expand-recurrence.ts';
 import type { IcalValue } from './ical-value.ts';
-import { type Begun, type Horizon, hasTimes, numbering, repetitionsOf } from './recurrence.ts';
+import { type Horizon, hasTimes, numbering, repetitionsOf, type StartedEvent } from './recurrence.ts';
 import { type Reason, type SkippedLines, shortened } from './skipped.ts';
 import { isWithinYears, type Times } from './times.ts';
 import type { Written } from './values.ts';
@@ -16,7 +16,7 @@ export type ReadOptions = Horizon & {
 };
 
 /** A parsed event, ready to be stored. */
-export type ReadEvent = Dated & {
+export type ReadEvent = StoredDates & {
   /** Hash of UID and, if recurring, day: the same in every version of the file. */
   readonly entryHash: string;
   /** Hash of name and dates, to detect changes. */
@@ -30,7 +30,7 @@ export type ReadingPorts = {
   readonly drops: SkippedLines;
   readonly times: Times;
   readonly options: ReadOptions;
-  readonly steps: Steps;
+  readonly steps: WorkBudget;
   readonly events: ReadEvent[];
 };
 
@@ -60,13 +60,13 @@ export class Reading {
     for (const one of overrides) this.#single(one, nameOf((one.replaces?.at ?? one.start).wallMs)());
   }
 
-  #hasStart(found: IcalValue): found is Begun {
+  #hasStart(found: IcalValue): found is StartedEvent {
     if (found.start === undefined) this.#drop('no_start', found);
     return found.start !== undefined;
   }
 
   /** Removes and reports rules without any time. */
-  #withTimes(found: Begun): Begun {
+  #withTimes(found: StartedEvent): StartedEvent {
     const { times, steps } = this.#ports;
     const rules = found.rules.filter((rule) => hasTimes(rule, found, times, steps));
     if (rules.length < found.rules.length) this.#drop('rule_without_times', found);
@@ -74,8 +74,8 @@ export class Reading {
   }
 
   /** The newest override of each time, in the order of the overridden times. */
-  #overrides(found: readonly Begun[], master: Begun | undefined): readonly Begun[] {
-    const byTime = new Map<string, Begun[]>();
+  #overrides(found: readonly StartedEvent[], master: StartedEvent | undefined): readonly StartedEvent[] {
+    const byTime = new Map<string, StartedEvent[]>();
     for (const one of found) {
       if (one.replaces === undefined) continue;
       const { at, isOnward } = one.replaces;
@@ -90,7 +90,7 @@ export class Reading {
   }
 
   /** The version with the highest SEQUENCE, or else the last one; the others are reported. */
-  #newest(versions: readonly Begun[]): Begun | undefined {
+  #newest(versions: readonly StartedEvent[]): StartedEvent | undefined {
     const [newest, ...others] = [...versions].sort(
       (one, other) => other.sequence - one.sequence || other.line - one.line,
     );
@@ -98,12 +98,12 @@ export class Reading {
     return newest;
   }
 
-  #single(found: Begun, day: string): void {
+  #single(found: StartedEvent, day: string): void {
     this.#store(found, day, found.start, this.#ports.times.endOf(found, found.start, found.end));
     this.#details(found);
   }
 
-  #repeated(master: Begun, overrides: readonly Begun[]): void {
+  #repeated(master: StartedEvent, overrides: readonly StartedEvent[]): void {
     const { times, options: horizon, steps } = this.#ports;
     const drop = (reason: Reason) => this.#drop(reason, master);
     for (const { day, start, end, of } of repetitionsOf(master, overrides, { times, horizon, steps, drop })) {

@@ -1,4 +1,4 @@
-import { Steps, timesOfRule } from './expand-recurrence.ts';
+import { timesOfRule, WorkBudget } from './expand-recurrence.ts';
 import type { Component } from './line-reader.ts';
 import { ruleIn } from './rule.ts';
 import type { SkippedLines } from './skipped.ts';
@@ -13,7 +13,7 @@ export type SourceZone = {
 };
 
 /** Converts a UTC time to the local time of a zone. */
-export function wallOf(zone: SourceZone, utcMs: number): number {
+export function toLocal(zone: SourceZone, utcMs: number): number {
   return utcMs + zone.offsetAt(utcMs);
 }
 
@@ -21,11 +21,11 @@ export function wallOf(zone: SourceZone, utcMs: number): number {
  * Converts a local time of a zone to UTC. Of an ambiguous time (clocks go back) the first is taken; a skipped time
  * (clocks go forward) moves later by the length of the gap.
  */
-export function momentOf(zone: SourceZone, wallMs: number): number {
+export function toUtc(zone: SourceZone, wallMs: number): number {
   const before = zone.offsetAt(wallMs - DAY_MS);
   const after = zone.offsetAt(wallMs + DAY_MS);
   const moments = [wallMs - before, wallMs - after];
-  return moments.find((utcMs) => wallOf(zone, utcMs) === wallMs) ?? wallMs - before;
+  return moments.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - before;
 }
 
 export const UTC_ZONE: SourceZone = { offsetAt: () => 0 };
@@ -112,10 +112,10 @@ const MAX_ZONES = 500;
 export class SourceZones {
   readonly #described: ReadonlyMap<string, Component>;
   readonly #drops: SkippedLines;
-  readonly #steps: Steps;
+  readonly #steps: WorkBudget;
   readonly #found = new Map<string, SourceZone | undefined>();
 
-  constructor(components: readonly Component[], drops: SkippedLines, steps: Steps) {
+  constructor(components: readonly Component[], drops: SkippedLines, steps: WorkBudget) {
     const named = components
       .filter(({ name }) => name === 'VTIMEZONE')
       .flatMap((one) => tzidsOf(one).map((tzid) => [tzid, one] as const));
@@ -137,9 +137,9 @@ export class SourceZones {
     const name = tzid.trim();
     if (isZone(name)) return isUtc(name) ? UTC_ZONE : machineZone(name);
     const described = this.#described.get(tzid);
-    const zone = described && describedZone(described, new Steps(MAX_STEPS, this.#steps).take);
+    const zone = described && describedZone(described, new WorkBudget(MAX_STEPS, this.#steps).take);
     if (zone !== undefined) return zone;
-    const known = zoneMeantBy(name);
+    const known = ianaZoneOf(name);
     return known === undefined ? undefined : machineZone(known);
   }
 }
@@ -152,7 +152,7 @@ function tzidsOf({ lines }: Component): string[] {
 const isUtc = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
 
 /** The IANA zone for a non-IANA name that a program uses; undefined if it is unknown. */
-export function zoneMeantBy(name: string): string | undefined {
+export function ianaZoneOf(name: string): string | undefined {
   return windowsZones.get(name.toLowerCase()) ?? zoneInPath(name) ?? zoneOfDisplayName(name);
 }
 

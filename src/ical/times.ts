@@ -1,6 +1,6 @@
-import { type Dated, datedOf } from './days.ts';
+import { datedOf, type StoredDates } from './days.ts';
 import type { IcalValue } from './ical-value.ts';
-import { machineZone, momentOf, type SourceZone, type SourceZones, UTC_ZONE, wallOf } from './source-zone.ts';
+import { machineZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 
 /** Formats a time as `YYYY-MM-DD HH:MM:SS`; years outside 0 to 9999 get another form, see `isWithinYears`. */
@@ -14,7 +14,7 @@ export const dayShown = (wallMs: number): string => formatted(wallMs).slice(0, -
 export const midnightOf = (wallMs: number): number => Math.floor(wallMs / DAY_MS) * DAY_MS;
 
 /** Whether both dates are in the years 1 to 9999, which can be stored. */
-export function isWithinYears(dated: Dated): boolean {
+export function isWithinYears(dated: StoredDates): boolean {
   return [dated.start_date, dated.due_date].every((time) => /^(?!0000)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(time));
 }
 
@@ -50,7 +50,7 @@ export class Times {
     const zone = this.zoneOf(time);
     // In the same zone a time stays unchanged, even one that is skipped when clocks go forward.
     if (zone === undefined || this.#target === undefined || time.zone === this.#targetName) return time.wallMs;
-    return wallOf(this.#target, momentOf(zone, time.wallMs));
+    return toLocal(this.#target, toUtc(zone, time.wallMs));
   }
 
   /** A time in the local time of a series, to match EXDATE and RECURRENCE-ID with its times. */
@@ -59,7 +59,7 @@ export class Times {
     if (time.isDate) return time.wallMs + (series.wallMs - midnightOf(series.wallMs));
     const [from, to] = [this.zoneOf(time), this.zoneOf(series)];
     if (from === undefined || to === undefined || time.zone === series.zone) return time.wallMs;
-    return wallOf(to, momentOf(from, time.wallMs));
+    return toLocal(to, toUtc(from, time.wallMs));
   }
 
   /** The end of an occurrence that begins at `start`; undefined if none is given. */
@@ -75,7 +75,7 @@ export class Times {
     if (from === undefined || to === undefined) {
       return { ...start, wallMs: start.wallMs + end.wallMs - first.wallMs };
     }
-    const ms = momentOf(to, end.wallMs) - momentOf(from, first.wallMs);
+    const ms = toUtc(to, end.wallMs) - toUtc(from, first.wallMs);
     return this.#plus(start, { days: 0, ms });
   }
 
@@ -84,11 +84,11 @@ export class Times {
     const wallMs = start.wallMs + days * DAY_MS;
     if (start.isDate) return { ...start, wallMs: wallMs + Math.ceil(ms / DAY_MS) * DAY_MS };
     const zone = this.zoneOf(start);
-    return { ...start, wallMs: zone === undefined ? wallMs + ms : wallOf(zone, momentOf(zone, wallMs) + ms) };
+    return { ...start, wallMs: zone === undefined ? wallMs + ms : toLocal(zone, toUtc(zone, wallMs) + ms) };
   }
 
   /** Converts start and end to stored dates. Dates are never converted between zones. */
-  dated(found: IcalValue, start: Written, end: Written | undefined): Dated {
+  dated(found: IcalValue, start: Written, end: Written | undefined): StoredDates {
     const { isDays } = found;
     if (!isDays && !(start.isDate && end?.isDate !== false)) {
       const [first, last] = [start, end].map((time) => time && formatted(this.converted(time)));

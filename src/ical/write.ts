@@ -1,4 +1,4 @@
-import { type Dated, dayOf, spanOf } from './days.ts';
+import { dayOf, type StoredDates, spanOf } from './days.ts';
 import { escaped, folded, plain } from './text.ts';
 import type { Zone } from './zone.ts';
 
@@ -12,7 +12,7 @@ export type Calendar = {
 };
 
 /** An entry of a calendar. Timestamps are milliseconds since the epoch. */
-export type Entry = Dated & {
+export type Entry = StoredDates & {
   readonly uid: string;
   readonly name: string;
   /** Lines of the description. */
@@ -73,7 +73,7 @@ export function entryText(entry: Entry, zone: Zone | undefined): string {
     .join('');
 }
 
-function timeLines(dated: Dated, zone: Zone | undefined): string[] {
+function timeLines(dated: StoredDates, zone: Zone | undefined): string[] {
   const span = spanOf(withinYears(dated));
   if (span.isAllDay) {
     return [`DTSTART;VALUE=DATE:${packed(span.start)}`, `DTEND;VALUE=DATE:${packed(span.end)}`];
@@ -92,7 +92,7 @@ function timeLines(dated: Dated, zone: Zone | undefined): string[] {
 const FIRST_DAY = '1900-01-01';
 const LAST_DAY = '2199-12-31';
 
-function withinYears({ start_date, due_date }: Dated): Dated {
+function withinYears({ start_date, due_date }: StoredDates): StoredDates {
   return { start_date: withinYear(start_date), due_date: withinYear(due_date) };
 }
 

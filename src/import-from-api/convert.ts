@@ -1,11 +1,11 @@
 import type { FieldError } from '../problems.ts';
 import { newestVersion } from '../store/migrate.ts';
 import { columnsOf, type MovedTable, type Row, tables } from '../transfer/exported-tables.ts';
-import { FORMAT, LineWriter, Tallier } from '../transfer/format.ts';
+import { FORMAT, LineWriter, TableHasher } from '../transfer/format.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { kept, type ResourceType, type ResourceTypeName } from './resource-types.ts';
-import { type Made, RowMaker, type RowPorts } from './rows.ts';
+import { type ConvertedRow, RowMaker, type RowPorts } from './rows.ts';
 import { type Kept, Lines, type Work } from './work-file.ts';
 
 /** Counts of one resource type. */
@@ -79,7 +79,7 @@ class Conversion {
     progress.begin('validating the records', work.count('select count(*) from records'));
     this.#writeHeader();
     for (const table of tables) {
-      const tallier = new Tallier();
+      const tallier = new TableHasher();
       const resourceType = kept.find((candidate) => candidate.table === table);
       if (resourceType !== undefined) this.#writeResourceType(resourceType, tallier);
       else this.#writeOther(table, tallier);
@@ -105,7 +105,7 @@ class Conversion {
     );
   }
 
-  #writeResourceType(resourceType: ResourceType & { table: MovedTable }, tallier: Tallier): void {
+  #writeResourceType(resourceType: ResourceType & { table: MovedTable }, tallier: TableHasher): void {
     const { work, plan, progress } = this.#ports;
     const count: Count = { leftOut: 0, made: 0 };
     this.#counts[resourceType.name] = count;
@@ -127,7 +127,7 @@ class Conversion {
       this.#leaveOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], count);
   }
 
-  #rowOf(resourceType: ResourceType, record: Kept, count: Count): readonly Made['row'][] {
+  #rowOf(resourceType: ResourceType, record: Kept, count: Count): readonly ConvertedRow['row'][] {
     const made = this.#maker.make(resourceType, record);
     if ('faults' in made) this.#leaveOut(resourceType.name, record, made.faults, count);
     const { row, changes } = ('faults' in made ? made.instead : made) ?? {};
@@ -152,7 +152,7 @@ class Conversion {
     this.#report.add({ resource: resourceType, id, left_out, record: JSON.parse(json) });
   }
 
-  #reportChanges(resourceType: ResourceTypeName, { id, origin }: Kept, changes: Made['changes']): void {
+  #reportChanges(resourceType: ResourceTypeName, { id, origin }: Kept, changes: ConvertedRow['changes']): void {
     // For a created record only differences from the source count. The account always exists, so it is not
     // reported as created.
     const isMade = origin === 'made' && resourceType !== 'company';
@@ -162,7 +162,7 @@ class Conversion {
     this.#report.add({ resource: resourceType, id, ...(isMade && { made: 'the source does not list it' }), changed });
   }
 
-  #writeOther(table: MovedTable, tallier: Tallier): void {
+  #writeOther(table: MovedTable, tallier: TableHasher): void {
     const { accountId: account_id } = this.#ports.plan;
     if (table === 'positions')
       this.#write(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tallier);
@@ -175,7 +175,7 @@ class Conversion {
       );
   }
 
-  #write(table: MovedTable, rows: readonly Made['row'][], tallier: Tallier): void {
+  #write(table: MovedTable, rows: readonly ConvertedRow['row'][], tallier: TableHasher): void {
     const columns = columnsOf(table);
     const ordered = rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as Row);
     this.#file.text(this.#writer.rows(table, ordered, tallier));

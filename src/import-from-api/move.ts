@@ -7,7 +7,7 @@ import type { Progress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type Converted, convert } from './convert.ts';
 import { type Plan, plan } from './plan.ts';
-import { readAll, type Standing, totalOf } from './read.ts';
+import { type PassResult, readAll, totalOf } from './read.ts';
 import { kept, listed, type ResourceTypeName, resourceTypes } from './resource-types.ts';
 import type { Source } from './source.ts';
 import type { Work } from './work-file.ts';
@@ -48,7 +48,7 @@ export type Compared = {
   readonly isSame: boolean;
 };
 
-export type Moved = Written & {
+export type MoveResult = Written & {
   readonly compared: readonly Compared[];
   /** Resource types that the source does not have, or that the key may not read. */
   readonly missing: readonly { readonly resourceType: ResourceTypeName; readonly state: 'absent' | 'refused' }[];
@@ -60,14 +60,14 @@ type Written = Converted & {
   readonly ownerId: number;
   readonly ownerEmail: string;
   readonly domain: string;
-  readonly standing: Standing;
+  readonly standing: PassResult;
 };
 
 /**
  * Imports an account from another service: reads it through the API, writes an export file, imports that, and
  * compares the counts. After an interruption the next run continues where this one stopped.
  */
-export async function moveIn(ports: MovePorts): Promise<Moved> {
+export async function moveIn(ports: MovePorts): Promise<MoveResult> {
   const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
   const compared: Compared[] = [];
   for (const resourceType of listed)
@@ -126,7 +126,7 @@ async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
-async function write(ports: MovePorts, store: Store, standing: Standing): Promise<Written> {
+async function write(ports: MovePorts, store: Store, standing: PassResult): Promise<Written> {
   const { work, domain, clock, progress, paths } = ports;
   await requireFreeDomain(store, domain);
   const planned = await plan(work, store, ports.ownerEmail);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openAt } from '../../test/kit/database/database.ts';
-import { unseen } from '../../test/kit/service/export-import.ts';
+import { silentProgress } from '../../test/kit/service/export-import.ts';
 import { fillAccount } from '../../test/kit/service/full-accounts.ts';
 import { move, moveKilled, type Script, say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { type Json, type Person, type TestService, temporaryFolder } from '../../test/kit/service/service.ts';
@@ -446,7 +446,7 @@ for (const { test: testOn, database, testService } of stores) {
       /belongs to an import as acme\.test that has already started: --as-domain acme\.test completes it/,
     );
     const before = requests.length;
-    const moved = await move({ ...order, progress: unseen });
+    const moved = await move({ ...order, progress: silentProgress });
     // Only the counts are read from the source again.
     assert.deepEqual(
       requests.slice(before).map(({ address }) => address),

@@ -3,7 +3,7 @@ import type { Queries, Store } from '../store/store.ts';
 import { contents, type MovedTable } from '../transfer/exported-tables.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './resource-types.ts';
-import { judge } from './validate-record.ts';
+import { validateRecord } from './validate-record.ts';
 import { idText, type Work } from './work-file.ts';
 
 /**
@@ -58,7 +58,7 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
 /** Whether an owner at the source can be imported. */
 function isOwned(work: Work): boolean {
   const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
-  return owners.some(({ json }) => !('faults' in judge(resourceTypeOf('users'), String(json), 0)));
+  return owners.some(({ json }) => !('faults' in validateRecord(resourceTypeOf('users'), String(json), 0)));
 }
 
 function make(work: Work, resourceType: ResourceTypeName, id: string, record: Readonly<Record<string, unknown>>): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { atEnd, type Cleanup } from '../../test/kit/cleanup.ts';
-import { unseen } from '../../test/kit/service/export-import.ts';
+import { silentProgress } from '../../test/kit/service/export-import.ts';
 import { type Script, say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { systemClock } from '../clock.ts';
@@ -19,7 +19,7 @@ async function read(t: Cleanup, script: Partial<Script>) {
   const source = createSource({ base, headers: {}, clock: systemClock, rate: 1_000, say: silent });
   const work = new Work(join(temporaryFolder(t), 'work'));
   atEnd(t, () => work.close());
-  const reading = readAll({ source, work, progress: unseen, say: silent, readings: 1 });
+  const reading = readAll({ source, work, progress: silentProgress, say: silent, readings: 1 });
   const pages = () => requests.flatMap(({ address }) => (address.includes('events?') ? [address.split('?')[1]] : []));
   const kept = () => work.count(`select count(*) from records where noun = 'events'`);
   return { reading, pages, kept };

@@ -16,14 +16,14 @@ export type ReadPorts = {
 };
 
 /** The number of passes, and of records changed in the last one; undefined after a single pass. */
-export type Standing = { readonly readings: number; readonly changed: number | undefined };
+export type PassResult = { readonly readings: number; readonly changed: number | undefined };
 
 /**
  * Reads all lists completely, in several passes, until a pass finds no change: offsets shift while others
  * write, and lists do not tell what has changed. Continues where an earlier run stopped; if that had finished a
  * pass, starts another one.
  */
-export async function readAll(ports: ReadPorts): Promise<Standing> {
+export async function readAll(ports: ReadPorts): Promise<PassResult> {
   const { work, say } = ports;
   const begun = work.fact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
   const first = begun.isOver ? begun.reading + 1 : begun.reading;

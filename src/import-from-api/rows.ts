@@ -4,14 +4,14 @@ import type { Plan } from './plan.ts';
 import { PAGE, pageOf } from './read.ts';
 import type { ResourceType } from './resource-types.ts';
 import type { Source } from './source.ts';
-import { type Change, isRaw, judge, type Raw } from './validate-record.ts';
+import { type Change, isRaw, type Raw, validateRecord } from './validate-record.ts';
 import { idText, type Kept, type Work } from './work-file.ts';
 
 /** A row for its table, with the columns in any order, and its differences from the source. */
-export type Made = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
+export type ConvertedRow = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
 
 /** A record that cannot be imported; `instead` is a placeholder row for the records that refer to it. */
-export type LeftOut = { readonly faults: readonly FieldError[]; readonly instead?: Made };
+export type LeftOut = { readonly faults: readonly FieldError[]; readonly instead?: ConvertedRow };
 
 export type RowPorts = {
   readonly work: Work;
@@ -30,7 +30,7 @@ export class RowMaker {
     this.#ports = ports;
   }
 
-  make(resourceType: ResourceType, record: Kept): Made | LeftOut {
+  make(resourceType: ResourceType, record: Kept): ConvertedRow | LeftOut {
     switch (resourceType.name) {
       case 'company':
         return this.#account(resourceType, record);
@@ -41,11 +41,11 @@ export class RowMaker {
     }
   }
 
-  #account(resourceType: ResourceType, { json, new_id: account_id }: Kept): Made | LeftOut {
+  #account(resourceType: ResourceType, { json, new_id: account_id }: Kept): ConvertedRow | LeftOut {
     const { domain, now } = this.#ports;
     const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const own = { account_id, domain, time_zone: 'UTC' };
-    const converted = judge(resourceType, json, now);
+    const converted = validateRecord(resourceType, json, now);
     if ('faults' in converted) {
       const row = { ...empty, company_name: domain, ...own, date_created: now };
       return { faults: converted.faults, instead: { row, changes: [] } };
@@ -56,11 +56,11 @@ export class RowMaker {
     return { row, changes: converted.changes };
   }
 
-  #user(resourceType: ResourceType, record: Kept): Made | LeftOut {
+  #user(resourceType: ResourceType, record: Kept): ConvertedRow | LeftOut {
     const { plan, now } = this.#ports;
     const raw: Raw = asRaw(JSON.parse(record.json));
     if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
-    const converted = judge(resourceType, record.json, now);
+    const converted = validateRecord(resourceType, record.json, now);
     if ('faults' in converted) return this.#asDeparted(record, raw, converted.faults);
     const { input, moments, changes } = converted;
     const person = { role: 'member', email: '', ...input };
@@ -85,7 +85,7 @@ export class RowMaker {
     return { faults, instead: this.#departed(record, name) };
   }
 
-  #departed({ new_id: user_id }: Kept, name: string): Made {
+  #departed({ new_id: user_id }: Kept, name: string): ConvertedRow {
     const { now, plan } = this.#ports;
     const first_name = [...name.toWellFormed().replaceAll('\0', '')].slice(0, 100).join('');
     const person = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
@@ -93,10 +93,10 @@ export class RowMaker {
     return { row: { user_id, account_id: plan.accountId, ...person, ...dates }, changes: [] };
   }
 
-  #record(resourceType: ResourceType, record: Kept): Made | LeftOut {
+  #record(resourceType: ResourceType, record: Kept): ConvertedRow | LeftOut {
     const { work, now } = this.#ports;
     const raw = asRaw(JSON.parse(record.json));
-    const converted = judge(resourceType, record.json, now);
+    const converted = validateRecord(resourceType, record.json, now);
     const resolved = this.#resolveReferences(resourceType, raw);
     const users = resourceType.assignable === undefined ? [] : this.#assigned(raw.users);
     const faults = [

@@ -27,7 +27,7 @@ export type Raw = Readonly<Record<string, unknown>>;
  *
  * @param now creation time of records that have none, milliseconds since the epoch
  */
-export function judge(resourceType: ResourceType, json: string, now: number): Judged {
+export function validateRecord(resourceType: ResourceType, json: string, now: number): Judged {
   const record: unknown = JSON.parse(json);
   if (!isRaw(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
   const body = normalized(resourceType, record);

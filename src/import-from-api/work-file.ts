@@ -25,7 +25,7 @@ export type ListState = {
   readonly changed: number;
 };
 
-export type Taken = {
+export type FetchedPage = {
   readonly reading: number;
   readonly next: number;
   readonly total: number | null;
@@ -129,7 +129,7 @@ export class Work {
   }
 
   /** Stores a page and the progress in one transaction; returns how many of its records are new in this pass. */
-  take(resourceType: Named, { reading, next, total, records }: Taken): number {
+  take(resourceType: Named, { reading, next, total, records }: FetchedPage): number {
     return this.inOne(() => {
       const found = records.map((record) => this.#putIfChanged(resourceType, reading, record));
       const before = this.list(resourceType.name);

@@ -3,7 +3,7 @@ import type { LeaseOwner } from '../delivery/cluster/leases.ts';
 import { startDeadline } from '../delivery/transport/dial.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { type Place, renderMessage } from './message.ts';
+import { type MailContext, renderMessage } from './message.ts';
 import {
   claimMails,
   closeMail,
@@ -36,7 +36,7 @@ export type MailerPorts = {
   readonly post: Post;
   readonly log: Log;
   readonly baseUrl: () => string;
-  readonly keptMs: Place['keptMs'];
+  readonly keptMs: MailContext['keptMs'];
   readonly onMail: (decision: Decision['is']) => void;
 };
 

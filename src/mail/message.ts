@@ -1,9 +1,9 @@
-import type { What } from '../delivery/outbox/end-hooks.ts';
+import type { AlertKind } from '../delivery/outbox/end-hooks.ts';
 import { maskTarget } from '../log.ts';
 
 /** A hook that failed or ended. */
 export type HookAlert = {
-  readonly what: What;
+  readonly what: AlertKind;
   readonly hookId: number;
   readonly kind: string;
   readonly target: string;
@@ -14,7 +14,7 @@ export type HookAlert = {
 };
 
 /** The account of the hooks, and the service. */
-export type Place = {
+export type MailContext = {
   readonly domain: string;
   readonly baseUrl: string;
   /** How long an ended hook can be restored, milliseconds. */
@@ -33,7 +33,7 @@ type Part =
 const MAX_LISTED = 200;
 
 /** Renders the mail to the owner of at least one failing or ended hook. */
-export function renderMessage(hooks: readonly HookAlert[], place: Place): Message {
+export function renderMessage(hooks: readonly HookAlert[], place: MailContext): Message {
   const title = titleOf(hooks);
   const parts = [
     { is: 'title', text: `${title}, at ${place.domain}` } as const,
@@ -84,7 +84,7 @@ function introduction(hooks: readonly HookAlert[]): Part[] {
   ];
 }
 
-function partsOf(hook: HookAlert, { baseUrl, keptMs }: Place): Part[] {
+function partsOf(hook: HookAlert, { baseUrl, keptMs }: MailContext): Part[] {
   const { hookId, kind, target, endedAt } = hook;
   const parts: Part[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
@@ -102,7 +102,7 @@ function partsOf(hook: HookAlert, { baseUrl, keptMs }: Place): Part[] {
 const endedBecause = (hook: HookAlert, reason: string) =>
   `It ended on ${formatTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
 
-const explanations: Readonly<Record<What, (hook: HookAlert) => string>> = {
+const explanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>> = {
   failing: ({ lastOutcome, dueAt }) =>
     `Two attempts in a row have failed, the last one with ${lastOutcome}. ${
       dueAt === null ? 'It will be retried soon' : `It will be retried on ${formatTime(dueAt)} UTC`
@@ -112,12 +112,12 @@ const explanations: Readonly<Record<What, (hook: HookAlert) => string>> = {
   deleted: (hook) => endedBecause(hook, 'another user of the account deleted it'),
 };
 
-function moreHooks(count: number, { baseUrl }: Place): Part[] {
+function moreHooks(count: number, { baseUrl }: MailContext): Part[] {
   if (count <= 0) return [];
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function howToRestore(hooks: readonly HookAlert[], { baseUrl, domain }: Place): Part[] {
+function howToRestore(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): Part[] {
   const first = hooks.find(isEnded);
   if (first === undefined) return [];
   return [

@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
-import { FAILURES_BEFORE_ALERT, type What } from '../delivery/outbox/end-hooks.ts';
+import { type AlertKind, FAILURES_BEFORE_ALERT } from '../delivery/outbox/end-hooks.ts';
 import { locked } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
-import type { HookAlert, Place } from './message.ts';
+import type { HookAlert, MailContext } from './message.ts';
 
 /** Delay from the first alert to the mail, so that alerts are batched. */
-export const GATHERED_MS = 30_000;
+export const BATCH_DELAY_MS = 30_000;
 
 /** Minimum interval between two mails to a user. */
-export const QUIET_MS = 5 * 60_000;
+export const MIN_INTERVAL_MS = 5 * 60_000;
 
 /** Users per poll; the next poll continues. */
 const USERS_PER_SCAN = 500;
@@ -35,7 +35,7 @@ export async function makeMails(store: Store, now: number): Promise<void> {
     .limit(USERS_PER_SCAN)
     .execute();
   if (rows.length === 0) return;
-  const mails = rows.map(({ noted_at, ...owner }) => ({ ...owner, made_at: now, due_at: noted_at + GATHERED_MS }));
+  const mails = rows.map(({ noted_at, ...owner }) => ({ ...owner, made_at: now, due_at: noted_at + BATCH_DELAY_MS }));
   await store.write(({ queries }) =>
     queries
       .insertInto('mails')
@@ -96,7 +96,7 @@ export async function claimMails(store: Store, holder: LeaseOwner, now: number, 
 /** Recipient and content of a mail. */
 export type Content = {
   readonly to: { readonly name: string; readonly address: string };
-  readonly domain: Place['domain'];
+  readonly domain: MailContext['domain'];
   readonly hooks: readonly HookAlert[];
 };
 
@@ -152,7 +152,7 @@ function isStillValid(row: { what: string; noted_at: number; failures: number; d
 
 function alertOf(row: AlertRow): HookAlert {
   return {
-    what: row.what as What,
+    what: row.what as AlertKind,
     hookId: row.hook_id,
     kind: row.kind,
     target: row.target,
@@ -169,7 +169,7 @@ export async function closeMail(store: Store, mail: Mail, sentAt?: number): Prom
     await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
     const deleted = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
     if (sentAt === undefined || deleted.length === 0) return;
-    const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + QUIET_MS };
+    const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + MIN_INTERVAL_MS };
     await queries.insertInto('mails').values(next).execute();
   });
 }

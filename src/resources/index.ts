@@ -93,6 +93,6 @@ export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
 }
 
 /** Public routes of the console: sign-in, sign-out and invitations. */
-export function openRoutes(ports: ConsolePorts): readonly PublicRoute[] {
+export function publicRoutes(ports: ConsolePorts): readonly PublicRoute[] {
   return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
 }

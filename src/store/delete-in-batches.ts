@@ -1,4 +1,4 @@
-import type { Growing, Store, Tx } from './store.ts';
+import type { AppendOnlyTable, Store, Tx } from './store.ts';
 
 /** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
@@ -12,7 +12,7 @@ type Cutoff = { readonly before: number; readonly now: number };
  */
 export async function deleteInBatches(
   write: Store['write'],
-  table: Growing,
+  table: AppendOnlyTable,
   { before, now }: Cutoff,
   isStopped: () => boolean,
 ): Promise<number> {
@@ -27,7 +27,7 @@ export async function deleteInBatches(
 
 type DeleteBatch = (cutoff: Cutoff) => (tx: Tx) => Promise<number>;
 
-const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
+const deleteBatches: Readonly<Record<AppendOnlyTable, DeleteBatch>> = {
   // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was
   // wrong. Attempts from the future are skipped, so that they do not block the deletion of others.
   attempts:

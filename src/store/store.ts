@@ -127,19 +127,19 @@ export type Store = {
    * @param before milliseconds since the epoch
    * @param isStopped checked between batches
    */
-  dropPartitions(table: Growing, before: number, isStopped: () => boolean): Promise<number>;
+  dropPartitions(table: AppendOnlyTable, before: number, isStopped: () => boolean): Promise<number>;
   /** Subscribes to the size and the duration of each commit group, for the metrics. */
   onGroup(listener: (writes: number, seconds: number) => void): void;
 };
 
 /** The append-only tables, with the timestamp column that retention uses. */
-export const growing = {
+export const appendOnlyTables = {
   attempts: 'attempted_at',
   finalized_deliveries: 'finalized_at',
   occurrences: 'occurred_at',
 } as const;
 
-export type Growing = keyof typeof growing;
+export type AppendOnlyTable = keyof typeof appendOnlyTables;
 
 /** The session of a node in a cluster: one dedicated connection. */
 export type Sessions = {

@@ -3,7 +3,7 @@ import type { Queries } from '../store/store.ts';
 import { contents, type MovedTable, type Row, tables } from './exported-tables.ts';
 import { readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
-import { type Checked, rowOf } from './validate-file.ts';
+import { rowOf, type ValidatedFile } from './validate-file.ts';
 
 const MAX_LISTED = 5;
 const QUERY_BATCH_SIZE = 1_000;
@@ -36,7 +36,7 @@ function uniques(table: MovedTable): readonly Unique[] {
  * that its ids, keys, targets and its domain are not in use. One line for each conflict; nothing has been
  * written.
  */
-export async function refuseCollisions(read: Queries, file: Checked): Promise<void> {
+export async function refuseCollisions(read: Queries, file: ValidatedFile): Promise<void> {
   const existing = await findExisting(read);
   if (existing === undefined) return;
   if (file.scope === null)

@@ -3,7 +3,7 @@ import { newestVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
 import { faultOf, isTable, tables } from './exported-tables.ts';
-import { type End, FORMAT, type Header, LineWriter, Tallier } from './format.ts';
+import { FORMAT, type Header, LineWriter, TableHasher, type Totals } from './format.ts';
 import { countOf, pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
@@ -20,7 +20,7 @@ export type Sink = { write(text: string): Promise<void> };
 export async function exportTo(
   sink: Sink,
   { store, domain, clock, progress }: { store: Store; domain: string | null; clock: Clock; progress: Progress },
-): Promise<End> {
+): Promise<Totals> {
   return store.snapshot(async (queries) => {
     const scope = domain === null ? null : await accountOf(queries, domain);
     const writer = new LineWriter();
@@ -36,7 +36,7 @@ export async function exportTo(
       }),
     );
     for (const table of tables) {
-      const tallier = new Tallier();
+      const tallier = new TableHasher();
       for await (const page of pagesOf(queries, table, scope)) {
         const wrong = page.map((row) => faultOf(table, row)).find((fault) => fault !== undefined);
         if (wrong !== undefined)

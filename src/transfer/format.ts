@@ -31,7 +31,7 @@ export type Tally = { readonly rows: number; readonly sha256: string };
 export type Tallies = Readonly<Partial<Record<MovedTable, Tally>>>;
 
 /** The last line. */
-export type End = {
+export type Totals = {
   readonly rows: number;
   readonly tables: Tallies;
   /** SHA-256 of every byte before the last line: `head -n -1 export.jsonl | sha256sum`. */
@@ -60,7 +60,7 @@ export function rowPrefix(table: MovedTable): string {
 }
 
 /** Counts the rows of a table and computes their checksum. */
-export class Tallier {
+export class TableHasher {
   readonly #hash: Hash = createHash('sha256');
   #rows = 0;
 
@@ -87,7 +87,7 @@ export class LineWriter {
     return this.#put(JSON.stringify(header).slice(0, -1));
   }
 
-  rows(table: MovedTable, rows: readonly Row[], tallier: Tallier): string {
+  rows(table: MovedTable, rows: readonly Row[], tallier: TableHasher): string {
     const jsons = rows.map((row) => JSON.stringify(row));
     tallier.add(jsons);
     const prefix = rowPrefix(table);
@@ -95,13 +95,13 @@ export class LineWriter {
   }
 
   /** Ends a table and stores its totals. */
-  close(table: MovedTable, { tally }: Tallier): void {
+  close(table: MovedTable, { tally }: TableHasher): void {
     this.#tables[table] = tally;
     this.#rows += tally.rows;
   }
 
-  end(): { line: string; end: End } {
-    const end: End = { rows: this.#rows, tables: this.#tables, sha256: this.#sha256.copy().digest('hex') };
+  end(): { line: string; end: Totals } {
+    const end: Totals = { rows: this.#rows, tables: this.#tables, sha256: this.#sha256.copy().digest('hex') };
     return { line: this.#put(`{"end":${JSON.stringify(end)}`), end };
   }
 

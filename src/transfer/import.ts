@@ -16,7 +16,7 @@ import {
 import type { Progress } from './progress.ts';
 import { type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
-import { type Checked, checkFile, rowOf, verify } from './validate-file.ts';
+import { checkFile, rowOf, type ValidatedFile, verify } from './validate-file.ts';
 
 /** Rows per transaction. */
 const ROWS_PER_COMMIT = 5_000;
@@ -36,7 +36,7 @@ export type ImportPorts = {
  * with it. From the first row to the end of that comparison no service can start on the database. An
  * interrupted import continues after its last commit. Throws `TransferError`.
  */
-export async function importFrom(ports: ImportPorts): Promise<Checked> {
+export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
   const { store, path, progress } = ports;
   await refuseServed(store);
   const file = await checkFile(path, progress);
@@ -55,7 +55,7 @@ export async function importFrom(ports: ImportPorts): Promise<Checked> {
   return file;
 }
 
-async function start({ store, clock }: ImportPorts, file: Checked): Promise<void> {
+async function start({ store, clock }: ImportPorts, file: ValidatedFile): Promise<void> {
   await refuseCollisions(store.read, file);
   await begin(store, {
     work: 'import',
@@ -65,14 +65,14 @@ async function start({ store, clock }: ImportPorts, file: Checked): Promise<void
   });
 }
 
-function resume({ resume: mayResume }: ImportPorts, file: Checked, unfinished: Unfinished): void {
+function resume({ resume: mayResume }: ImportPorts, file: ValidatedFile, unfinished: Unfinished): void {
   if (unfinished.work !== 'import' || !mayResume) throw new TransferError(explain(unfinished));
   if (unfinished.checksum !== file.end.sha256)
     throw new TransferError(`The incomplete import is of another file than ${file.path}.`);
 }
 
 /** @param from number of lines that are already imported */
-async function insertRows(ports: ImportPorts, { path, end }: Checked, from: number): Promise<void> {
+async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, from: number): Promise<void> {
   const { store, progress, rowsACommit = ROWS_PER_COMMIT } = ports;
   const inserter = new Inserter();
   let line = from;

@@ -3,12 +3,12 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openAt } from '../../test/kit/database/database.ts';
-import { exported, imported, linesIn, unseen } from '../../test/kit/service/export-import.ts';
+import { exported, imported, linesIn, silentProgress } from '../../test/kit/service/export-import.ts';
 import { allRows, fillAccount } from '../../test/kit/service/full-accounts.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { sqlite } from '../../test/kit/service/stores.ts';
 import { tables } from './exported-tables.ts';
-import { checked, type Header, LineWriter, Tallier } from './format.ts';
+import { checked, type Header, LineWriter, TableHasher } from './format.ts';
 import { findUnfinished } from './incomplete-transfers.ts';
 import { checkFile } from './validate-file.ts';
 
@@ -29,7 +29,7 @@ const START_DATE = /"start_date":"(?:[^"\\]|\\.)*"/;
 /** Checks that a changed file is rejected with this line, and nothing is imported. */
 async function refused(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
   writeFileSync(other, bytes);
-  await assert.rejects(checkFile(other, unseen), { name: 'TransferFault', message: fault });
+  await assert.rejects(checkFile(other, silentProgress), { name: 'TransferFault', message: fault });
 }
 
 /** Changed lines with correct checksums. */
@@ -46,7 +46,7 @@ function forged(lines: readonly string[], change: (body: string, line: number) =
 
 test('an unchanged file is accepted', async () => {
   copyFileSync(path, other);
-  const { header, end, scope } = await checkFile(other, unseen);
+  const { header, end, scope } = await checkFile(other, silentProgress);
   assert.deepEqual([header.domain, scope, end.rows], ['acme.test', 1, linesIn(path).length - 2]);
 });
 
@@ -166,7 +166,7 @@ test('a file of another version is rejected with instructions', async () => {
     /^The file is from a newer Carillon/,
   );
   await refused('{"hello":"world"}\n', `${other} is not an export of Carillon.`);
-  await assert.rejects(checkFile(join(folder, 'none'), unseen), { message: /none cannot be read: ENOENT/ });
+  await assert.rejects(checkFile(join(folder, 'none'), silentProgress), { message: /none cannot be read: ENOENT/ });
 });
 
 test('nothing of a rejected file is imported', async (t) => {
@@ -188,7 +188,7 @@ test('rows that the database rejects are reported with their lines, and no servi
   for (const table of tables) {
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
     const own = rows.filter((line) => line.table === table).map(({ row }) => row);
-    const tallier = new Tallier();
+    const tallier = new TableHasher();
     // With a matching end line.
     text += writer.rows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
     writer.close(table, tallier);

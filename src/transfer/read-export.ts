@@ -8,14 +8,14 @@ import {
   checkOf,
   convertHeader,
   convertRow,
-  type End,
   FORMAT,
   type Header,
   isFormat1,
   rowPrefix,
-  Tallier,
+  TableHasher,
   type Tallies,
   type Tally,
+  type Totals,
   tableNamed,
   tallyNames,
 } from './format.ts';
@@ -37,13 +37,13 @@ export type Visitor = {
 };
 
 /** Header and end of a complete file. */
-export type Said = { readonly header: Header; readonly end: End };
+export type ExportSummary = { readonly header: Header; readonly end: Totals };
 
 /**
  * Reads an export and checks that it is undamaged: the checksum of every line, the counts, and the checksums at
  * its end. Throws `TransferError` with the line that is wrong.
  */
-export async function readExport(path: string, visitor: Visitor): Promise<Said> {
+export async function readExport(path: string, visitor: Visitor): Promise<ExportSummary> {
   const file = await open(path).catch((error: unknown) => {
     throw new TransferError(`${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
   });
@@ -57,7 +57,7 @@ export async function readExport(path: string, visitor: Visitor): Promise<Said> 
 }
 
 /** The row count from the end of a file, for progress; 0 if there is none. */
-export async function rowsSaid(path: string): Promise<number> {
+export async function declaredRows(path: string): Promise<number> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return 0;
   try {
@@ -91,13 +91,13 @@ class Reader {
   readonly #visitor: Visitor;
   readonly #sha256 = createHash('sha256');
   readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
-  #tallier = new Tallier();
+  #tallier = new TableHasher();
   /** For format 1: the totals of the converted rows. */
   readonly #converted: Partial<Record<MovedTable, Tally>> = {};
-  #convertedTallier = new Tallier();
+  #convertedTallier = new TableHasher();
   #isFormat1 = false;
   #header: Header | undefined;
-  #end: End | undefined;
+  #end: Totals | undefined;
   #crc = 0;
   #rows = 0;
   /** Index in `tables` of the current table. */
@@ -134,7 +134,7 @@ class Reader {
     await this.#flush();
   }
 
-  result(): Said {
+  result(): ExportSummary {
     if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is not an export of Carillon.`);
     if (this.#end === undefined)
       throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is incomplete.`);
@@ -192,9 +192,9 @@ class Reader {
   #closeTables(index: number): void {
     for (const table of tables.slice(this.#tableIndex, index)) {
       this.#tallies[table] = this.#tallier.tally;
-      this.#tallier = new Tallier();
+      this.#tallier = new TableHasher();
       this.#converted[table] = this.#convertedTallier.tally;
-      this.#convertedTallier = new Tallier();
+      this.#convertedTallier = new TableHasher();
     }
     this.#tableIndex = index;
   }
@@ -215,7 +215,7 @@ class Reader {
   async #readEnd(body: string): Promise<void> {
     await this.#flush();
     this.#closeTables(tables.length);
-    const expected: End = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
+    const expected: Totals = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
     const end = parse(`${body}}`);
     const written = this.#isFormat1 ? { ...expected, tables: tallyNames(expected.tables) } : expected;
     if (JSON.stringify(end) !== JSON.stringify({ end: written }))

@@ -14,7 +14,7 @@ import {
 import { between, countOf, pagesOf, type Scope, within } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
-import { type Checked, checkFile, verify } from './validate-file.ts';
+import { checkFile, type ValidatedFile, verify } from './validate-file.ts';
 
 const ROWS_PER_COMMIT = 2_000;
 
@@ -52,7 +52,7 @@ export async function removeMoved({ store, clock, progress }: Ports, path: strin
 }
 
 /** If the database differs from the file, removes the mark of the transfer and throws. */
-async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }: Checked): Promise<void> {
+async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }: ValidatedFile): Promise<void> {
   try {
     await store.snapshot((queries) => verify(queries, scope, end, progress));
   } catch (error) {

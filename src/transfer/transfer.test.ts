@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openAt } from '../../test/kit/database/database.ts';
-import { exported, imported, importKilled, linesIn, unseen } from '../../test/kit/service/export-import.ts';
+import { exported, imported, importKilled, linesIn, silentProgress } from '../../test/kit/service/export-import.ts';
 import { allRows, fillAccount, type Ids } from '../../test/kit/service/full-accounts.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
@@ -207,14 +207,17 @@ for (const { test, database } of stores) {
         });
       },
     };
-    const end = await exportTo(sink, { store: source, domain: null, clock: systemClock, progress: unseen });
+    const end = await exportTo(sink, { store: source, domain: null, clock: systemClock, progress: silentProgress });
     assert.ok(late > tables.length);
     assert.equal(end.tables.accounts?.rows, 2);
     assert.equal(end.tables.idempotency?.rows, ACME.count + OTHER.count);
     assert.doesNotMatch(text, /late-/);
-    await assert.rejects(exportTo(sink, { store: source, domain: 'no.test', clock: systemClock, progress: unseen }), {
-      message: 'There is no account with the domain no.test.',
-    });
+    await assert.rejects(
+      exportTo(sink, { store: source, domain: 'no.test', clock: systemClock, progress: silentProgress }),
+      {
+        message: 'There is no account with the domain no.test.',
+      },
+    );
   });
 
   test('an import killed at any time continues with --resume and has the same result', async (t) => {
@@ -275,7 +278,7 @@ for (const { test, database } of stores) {
     assert.ok(line > 40);
     await assert.rejects(imported(destination, path), /^TransferFault: An import into this database is incomplete: /);
     await assert.rejects(imported(destination, another, { resume: true }), /is of another file than /);
-    const ports = { store: destination, clock: systemClock, progress: unseen };
+    const ports = { store: destination, clock: systemClock, progress: silentProgress };
     await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database is incomplete/);
     assert.equal(await undoImport(ports), line - 1);
     assert.deepEqual(await allRows(destination), before);
@@ -313,7 +316,7 @@ for (const { test, database } of stores) {
     await fillAccount(source, 'other.test', OTHER);
     const others = await allRows(source);
     await fillAccount(source, 'acme.test', ACME);
-    const ports = { store: source, clock: systemClock, progress: unseen };
+    const ports = { store: source, clock: systemClock, progress: silentProgress };
     await exported(source, path, 'acme.test');
     await exported(source, join(folder, 'service.jsonl'));
 

@@ -1,20 +1,20 @@
 import type { Queries } from '../store/store.ts';
 import { contents, faultOf, type MovedTable, type Row, tables } from './exported-tables.ts';
-import { type End, type Header, Tallier } from './format.ts';
+import { type Header, TableHasher, type Totals } from './format.ts';
 import { pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
-import { type FileRow, readExport, rowsSaid, type Said } from './read-export.ts';
+import { declaredRows, type ExportSummary, type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 
 /** A validated export: header, end, and the account that it contains (null: a whole service). */
-export type Checked = Said & { readonly path: string; readonly scope: Scope };
+export type ValidatedFile = ExportSummary & { readonly path: string; readonly scope: Scope };
 
 /**
  * Validates a whole export before any of it is imported: the checksum of every line, the columns of every row,
  * and, in the export of one account, that every row belongs to it. Throws `TransferError` with line and field.
  */
-export async function checkFile(path: string, progress: Progress): Promise<Checked> {
-  progress.begin('checking the file', await rowsSaid(path));
+export async function checkFile(path: string, progress: Progress): Promise<ValidatedFile> {
+  progress.begin('checking the file', await declaredRows(path));
   const validator = new Validator();
   const contentsOfFile = await readExport(path, {
     header: (header) => validator.begin(header),
@@ -81,13 +81,13 @@ function readRow(line: number, json: string): unknown {
 export async function verify(
   queries: Queries,
   scope: Scope,
-  { rows, tables: expected }: End,
+  { rows, tables: expected }: Totals,
   progress: Progress,
 ): Promise<void> {
   progress.begin('comparing', rows);
   const faults: string[] = [];
   for (const table of tables) {
-    const tallier = new Tallier();
+    const tallier = new TableHasher();
     for await (const page of pagesOf(queries, table, scope)) {
       tallier.add(page.map((row) => JSON.stringify(row)));
       progress.advance(page.length);

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fit, inOrder, type Placed } from '../../console/src/screens/calendar/layout.ts';
-import { understand } from '../../console/src/screens/calendar/quick-add.ts';
+import { parseQuickAdd } from '../../console/src/screens/calendar/quick-add.ts';
 import { offsets, repeated } from '../../console/src/screens/calendar/repeat.ts';
 import {
-  type Dated,
   dated,
   datedFrom,
   dayAt,
@@ -13,6 +12,7 @@ import {
   daysOf,
   daysShown,
   drawn,
+  type EventDates,
   filledFrom,
   isDay,
   moved,
@@ -31,7 +31,7 @@ const projects = ['Node', 'Node 27', 'Web site', 'Überarbeitung', '2026 plan'].
 
 /** Parses a line on Monday, April 20, 2026, and formats the result as `name | days | times | project`. */
 function parse(line: string, today = '2026-04-20', isMonthFirst = false): string {
-  const { name, days, times, project } = understand(line, { today, projects, isMonthFirst });
+  const { name, days, times, project } = parseQuickAdd(line, { today, projects, isMonthFirst });
   const parts = [
     name,
     days === undefined ? '' : days.start === days.due ? days.start : `${days.start}..${days.due}`,
@@ -190,13 +190,13 @@ test('quick add: random text never yields an end before its start', () => {
   };
   for (let run = 0; run < 3_000; run += 1) {
     const line = Array.from({ length: 7 }, () => words[next()]).join(run % 3 === 0 ? '' : ' ');
-    const { days } = understand(line, { today: '2026-04-20', projects });
+    const { days } = parseQuickAdd(line, { today: '2026-04-20', projects });
     assert.ok(days === undefined || days.start <= days.due, line);
   }
 });
 
 const DAY_S = 86_400;
-const event = (start_date: string, due_date: string): Dated => ({ start_date, due_date });
+const event = (start_date: string, due_date: string): EventDates => ({ start_date, due_date });
 
 test('days convert to numbers and back, for 400 years and at both ends of the calendar', () => {
   for (let number = dayNumber('1800-01-01'); number <= dayNumber('2200-01-01'); number += 1) {
@@ -238,7 +238,7 @@ test('isDay accepts only existing days', () => {
 });
 
 /** Events, and the time span displayed for them; `end` is exclusive. */
-const timeCases: readonly [event: Dated, start: string, end: string, isAllDay: boolean][] = [
+const timeCases: readonly [event: EventDates, start: string, end: string, isAllDay: boolean][] = [
   [event('2026-04-20 00:00:00', '2026-04-24 00:00:00'), '2026-04-20 00:00:00', '2026-04-25 00:00:00', true],
   [event('2026-12-31 00:00:00', '2026-12-31 00:00:00'), '2026-12-31 00:00:00', '2027-01-01 00:00:00', true],
   [event('2026-04-20 14:00:00', '2026-04-20 15:30:00'), '2026-04-20 14:00:00', '2026-04-20 15:30:00', false],

@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { eventually } from '../kit/eventually.ts';
 import { axeFindings, consoleOf } from '../kit/network/browser.ts';
 import { startTarget } from '../kit/network/target.ts';
-import { isTaken } from '../kit/service/receiver.ts';
+import { isAccepted } from '../kit/service/receiver.ts';
 import type { Person } from '../kit/service/service.ts';
 
 /** Creates an event, the kind that the hooks of these tests subscribe to. */
@@ -398,7 +398,7 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
   await section.getByRole('button', { name: 'Sign notifications' }).click();
   const first = await takeSecret();
   await section.getByText('By a secret that was made').waitFor();
-  assert.ok(isTaken(first, await nextDelivery()));
+  assert.ok(isAccepted(first, await nextDelivery()));
 
   await section.getByRole('button', { name: 'Rotate' }).click();
   await page.getByLabel('The present secret goes on signing').selectOption('an hour');
@@ -408,7 +408,7 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
   await section.getByText('The one before it signs, too').waitFor();
   assert.deepEqual(await axeFindings(page, 'a signed hook'), []);
   const overlapping = await nextDelivery();
-  assert.deepEqual([isTaken(first, overlapping), isTaken(second, overlapping)], [true, true]);
+  assert.deepEqual([isAccepted(first, overlapping), isAccepted(second, overlapping)], [true, true]);
 
   await section.getByRole('button', { name: 'Turn off' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { clauses } from '../conformance/clauses.ts';
-import { findProofs, type Proof } from '../conformance/proofs.ts';
+import { clauses, findProofs, type Proof } from '../conformance/clauses.ts';
 import { type Section, sections } from '../conformance/rows.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 

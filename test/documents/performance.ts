@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Bench } from '../../bench/bench.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
 import { formatNumber, quantile } from '../../bench/rounds.ts';
-import { benches, type Judged, judge } from '../../bench/thresholds.ts';
+import { benches, checkThresholds, type Judged } from '../../bench/thresholds.ts';
 import { root } from '../laws/source.ts';
 import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
 import { chartFiles, charts, picture } from './performance-charts.ts';
@@ -127,7 +127,7 @@ function targetsPart(): string {
 function resultCell(bench: Bench): string {
   const result = resultOf(bench);
   if (result === undefined) return 'not measured';
-  const all = judge(result);
+  const all = checkThresholds(result);
   const missed = all.filter(({ holds }) => !holds).sort((one, other) => excessOf(other) - excessOf(one));
   if (missed.length === 0) return 'holds';
   const worst = [...Map.groupBy(missed, withoutDatabase).values()].flatMap(([first]) => first ?? []);
@@ -170,7 +170,7 @@ function section(bench: Bench): string {
 function claimTable(result: Result): string {
   return table(
     ['Claim', 'Median', 'Least', 'Most', 'Limit', 'Result'],
-    judge(result).map(({ claim, median, least, most, times, holds }) => [
+    checkThresholds(result).map(({ claim, median, least, most, times, holds }) => [
       claim.says,
       formatNumber(median),
       ...(times === 1 ? ['one round', ''] : [formatNumber(least), formatNumber(most)]),

@@ -14,7 +14,7 @@ export type Surroundings = {
 };
 
 /** The commit of the source; undefined when the source has uncommitted changes or is not in Git. */
-export function sourceNow(): string | undefined {
+export function currentCommit(): string | undefined {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   try {
     const source = ['src', 'packages', 'demo', 'test', 'bench/*.ts', 'package*.json'];

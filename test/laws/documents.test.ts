@@ -3,12 +3,11 @@ import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:
 import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
 import { resultOf as measured } from '../../bench/results.ts';
-import { benches, judge } from '../../bench/thresholds.ts';
+import { benches, checkThresholds } from '../../bench/thresholds.ts';
 import { connectionVariables } from '../../src/cli/client/connect.ts';
 import { programOf } from '../../src/cli/commands.ts';
 import { environmentName, options } from '../../src/config/options.ts';
-import { clauses, isClause } from '../conformance/clauses.ts';
-import { findProofs } from '../conformance/proofs.ts';
+import { clauses, findProofs, isClause } from '../conformance/clauses.ts';
 import { sections } from '../conformance/rows.ts';
 import { decisions, proofsByClause } from '../documents/conformance.ts';
 import { derivedDocuments } from '../documents/index.ts';
@@ -258,7 +257,7 @@ test('a performance row that misses a limit states the reason', () => {
     const result = measured(bench);
     return {
       ...bench,
-      isMissed: result !== undefined && judge(result).some(({ holds }) => !holds),
+      isMissed: result !== undefined && checkThresholds(result).some(({ holds }) => !holds),
     };
   });
   assert.deepEqual(withoutReason(rows), []);

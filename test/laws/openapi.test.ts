@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openapi } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
 import { operationsOf, shapeOf, structuralFaults } from '../kit/api/openapi.ts';
-import { publicRows } from '../kit/api/routes.ts';
+import { apiRoutes } from '../kit/api/routes.ts';
 import type { Json } from '../kit/service/service.ts';
 
 // Client generators read the OpenAPI document. These rules satisfy the strictest ones; rule names are those of
@@ -106,7 +106,7 @@ function faultsOf(document: Json): string[] {
 }
 
 const documentOf = (): Json =>
-  JSON.parse(JSON.stringify(openapi(publicRows, 'http://localhost:8080', '0.0.0', webhooks)));
+  JSON.parse(JSON.stringify(openapi(apiRoutes, 'http://localhost:8080', '0.0.0', webhooks)));
 
 test('X6 the OpenAPI document suits client generators: every schema has one type, every operation its names', () => {
   assert.deepEqual([...structuralFaults(documentOf()), ...faultsOf(documentOf())], []);
@@ -163,7 +163,7 @@ test('X6 the OpenAPI document has every limit of the field definitions', () => {
     ],
   );
   for (const { method, node, path } of operationsOf(documentOf())) {
-    const row = publicRows.find((one) => one.method === method && shapeOf(`/v2${one.path}`) === shapeOf(path));
+    const row = apiRoutes.find((one) => one.method === method && shapeOf(`/v2${one.path}`) === shapeOf(path));
     const documented: Json = node.requestBody?.content['application/json'].schema.properties;
     for (const [name, accepts] of Object.entries<Json>(row?.body?.properties ?? {})) {
       const { least = 0, most } = accepts['x-text'] ?? {};

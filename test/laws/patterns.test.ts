@@ -7,7 +7,7 @@ import { check } from 'recheck';
 import { parseSync } from 'vite';
 import { openapi } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
-import { publicRows } from '../kit/api/routes.ts';
+import { apiRoutes } from '../kit/api/routes.ts';
 import { packageSources, root, sourcesBelow } from './source.ts';
 
 /** All shipped code. */
@@ -59,10 +59,10 @@ test('every pattern of a schema runs in linear time', async () => {
       else visit(one, place);
     }
   };
-  for (const { method, path, parameters, body, answer } of publicRows) {
+  for (const { method, path, parameters, body, answer } of apiRoutes) {
     visit([parameters, body, answer], `${method} ${path}`);
   }
-  visit(openapi(publicRows, 'http://localhost', '0.0.0', webhooks), 'openapi.json');
+  visit(openapi(apiRoutes, 'http://localhost', '0.0.0', webhooks), 'openapi.json');
   assert.ok(patterns.length > 50, `${patterns.length} patterns`);
   assert.deepEqual(await faultsOf(patterns), []);
 });

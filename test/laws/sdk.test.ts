@@ -15,8 +15,16 @@ import { problems } from '../../src/problems.ts';
 import type { openedFields } from '../../src/resources/invitations/invitations.ts';
 import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
 import type { signedInFields, signInFields } from '../../src/resources/sessions/sessions.ts';
-import { consoleRows, publicRows } from '../kit/api/routes.ts';
-import { asksOf, OPTIONS, PRELUDE, type Promised, promisesOf, type SdkCall, sdkCalls } from '../kit/api/sdk-calls.ts';
+import { apiRoutes, consoleRows } from '../kit/api/routes.ts';
+import {
+  asksOf,
+  OPTIONS,
+  PRELUDE,
+  promisesOf,
+  type SdkCall,
+  sdkCalls,
+  type TypeAssertion,
+} from '../kit/api/sdk-calls.ts';
 import { type Json, temporaryFolder } from '../kit/service/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
@@ -43,7 +51,7 @@ test('X2 the receiver has the same page limits of the feed as the server', () =>
 });
 
 test('the methods of the SDK cover exactly the API routes, and those of the console client the console routes', () => {
-  const wanted = publicRows.filter(({ aliasOf }) => aliasOf === undefined);
+  const wanted = apiRoutes.filter(({ aliasOf }) => aliasOf === undefined);
   assert.deepEqual(routesOf(calls.filter(isPublished)), wanted.map(asksOf).sort());
   assert.deepEqual(routesOf(calls.filter((call) => !isPublished(call))), consoleRows.map(asksOf).sort());
 });
@@ -52,7 +60,7 @@ test('X4 X5 every method accepts a signal, every POST an idempotency key, every 
   controller.abort();
   for (const { method, asks, headers, signal } of calls) {
     assert.ok(signal?.aborted, `${method} is aborted`);
-    const row = [...publicRows, ...consoleRows].find((one) => asksOf(one) === asks);
+    const row = [...apiRoutes, ...consoleRows].find((one) => asksOf(one) === asks);
     const [tag, word] = [headers.get('if-match'), headers.get('idempotency-key')];
     if (row?.method === 'POST') assert.equal(word, OPTIONS.idempotencyKey, method);
     if (row?.method !== 'GET' && row?.conditional) assert.equal(tag, OPTIONS.ifMatch, method);
@@ -125,10 +133,10 @@ test('each package has the version and license of the service, and no install sc
   assert.equal(chaosReceiver.engines.node, service.engines.node);
 });
 
-const rows = [...publicRows, ...consoleRows];
+const rows = [...apiRoutes, ...consoleRows];
 
 /** Descriptions of the type assertions that do not compile; each list is a file of one program. */
-function broken(folder: string, ...lists: readonly (readonly Promised[])[]): string[][] {
+function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[]): string[][] {
   const head = `import type { CarillonConsole } from '${join(root, 'packages/sdk/src/console.ts')}';${PRELUDE}`;
   const first = head.split('\n').length;
   for (const [index, promises] of lists.entries()) {

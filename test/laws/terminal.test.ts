@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONTROLS } from '../../src/control-characters.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
-import { consoleRows, openRows, publicRows } from '../kit/api/routes.ts';
+import { apiRoutes, consoleRows, openRows } from '../kit/api/routes.ts';
 import { product } from './source.ts';
 
 /** The only files that write to standard output or standard error; both escape control characters. */
@@ -29,7 +29,7 @@ test('all output goes through screen.ts and all log lines through log-writer.ts,
 
 test('C4 every label and email field rejects control characters, in all route groups', () => {
   const named: { name: string; schema: JsonSchema; where: string }[] = [];
-  for (const { method, path, body } of [...publicRows, ...consoleRows, ...openRows]) {
+  for (const { method, path, body } of [...apiRoutes, ...consoleRows, ...openRows]) {
     const { properties = {} } = (body ?? {}) as { properties?: Readonly<Record<string, JsonSchema>> };
     for (const [name, schema] of Object.entries(properties))
       if (/(?:^|_)(?:label|email)$/.test(name)) named.push({ name, schema, where: `${method} ${path}` });

@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { convertIcsCalendar } from 'ts-ics';
 import { datedOf, spanOf } from '../../src/ical/days.ts';
-import { readCalendar } from '../../src/ical/parse.ts';
+import { CalendarError } from '../../src/ical/line-reader.ts';
+import { type ReadCalendar, readCalendar } from '../../src/ical/parse.ts';
+import { reasons } from '../../src/ical/skipped.ts';
 import { beginning, ENDING, entryText } from '../../src/ical/write.ts';
 import { zoneAround } from '../../src/ical/zone.ts';
+import { oddCalendars } from '../corpus/calendars.ts';
 
 const two = (value: number) => String(value).padStart(2, '0');
 const day = fc
@@ -92,4 +95,130 @@ test('X9 events that are written and read again are equal: names, days and times
 
 test('X9 the dates of an event survive the conversion to iCalendar and back', () => {
   fc.assert(fc.property(dated, (one) => assert.deepEqual(datedOf(spanOf(one)), one)));
+});
+
+/** Optional lines of a valid event. */
+const extras = [
+  'DTEND;TZID=America/New_York:20270131T110000',
+  'DURATION:PT1H',
+  'RRULE:FREQ=WEEKLY;COUNT=3',
+  'RRULE:FREQ=DAILY;UNTIL=20270301T000000Z;BYDAY=MO,TU',
+  'RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1;COUNT=4',
+  'EXDATE;TZID=America/New_York:20270207T100000',
+  'RDATE;VALUE=PERIOD:20270210T100000Z/PT2H',
+  'SEQUENCE:2',
+  'LOCATION:Hall 2\\, left',
+  'ATTENDEE;CN="Bell, Ringer":mailto:ringer@acme.test',
+  'X-MICROSOFT-CDO-ALLDAYEVENT:FALSE',
+];
+
+const START = 'DTSTART;TZID=America/New_York:20270131T100000';
+const calendar = fc
+  .array(fc.subarray(extras), { minLength: 1, maxLength: 6 })
+  .map((events) => [
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'X-WR-TIMEZONE:Europe/Zurich',
+    ...['BEGIN:VTIMEZONE', 'TZID:Office', 'BEGIN:STANDARD', 'DTSTART:19700101T000000'],
+    ...['TZOFFSETFROM:+0100', 'TZOFFSETTO:+0100', 'END:STANDARD', 'END:VTIMEZONE'],
+    ...events.flatMap((some, index) => [
+      ...['BEGIN:VEVENT', `UID:event ${index}`, START, `SUMMARY:Event ${index}`],
+      ...[...some, 'END:VEVENT'],
+    ]),
+    'END:VCALENDAR',
+  ]);
+
+/** Texts with a meaning in iCalendar, or known to break parsers. */
+const pieces = [
+  ...[':', ';', ',', '=', '"', ' ', '\t', '\0', '\ud800', '\\', '/', '-', '+', 'Z', 'T', 'P', '0', '999999999999999'],
+  ...['BEGIN:VEVENT', 'END:VEVENT', 'BEGIN:VCALENDAR', 'END:VCALENDAR', 'BEGIN:VALARM', 'BEGIN:X'],
+  ...['RRULE:FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30', 'INTERVAL=0', 'COUNT=-1', 'BYSETPOS=366', 'UNTIL=', 'FREQ='],
+  ...['RDATE;VALUE=PERIOD:', 'EXDATE:', 'DTSTART:', 'TZID=Nowhere', '__proto__', 'constructor', '20270230T250000'],
+];
+const text = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 12 }));
+
+/** A change of one line. The first line, which marks the file as a calendar, is not changed. */
+const change = fc.record({
+  at: fc.nat(),
+  how: fc.constantFrom('cut', 'insert', 'replace', 'double', 'drop', 'value', 'fold'),
+  place: fc.nat(),
+  text,
+});
+
+type Change = { readonly at: number; readonly how: string; readonly place: number; readonly text: string };
+
+function changed(line: string, { how, place, text }: Change): readonly string[] {
+  const at = place % (line.length + 1);
+  if (how === 'cut') return [line.slice(0, at)];
+  if (how === 'insert') return [line.slice(0, at) + text + line.slice(at)];
+  if (how === 'replace') return [text];
+  if (how === 'double') return [line, line];
+  if (how === 'drop') return [];
+  return how === 'value' ? [`${line.split(':')[0]}:${text}`] : [` ${line}`];
+}
+
+const OPTIONS = { zone: 'Europe/Zurich', domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
+
+/** Reads a file and asserts that messages and examples are our own texts, without internal errors. */
+function read(lines: readonly string[]): ReadCalendar | CalendarError {
+  let found: ReadCalendar;
+  try {
+    found = readCalendar(lines.join('\r\n'), OPTIONS, () => undefined);
+  } catch (error) {
+    assert.ok(error instanceof CalendarError, String(error));
+    assert.match(error.message, /^(?:must be|begins|ends|is within|is beyond|takes too long) /);
+    return error;
+  }
+  for (const { reason, what, examples } of found.dropped) {
+    assert.ok(reason in reasons);
+    for (const example of examples) {
+      assert.match(example, /^line [1-9]\d*: /);
+      assert.ok(example.isWellFormed() && !example.includes('\0') && what.isWellFormed());
+    }
+  }
+  return found;
+}
+
+/** The UID line of the event that a line belongs to; undefined outside of events. */
+function eventAt(lines: readonly string[], at: number): string | undefined {
+  const before = lines.slice(0, at + 1);
+  const begun = before.lastIndexOf('BEGIN:VEVENT');
+  const isWithin = begun !== -1 && !before.slice(begun, -1).includes('END:VEVENT');
+  return isWithin ? lines[begun + 1] : undefined;
+}
+
+test('X9 a changed line costs at most its own event: all other events are read, with bounded work and reports in our own words', () => {
+  fc.assert(
+    fc.property(calendar, change, (lines, change) => {
+      // Line 1 stays unchanged as well: a continuation of the first line would change it.
+      const at = 2 + (change.at % (lines.length - 2));
+      const line = lines[at] ?? '';
+      const found = read([...lines.slice(0, at), ...changed(line, change), ...lines.slice(at + 1)]);
+      assert.ok(!(found instanceof CalendarError), String(found));
+      const uids = lines.filter((one) => one.startsWith('UID:'));
+      // A folded line becomes part of the previous line, and costs the event of that line.
+      const touched = new Set([eventAt(lines, at), change.how === 'fold' ? eventAt(lines, at - 1) : undefined]);
+      const names = new Set(found.events.map(({ event_name }) => event_name));
+      for (const uid of uids) {
+        if (!touched.has(uid)) assert.ok(names.has(`Event ${uid.slice(-1)}`), `${uid} is not there`);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('X9 odd calendars with several changes are read or rejected in our own words', () => {
+  const odd = fc.constantFrom(...oddCalendars).map(({ lines }) => ['BEGIN:VCALENDAR', ...lines, 'END:VCALENDAR']);
+  fc.assert(
+    fc.property(odd, fc.array(change, { maxLength: 6 }), (lines, changes) => {
+      const all = [...lines];
+      for (const one of changes) {
+        const at = 1 + (one.at % (all.length - 1));
+        all.splice(at, 1, ...changed(all[at] ?? '', one));
+        if (all.length < 2) return;
+      }
+      read(all);
+    }),
+    { numRuns: 1_000 },
+  );
 });

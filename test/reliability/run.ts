@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { globalSetup, globalTeardown } from '../kit/global-setup.ts';
 import { chosen } from '../kit/service/stores.ts';
-import { sourceNow } from '../kit/surroundings.ts';
+import { currentCommit } from '../kit/surroundings.ts';
 import { proofs } from './index.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
 import { storeResult, storeSmokeDuration } from './results.ts';
@@ -39,7 +39,7 @@ const requestedCount = numberIn('count', 1);
 const isComplete =
   requestedCount === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
 const isFullRun = isComplete && !values.quick;
-const commit = sourceNow();
+const commit = currentCommit();
 if (isComplete && commit === undefined) log('The source is not as committed: what it comes to is said, and not kept.');
 
 /** Runs one test, prints its result, and stores that of a full run. Returns whether the promise holds. */

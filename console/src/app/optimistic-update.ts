@@ -4,7 +4,7 @@ import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.t
 import { explain } from './use-query.ts';
 
 /** Edit conflict: another user has changed the same field in the meantime. */
-export class Overtaken<T> extends Error {
+export class EditConflictError<T> extends Error {
   override readonly name = 'Overtaken';
   /** The current record. */
   readonly record: T;
@@ -30,7 +30,7 @@ export async function change<T extends object, C extends object>(
 ): Promise<T> {
   const now = await resource.get(id);
   const isConflict = Object.keys(changes).some((field) => serialized(now, field) !== serialized(expected, field));
-  if (isConflict) throw new Overtaken(now);
+  if (isConflict) throw new EditConflictError(now);
   return resource.update(id, changes);
 }
 

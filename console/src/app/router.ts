@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 
 /** The current route: path segments after `#/`, and the query after `?`. */
-export type Place = { readonly path: readonly string[]; readonly query: URLSearchParams };
+export type Location = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
 /** Hash routing: browsers never send the fragment to the server, so it may contain the token of an invitation. */
-function readLocation(): Place {
+function readLocation(): Location {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
   return {
     path: path
@@ -23,7 +23,7 @@ function decodeSegment(part: string): string {
   }
 }
 
-export const place = signal<Place>(readLocation());
+export const place = signal<Location>(readLocation());
 
 addEventListener('hashchange', () => {
   place.value = readLocation();

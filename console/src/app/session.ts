@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Company, User } from '../../../packages/sdk/src/people.ts';
-import { speaker } from '../components/api-call.tsx';
+import { apiAccount } from '../components/api-call.tsx';
 import { client } from './client.ts';
 
 /** The signed-in user and their account. */
@@ -37,7 +37,7 @@ export function endSession(): void {
 export async function findSession(): Promise<void> {
   try {
     const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
-    speaker.domain = company.domain;
+    apiAccount.domain = company.domain;
     localStorage.setItem(USER_STORAGE_KEY, user.user_id);
     session.value = { user, company };
     hasEnded.value = false;

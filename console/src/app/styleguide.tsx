@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import { Badge, Initials, Note, Progress, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { Ask } from '../components/dialog.tsx';
+import { ConfirmDialog } from '../components/dialog.tsx';
 import { Check, Choice, Select, TextArea, TextField } from '../components/field.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Menu } from '../components/menu.tsx';
 import { Empty, Page } from '../components/page.tsx';
 import { Spark } from '../components/sparkline.tsx';
-import { Toasts, tell } from '../components/toast.tsx';
+import { showToast, Toasts } from '../components/toast.tsx';
 import { ThemeButton } from './theme.tsx';
 
 const bars = Array.from({ length: 24 }, (_, hour) => ({
@@ -33,10 +33,14 @@ export function Styleguide() {
       >
         <section class="card padded stack" aria-label="Buttons">
           <div class="row">
-            <Button look="primary" icon="plus" onClick={() => tell('Event created.', { undo: () => tell('Undone.') })}>
+            <Button
+              look="primary"
+              icon="plus"
+              onClick={() => showToast('Event created.', { undo: () => showToast('Undone.') })}
+            >
               Primary
             </Button>
-            <Button onClick={() => tell('Something failed.', { isBad: true })}>Plain</Button>
+            <Button onClick={() => showToast('Something failed.', { isBad: true })}>Plain</Button>
             <Button look="quiet">Quiet</Button>
             <Button look="danger" icon="trash" onClick={() => setAsking(true)}>
               Danger
@@ -46,8 +50,8 @@ export function Styleguide() {
             <Menu
               label="More"
               items={[
-                { text: 'Duplicate', icon: 'copy', onPick: () => tell('Duplicated.') },
-                { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => tell('Deleted.') },
+                { text: 'Duplicate', icon: 'copy', onPick: () => showToast('Duplicated.') },
+                { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => showToast('Deleted.') },
               ]}
             />
             <Choice label="View" value={choice} options={options} onChange={setChoice} />
@@ -119,9 +123,14 @@ export function Styleguide() {
           </Empty>
         </section>
         {isAsking && (
-          <Ask title="Delete this event?" yes="Delete" onYes={() => tell('Deleted.')} onClose={() => setAsking(false)}>
+          <ConfirmDialog
+            title="Delete this event?"
+            yes="Delete"
+            onYes={() => showToast('Deleted.')}
+            onClose={() => setAsking(false)}
+          >
             It goes from the calendar at once.
-          </Ask>
+          </ConfirmDialog>
         )}
       </Page>
       <Toasts />

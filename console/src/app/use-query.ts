@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import { tell } from '../components/toast.tsx';
+import { showToast } from '../components/toast.tsx';
 import { endSession, isSignedOut } from './session.ts';
 
 /** State of a query: data, loading or error. Previous data stays visible during a reload. */
-export type Loaded<T> = {
+export type Query<T> = {
   readonly data: T | undefined;
   readonly fault: string | undefined;
   readonly isLoading: boolean;
@@ -18,7 +18,7 @@ export type Loaded<T> = {
  *
  * @param inputs compared as JSON
  */
-export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
+export function useQuery<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Query<T> {
   const [state, setState] = useState<{ data?: T; fault?: string; isLoading: boolean }>({ isLoading: true });
   const [reloadCount, setReloadCount] = useState(0);
   const latest = useRef(load);
@@ -78,7 +78,7 @@ export function explain(error: unknown): string {
 export const span = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
 /** Validation errors by field name, as sentences to show below the fields. */
-export function faultsOf(error: unknown): Readonly<Record<string, string>> {
+export function fieldErrors(error: unknown): Readonly<Record<string, string>> {
   if (!(error instanceof CarillonError)) return {};
   return Object.fromEntries(
     (error.errors ?? []).map(({ field, message }) => [field, `It ${message.replaceAll('_', ' ')}.`]),
@@ -105,7 +105,7 @@ export function useSubmission(work: () => Promise<unknown>): Submission {
       await work();
       setState({ isBusy: false, faults: {}, fault: undefined });
     } catch (error) {
-      const faults = faultsOf(error);
+      const faults = fieldErrors(error);
       setState({ isBusy: false, faults, fault: Object.keys(faults).length === 0 ? explain(error) : undefined });
     }
   };
@@ -120,11 +120,11 @@ export async function attempt(
   try {
     await work();
   } catch (error) {
-    tell(explain(error), { isBad: true });
+    showToast(explain(error), { isBad: true });
     return false;
   }
-  if (typeof done === 'string') tell(done);
-  else if (done !== undefined) tell(done.text, { undo: done.undo });
+  if (typeof done === 'string') showToast(done);
+  else if (done !== undefined) showToast(done.text, { undo: done.undo });
   return true;
 }
 
@@ -133,7 +133,7 @@ export async function attempt(
  *
  * @param intervalMs undefined stops the polling
  */
-export function useEvery(intervalMs: number | undefined, poll: () => void): void {
+export function usePolling(intervalMs: number | undefined, poll: () => void): void {
   const latest = useRef(poll);
   latest.current = poll;
   useEffect(() => {

@@ -4,18 +4,18 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { client } from '../app/client.ts';
 import { to } from '../app/router.ts';
 import { findSession } from '../app/session.ts';
-import { useLoaded, useSubmission } from '../app/use-query.ts';
+import { useQuery, useSubmission } from '../app/use-query.ts';
 import { Note, Waiting } from '../components/badge.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { PassphraseField, TextField } from '../components/field.tsx';
-import { Door } from './auth-layout.tsx';
+import { AuthLayout } from './auth-layout.tsx';
 import { MIN_PASSPHRASE_LENGTH } from './sign-in.tsx';
 
 /** The page of a one-time link (invitation or passphrase reset): sets a passphrase and signs in. */
 export function Welcome({ token }: { readonly token: string }) {
-  const invitation = useLoaded(() => findInvitation(token), [token]);
+  const invitation = useQuery(() => findInvitation(token), [token]);
   return (
-    <Door title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
+    <AuthLayout title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
       {invitation.data && <PassphraseForm token={token} invitation={invitation.data} />}
       {invitation.fault !== undefined && (
         <Note tone="bad">
@@ -33,7 +33,7 @@ export function Welcome({ token }: { readonly token: string }) {
         </>
       )}
       {invitation.data === undefined && invitation.fault === undefined && <Waiting lines={3} />}
-    </Door>
+    </AuthLayout>
   );
 }
 

@@ -16,7 +16,7 @@ export function PlainHttp() {
 }
 
 /** Page layout before sign-in. */
-export function Door({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+export function AuthLayout({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
   return (
     <main class="door">
       <PlainHttp />

@@ -1,13 +1,13 @@
 import type { Session } from '../../../packages/sdk/src/people.ts';
 import { client } from '../app/client.ts';
-import { all, attempt, useLoaded } from '../app/use-query.ts';
+import { all, attempt, useQuery } from '../app/use-query.ts';
 import { Badge, Note, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Moment } from '../components/timestamp.tsx';
 
 /** The active sessions of a user, each with a button to revoke it. */
 export function Sessions({ userId }: { readonly userId: string }) {
-  const sessions = useLoaded((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
+  const sessions = useQuery((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
   if (sessions.data === undefined) {
     return sessions.fault === undefined ? <Waiting lines={2} /> : <Note tone="bad">{sessions.fault}</Note>;
   }

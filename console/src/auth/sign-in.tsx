@@ -2,12 +2,12 @@ import { useEffect, useState } from 'preact/hooks';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { client } from '../app/client.ts';
 import { findSession, hasEnded } from '../app/session.ts';
-import { faultsOf, span, useSubmission } from '../app/use-query.ts';
-import { speaker } from '../components/api-call.tsx';
+import { fieldErrors, span, useSubmission } from '../app/use-query.ts';
+import { apiAccount } from '../components/api-call.tsx';
 import { Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { PassphraseField, TextField } from '../components/field.tsx';
-import { Door } from './auth-layout.tsx';
+import { AuthLayout } from './auth-layout.tsx';
 
 const DOMAIN_STORAGE_KEY = 'carillon.domain';
 
@@ -17,7 +17,7 @@ export const MIN_PASSPHRASE_LENGTH = 12;
 export function SignIn() {
   const storedDomain = localStorage.getItem(DOMAIN_STORAGE_KEY) ?? '';
   // After an expired session, prefill the account the user was signed in to.
-  const [domain, setDomain] = useState(storedDomain || (hasEnded.value ? speaker.domain : ''));
+  const [domain, setDomain] = useState(storedDomain || (hasEnded.value ? apiAccount.domain : ''));
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
   const [waitS, startCountdown] = useCountdown();
@@ -27,7 +27,7 @@ export function SignIn() {
     try {
       await client.signIn({ email: email.trim(), passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
     } catch (error) {
-      const isDomainError = faultsOf(error).domain !== undefined;
+      const isDomainError = fieldErrors(error).domain !== undefined;
       if (isDomainError || domain !== '') setAsksDomain(true);
       if (!isDomainError) setPassphrase('');
       if (error instanceof CarillonError && error.code === 'too_many_tries') startCountdown(error.retryAfterS ?? 30);
@@ -37,7 +37,7 @@ export function SignIn() {
     await findSession();
   });
   return (
-    <Door title="Sign in to Carillon">
+    <AuthLayout title="Sign in to Carillon">
       <form class="stack" onSubmit={submit}>
         {fault === undefined && hasEnded.value && (
           <Note>Your session has ended. Sign in, and you go on where you were.</Note>
@@ -81,7 +81,7 @@ export function SignIn() {
           <code>carillon users invite</code>.
         </p>
       </form>
-    </Door>
+    </AuthLayout>
   );
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { Choice } from './field.tsx';
-import { tell } from './toast.tsx';
+import { showToast } from './toast.tsx';
 
 /** An API call that the console shows as curl and as SDK code. */
 export type ApiCall = {
@@ -16,7 +16,7 @@ export type ApiCall = {
 };
 
 /** Base URL and account domain for the displayed calls; the domain is set at sign-in. */
-export const speaker = {
+export const apiAccount = {
   baseUrl: new URL('.', document.baseURI).href.replace(/\/$/, ''),
   domain: 'carillon.localhost',
 };
@@ -27,8 +27,8 @@ export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 /** A call as a curl command; it reads the API key from the variable `CARILLON_KEY`. */
 export function curlOf({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
   const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${speaker.baseUrl}/v2${path}`)}`,
-    `-H ${quoted(`domain: ${speaker.domain}`)} -H "key: $CARILLON_KEY"`,
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${apiAccount.baseUrl}/v2${path}`)}`,
+    `-H ${quoted(`domain: ${apiAccount.domain}`)} -H "key: $CARILLON_KEY"`,
     ...(body === undefined ? [] : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
   ];
   return lines.join(' \\\n  ');
@@ -39,8 +39,8 @@ function sdkOf({ sdk }: ApiCall): string {
     `import { apiKey, Carillon } from '@carillon/sdk';`,
     '',
     'const carillon = new Carillon({',
-    `  baseUrl: ${JSON.stringify(speaker.baseUrl)},`,
-    `  auth: apiKey({ domain: ${JSON.stringify(speaker.domain)}, key: process.env.CARILLON_KEY ?? '' }),`,
+    `  baseUrl: ${JSON.stringify(apiAccount.baseUrl)},`,
+    `  auth: apiKey({ domain: ${JSON.stringify(apiAccount.domain)}, key: process.env.CARILLON_KEY ?? '' }),`,
     '});',
     `await carillon.${sdk};`,
   ].join('\n');
@@ -51,9 +51,9 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
-      tell('Copied.');
+      showToast('Copied.');
     } catch {
-      tell('This browser does not let the page copy. Select the text instead.', { isBad: true });
+      showToast('This browser does not let the page copy. Select the text instead.', { isBad: true });
     }
   };
   return (

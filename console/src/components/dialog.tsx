@@ -7,7 +7,7 @@ type DialogProps = {
   readonly onClose: () => void;
   readonly isWide?: boolean;
   /** Neither Escape nor a click on the backdrop closes it, because its content cannot be shown again. */
-  readonly isFirm?: boolean;
+  readonly isPersistent?: boolean;
   readonly children: ComponentChildren;
 };
 
@@ -15,7 +15,7 @@ type DialogProps = {
  * Modal dialog. Escape and a click on the backdrop close it; the focus returns to the previously focused
  * element.
  */
-export function Dialog({ title, onClose, isWide = false, isFirm = false, children }: DialogProps) {
+export function Dialog({ title, onClose, isWide = false, isPersistent: isFirm = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
@@ -59,7 +59,7 @@ type AskProps = {
 };
 
 /** Confirmation dialog for actions that cannot be undone. */
-export function Ask({ title, children, yes, onYes, onClose }: AskProps) {
+export function ConfirmDialog({ title, children, yes, onYes, onClose }: AskProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div>{children}</div>

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { TextField } from './field.tsx';
 import { Icon } from './icon.tsx';
-import { letGo } from './menu.tsx';
+import { pointerReleased } from './menu.tsx';
 
 export type InlineProps = {
   /** Accessible name: `Name of Release`. */
@@ -103,7 +103,7 @@ function Editor({
     try {
       if (next !== value) await onSave(next);
       // Closing moves the layout. If the blur came from a press elsewhere, wait for its click first.
-      if (document.activeElement !== field.current) await letGo();
+      if (document.activeElement !== field.current) await pointerReleased();
       close();
     } catch (error) {
       setFault(explain(error));

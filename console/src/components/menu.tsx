@@ -100,6 +100,6 @@ addEventListener(
  * between press and release, the pointer would be over another element, and the browser would not fire a click
  * at all.
  */
-export async function letGo(): Promise<void> {
+export async function pointerReleased(): Promise<void> {
   await press;
 }

@@ -18,7 +18,7 @@ type ShownOnceProps = {
 /** Dialog that shows a secret once. Escape and backdrop clicks do not close it, only its buttons. */
 export function ShownOnce({ title, label, text, warning, isWide = false, onClose, children }: ShownOnceProps) {
   return (
-    <Dialog title={title} isWide={isWide} isFirm onClose={onClose}>
+    <Dialog title={title} isWide={isWide} isPersistent onClose={onClose}>
       <Note tone="warn">{warning}</Note>
       <Code label={label} text={text} />
       {children}

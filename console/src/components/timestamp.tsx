@@ -13,7 +13,7 @@ const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
 /** Parses a UTC timestamp of the API; undefined for never. */
-export function momentOf(text: string): Date | undefined {
+export function parseTimestamp(text: string): Date | undefined {
   return text === NEVER ? undefined : new Date(`${text.replace(' ', 'T')}Z`);
 }
 
@@ -26,7 +26,7 @@ export function distance(moment: Date, now = Date.now()): string {
 
 /** Relative time of an API timestamp; the tooltip shows the exact time. */
 export function Moment({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
-  const moment = momentOf(at);
+  const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
   return (
     <time class="number" dateTime={moment.toISOString()} title={exact.format(moment)}>
@@ -46,7 +46,7 @@ const otherDay = new Intl.DateTimeFormat('en-GB', {
 
 /** Local time of an API timestamp: `14:02:11`; with the date unless it is today. The tooltip shows UTC. */
 export function ClockTime({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
-  const moment = momentOf(at);
+  const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
   const format = moment.toDateString() === new Date().toDateString() ? sameDay : otherDay;
   return (

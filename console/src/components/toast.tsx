@@ -13,7 +13,7 @@ function dismiss(id: number): void {
 }
 
 /** Shows a toast: a success, with Undo where possible, or an error. */
-export function tell(text: string, options: { readonly isBad?: boolean; readonly undo?: () => void } = {}): void {
+export function showToast(text: string, options: { readonly isBad?: boolean; readonly undo?: () => void } = {}): void {
   lastId += 1;
   const id = lastId;
   const { isBad = false, undo } = options;

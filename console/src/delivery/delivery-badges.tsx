@@ -3,15 +3,15 @@ import './delivery.css';
 import './delivery.css';
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import type { Delivery, DeliveryState, ToldHook } from '../../../packages/sdk/src/activity.ts';
+import type { Delivery, DeliveryState, HookDelivery } from '../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import type { Hour } from '../../../packages/sdk/src/stats.ts';
-import { useEvery } from '../app/use-query.ts';
+import { usePolling } from '../app/use-query.ts';
 import { Code, curlOf } from '../components/api-call.tsx';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { type Bar, Spark } from '../components/sparkline.tsx';
-import { ClockTime, lasting, momentOf } from '../components/timestamp.tsx';
+import { ClockTime, lasting, parseTimestamp } from '../components/timestamp.tsx';
 import { bodyOf, counted, cutTarget, endedWords, outcomeWords, pathOf } from './delivery-text.ts';
 
 /** Targets that the user has unmasked. Shared by all screens until the page is reloaded. */
@@ -45,8 +45,8 @@ export function Target({ url }: { readonly url: string }) {
 /** Countdown to a timestamp, updated every second. */
 export function Countdown({ until }: { readonly until: string }) {
   const [now, setNow] = useState(Date.now);
-  useEvery(1_000, () => setNow(Date.now()));
-  const left = (momentOf(until)?.getTime() ?? 0) - now;
+  usePolling(1_000, () => setNow(Date.now()));
+  const left = (parseTimestamp(until)?.getTime() ?? 0) - now;
   return <span class="number">{left <= 0 ? 'now' : `in ${lasting(Math.max(1_000, left))}`}</span>;
 }
 
@@ -87,7 +87,7 @@ const HOUR_MS = 3_600_000;
 
 /** Hourly buckets of the last 24 hours, oldest first, including empty ones. */
 export function barsOf(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
-  const byHour = new Map(hours.map((hour) => [momentOf(hour.hour)?.getTime(), hour]));
+  const byHour = new Map(hours.map((hour) => [parseTimestamp(hour.hour)?.getTime(), hour]));
   return Array.from({ length: 24 }, (_, index) => {
     const at = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
     const hour = byHour.get(at);
@@ -136,11 +136,11 @@ export function Notification({ delivery, target }: { readonly delivery: Delivery
 }
 
 /** Read receipt of a delivery: whether the record was fetched after it was delivered. */
-export type Reading = 'not told' | 'read' | 'never read';
+export type ReadStatus = 'not told' | 'read' | 'never read';
 
-export function readingOf({ state, fetched_at }: ToldHook): Reading {
+export function readingOf({ state, fetched_at }: HookDelivery): ReadStatus {
   if (state !== 'delivered') return 'not told';
-  return momentOf(fetched_at) === undefined ? 'never read' : 'read';
+  return parseTimestamp(fetched_at) === undefined ? 'never read' : 'read';
 }
 
 /** Explanation of the state "told, never read". */
@@ -149,7 +149,7 @@ export const NEVER_READ =
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
 /** Badge of the read receipt. */
-export function ReadMark({ told }: { readonly told: ToldHook }) {
+export function ReadReceipt({ told }: { readonly told: HookDelivery }) {
   const reading = readingOf(told);
   if (reading === 'not told') return null;
   if (reading === 'never read') {

@@ -3,21 +3,21 @@ import { useState } from 'preact/hooks';
 import type { Assigned, AssignedTeam, Id } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
-import { change, faultIn, idsOf, Overtaken } from '../app/optimistic-update.ts';
-import { attempt, useLoaded } from '../app/use-query.ts';
+import { change, EditConflictError, faultIn, idsOf } from '../app/optimistic-update.ts';
+import { attempt, useQuery } from '../app/use-query.ts';
 import { nameOf } from '../app/user-name.ts';
 import { Dot, Initials, Note, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Check } from '../components/field.tsx';
 import { Icon } from '../components/icon.tsx';
-import { tell } from '../components/toast.tsx';
-import type { Kept } from './editable-fields.tsx';
+import { showToast } from '../components/toast.tsx';
+import type { EditableResource } from './editable-fields.tsx';
 
 const MAX_AVATARS = 3;
 
 type PeopleProps<T> = {
-  readonly kept: Kept<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
+  readonly kept: EditableResource<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
   /** Wording: people are assigned to a task, and in a team. */
@@ -84,7 +84,7 @@ function Picker<T extends WithAssigned>({
   being = 'assigned to',
   onClose,
 }: PeopleProps<T> & { readonly onClose: () => void }) {
-  const { data, fault: loadError } = useLoaded(loadAssignable, []);
+  const { data, fault: loadError } = useQuery(loadAssignable, []);
   const [chosen, setChosen] = useState(idsIn(record));
   const [fault, setFault] = useState<string>();
   const id = kept.idOf(record);
@@ -95,17 +95,17 @@ function Picker<T extends WithAssigned>({
       const before = idsIn(record);
       onChange(after);
       onClose();
-      tell('People changed.', {
+      showToast('People changed.', {
         undo: () => void attempt(async () => onChange(await change(kept.noun, id, before, after))),
       });
     } catch (error) {
-      if (error instanceof Overtaken) onChange(error.record as T);
+      if (error instanceof EditConflictError) onChange(error.record as T);
       setFault(
-        error instanceof Overtaken
+        error instanceof EditConflictError
           ? `Somebody else has changed who is ${being} it. Look again, then save.`
           : faultIn(error, 'People'),
       );
-      if (error instanceof Overtaken) setChosen(idsIn(error.record as T));
+      if (error instanceof EditConflictError) setChosen(idsIn(error.record as T));
     }
   };
   const check = (of: 'users' | 'teams', one: string, name: string, begin: ComponentChildren) => (

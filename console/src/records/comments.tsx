@@ -5,7 +5,7 @@ import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
 import { faultIn } from '../app/optimistic-update.ts';
 import { to } from '../app/router.ts';
-import { all, useLoaded } from '../app/use-query.ts';
+import { all, useQuery } from '../app/use-query.ts';
 import { nameOf } from '../app/user-name.ts';
 import { Initials, Note, Waiting } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
@@ -60,11 +60,11 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
     comments.idOf,
   );
   const parts =
-    useLoaded((signal) => partsOf(project_id, task, signal), [about, reloads]).data ?? new Map<string, string>();
+    useQuery((signal) => partsOf(project_id, task, signal), [about, reloads]).data ?? new Map<string, string>();
   const [chosen, setChosen] = useState('0');
   // The chosen task or subtask may have been deleted in the meantime.
   const part = parts.has(chosen) ? chosen : '0';
-  const users = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
+  const users = useQuery(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [replyingTo, setReplyingTo] = useState<string>();
   /** Ids of comments whose replies are expanded. */
   const [opened, setOpened] = useState<readonly string[]>([]);
@@ -145,7 +145,7 @@ type RepliesProps = {
 function Replies({ thread, isWhole, renderComment, onOpen }: RepliesProps) {
   const { comment_id, reply_count, replies } = thread;
   const isMore = Number(reply_count) > replies.length;
-  const rest = useLoaded<readonly Comment[]>(
+  const rest = useQuery<readonly Comment[]>(
     async (signal) =>
       isWhole && isMore ? all(client.comments.each({ parent_id: comment_id, offset: replies.length }, { signal })) : [],
     [comment_id, isWhole, reply_count, replies.length],

@@ -1,7 +1,7 @@
 import type { Subtask, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { attempt } from '../app/use-query.ts';
-import { tell } from '../components/toast.tsx';
+import { showToast } from '../components/toast.tsx';
 
 /** Callbacks that update the UI. */
 type Shows = {
@@ -33,10 +33,10 @@ export async function completeTask(task: Task, shows: Shows): Promise<void> {
   if (!isDone) return;
   if (task.recurring !== '') {
     shows.next?.();
-    tell(`“${task.task_name}” completed${withSubtasks(open.length)}. The next one is open.`);
+    showToast(`“${task.task_name}” completed${withSubtasks(open.length)}. The next one is open.`);
     return;
   }
-  tell(`“${task.task_name}” completed${withSubtasks(open.length)}.`, {
+  showToast(`“${task.task_name}” completed${withSubtasks(open.length)}.`, {
     undo: () => void reopenTask(task, open, shows),
   });
 }

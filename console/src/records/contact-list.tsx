@@ -5,7 +5,7 @@ import { go, place, to } from '../app/router.ts';
 import { Menu } from '../components/menu.tsx';
 import { Empty } from '../components/page.tsx';
 import { type Deletable, inputOf, useDelete } from './delete-with-undo.tsx';
-import { choice, type Fact, FactField, type Kept, text } from './editable-fields.tsx';
+import { choice, type EditableResource, type FieldDefinition, InlineField, text } from './editable-fields.tsx';
 import { Narrow, RecordList } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from './records.ts';
 
@@ -78,11 +78,11 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
   return (
     <tr>
       <td class="name">
-        <FactField {...shared} fact={name} href={address} />
+        <InlineField {...shared} fact={name} href={address} />
       </td>
       {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((fact) => (
         <td key={fact.label} class="where">
-          <FactField {...shared} fact={fact} />
+          <InlineField {...shared} fact={fact} />
         </td>
       ))}
       <td class="more">
@@ -98,7 +98,7 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
   );
 }
 
-export const contacts: Kept<Contact, ContactChanges> & Deletable<Contact> = {
+export const contacts: EditableResource<Contact, ContactChanges> & Deletable<Contact> = {
   noun: client.contacts,
   idOf: ({ contact_id }) => contact_id,
   nameOf: ({ contact_name }) => contact_name,
@@ -118,7 +118,7 @@ export const contactFacts = {
 };
 
 /** Select for the client that a contact belongs to; includes the current client if the list does not. */
-export function spokenFor(contact: Contact, clients: readonly Client[] = []): Fact<Contact, ContactChanges> {
+export function spokenFor(contact: Contact, clients: readonly Client[] = []): FieldDefinition<Contact, ContactChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
   const own = isMissing ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }] : [];

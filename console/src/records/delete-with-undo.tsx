@@ -4,8 +4,8 @@ import type { Assigned, AssignedTeam, Paging } from '../../../packages/sdk/src/a
 import type { Deletes } from '../../../packages/sdk/src/resource-methods.ts';
 import { idsOf } from '../app/optimistic-update.ts';
 import { attempt } from '../app/use-query.ts';
-import { Ask } from '../components/dialog.tsx';
-import { tell } from '../components/toast.tsx';
+import { ConfirmDialog } from '../components/dialog.tsx';
+import { showToast } from '../components/toast.tsx';
 
 /** Side effects of a deletion: label of the confirm button, and text of the confirmation dialog. */
 export type Consequence = { readonly yes: string; readonly text: ComponentChildren };
@@ -36,7 +36,7 @@ export function useDelete<T>(
   const remove = async (record: T, toastOptions: { readonly undo?: () => void }) => {
     if (!(await attempt(() => noun.delete(idOf(record))))) return;
     onGone(record);
-    tell(`“${nameOf(record)}” deleted.`, toastOptions);
+    showToast(`“${nameOf(record)}” deleted.`, toastOptions);
   };
   const begin = (record: T) =>
     void attempt(async () => {
@@ -46,14 +46,14 @@ export function useDelete<T>(
       else await remove(record, { undo: () => void attempt(async () => onBack(await again(record))) });
     });
   const question = confirmation !== undefined && (
-    <Ask
+    <ConfirmDialog
       title={`Delete “${nameOf(confirmation.record)}”?`}
       yes={confirmation.yes}
       onYes={() => void remove(confirmation.record, {})}
       onClose={() => setConfirmation(undefined)}
     >
       {confirmation.text}
-    </Ask>
+    </ConfirmDialog>
   );
   return { begin, question };
 }

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
 import { dayOf, showDay, withDay } from '../app/calendar-dates.ts';
-import { change, faultIn, Overtaken, restore } from '../app/optimistic-update.ts';
+import { change, EditConflictError, faultIn, restore } from '../app/optimistic-update.ts';
 import { attempt } from '../app/use-query.ts';
 import { Dot, palette } from '../components/badge.tsx';
 import { Inline, type InlineProps } from '../components/inline-edit.tsx';
-import { tell } from '../components/toast.tsx';
+import { showToast } from '../components/toast.tsx';
 
 /** Definition of an editable field of a record: how it is read, written and formatted. */
-export type Fact<T, C> = {
+export type FieldDefinition<T, C> = {
   readonly label: string;
   readonly type?: InlineProps['type'];
   readonly options?: InlineProps['options'];
@@ -26,7 +26,7 @@ export type Fact<T, C> = {
 class InvalidInput extends Error {}
 
 /** A resource whose records can be edited inline. */
-export type Kept<T, C> = {
+export type EditableResource<T, C> = {
   readonly noun: Gets<T> & Updates<T, C>;
   idOf(record: T): string;
   nameOf(record: T): string;
@@ -37,7 +37,11 @@ type FieldOf<T> = keyof T & string;
 const textOf = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
 
 /** A text field. */
-export function text<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<T, C>> = {}): Fact<T, C> {
+export function text<T, C>(
+  field: FieldOf<T>,
+  label: string,
+  more: Partial<FieldDefinition<T, C>> = {},
+): FieldDefinition<T, C> {
   return {
     label,
     read: (record) => textOf(record, field),
@@ -47,7 +51,11 @@ export function text<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<
 }
 
 /** A start or due date. */
-export function day<T, C>(field: FieldOf<T>, label: string, more: Partial<Fact<T, C>> = {}): Fact<T, C> {
+export function day<T, C>(
+  field: FieldOf<T>,
+  label: string,
+  more: Partial<FieldDefinition<T, C>> = {},
+): FieldDefinition<T, C> {
   return {
     label,
     type: 'date',
@@ -64,8 +72,8 @@ export function choice<T, C>(
   field: FieldOf<T>,
   label: string,
   options: readonly { readonly value: string; readonly text: string }[],
-  more: Partial<Fact<T, C>> = {},
-): Fact<T, C> {
+  more: Partial<FieldDefinition<T, C>> = {},
+): FieldDefinition<T, C> {
   return text(field, label, {
     options,
     show: (record) => options.find(({ value }) => value === textOf(record, field))?.text,
@@ -74,7 +82,7 @@ export function choice<T, C>(
 }
 
 /** The color of a record: one of the palette, or a custom one that an API client has set. */
-export function colour<T extends { readonly color: string }, C>(record: T): Fact<T, C> {
+export function colour<T extends { readonly color: string }, C>(record: T): FieldDefinition<T, C> {
   const own = { value: record.color, text: record.color };
   const isOwn = !palette.some(({ value }) => value === record.color);
   const options = isOwn ? [...palette, own] : palette;
@@ -89,9 +97,9 @@ export function colour<T extends { readonly color: string }, C>(record: T): Fact
 }
 
 type FactFieldProps<T, C> = {
-  readonly kept: Kept<T, C>;
+  readonly kept: EditableResource<T, C>;
   readonly record: T;
-  readonly fact: Fact<T, C>;
+  readonly fact: FieldDefinition<T, C>;
   readonly href?: string;
   /** Receives the updated record. */
   readonly onChange: (record: T) => void;
@@ -102,7 +110,7 @@ type FactFieldProps<T, C> = {
  * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field
  * meanwhile, it shows both values instead of overwriting theirs; Enter then overwrites it.
  */
-export function FactField<T extends object, C extends object>(props: FactFieldProps<T, C>) {
+export function InlineField<T extends object, C extends object>(props: FactFieldProps<T, C>) {
   const { kept, record, fact, href, onChange, children } = props;
   const label = `${fact.label} of ${kept.nameOf(record)}`;
   const save = async (value: string) => {
@@ -114,15 +122,15 @@ export function FactField<T extends object, C extends object>(props: FactFieldPr
       const after = await change(kept.noun, id, changes, record);
       onChange(after);
       const undo = () => attempt(async () => onChange(await change(kept.noun, id, restore(changes, record), after)));
-      tell(`${fact.label} changed.`, { undo });
+      showToast(`${fact.label} changed.`, { undo });
     } catch (error) {
-      if (error instanceof Overtaken) onChange(error.record as T);
+      if (error instanceof EditConflictError) onChange(error.record as T);
       throw error;
     }
   };
   const explain = (error: unknown) => {
     if (error instanceof InvalidInput) return error.message;
-    if (!(error instanceof Overtaken)) return faultIn(error, fact.label);
+    if (!(error instanceof EditConflictError)) return faultIn(error, fact.label);
     const now = fact.read(error.record as T);
     return `Somebody else has set this to “${now === '' ? 'nothing' : now}” meanwhile. Enter keeps yours, Escape theirs.`;
   };
@@ -143,19 +151,19 @@ export function FactField<T extends object, C extends object>(props: FactFieldPr
 }
 
 type FactsProps<T, C> = Pick<FactFieldProps<T, C>, 'kept' | 'record' | 'onChange'> & {
-  readonly facts: readonly Fact<T, C>[];
+  readonly facts: readonly FieldDefinition<T, C>[];
   readonly children?: ComponentChildren;
 };
 
 /** All fields of a record as a definition list. */
-export function Facts<T extends object, C extends object>({ facts, children, ...rest }: FactsProps<T, C>) {
+export function FieldList<T extends object, C extends object>({ facts, children, ...rest }: FactsProps<T, C>) {
   return (
     <dl class="plan-facts">
       {facts.map((fact) => (
         <div key={fact.label}>
           <dt>{fact.label}</dt>
           <dd>
-            <FactField fact={fact} {...rest} />
+            <InlineField fact={fact} {...rest} />
           </dd>
         </div>
       ))}

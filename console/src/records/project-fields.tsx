@@ -3,10 +3,10 @@ import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
 import { type Deletable, going, goneWith, inputOf, theirs } from './delete-with-undo.tsx';
-import { choice, day, type Fact, type Kept, text } from './editable-fields.tsx';
+import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
 import { Due } from './tags.tsx';
 
-export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
+export const projects: EditableResource<Project, ProjectChanges> & Deletable<Project> = {
   noun: client.projects,
   idOf: ({ project_id }) => project_id,
   nameOf: ({ project_name }) => project_name,
@@ -70,7 +70,7 @@ export const projectFacts = {
     read: stateOf,
     write: (value) => states[value as State].flags,
     show: (project) => <Badge tone={states[stateOf(project)].tone}>{states[stateOf(project)].text}</Badge>,
-  } satisfies Fact<Project, ProjectChanges>,
+  } satisfies FieldDefinition<Project, ProjectChanges>,
   progress: text<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
   tags: text<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
   uri: text<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
@@ -82,7 +82,10 @@ export const projectFacts = {
 };
 
 /** Select for the client of a project; includes the current client if the list does not. */
-export function clientFact(clients: readonly Client[] = [], project?: Project): Fact<Project, ProjectChanges> {
+export function clientFact(
+  clients: readonly Client[] = [],
+  project?: Project,
+): FieldDefinition<Project, ProjectChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const isMissing =
     project !== undefined && project.client_id !== '0' && !options.some(({ value }) => value === project.client_id);

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Gets } from '../../../packages/sdk/src/resource-methods.ts';
 import { to } from '../app/router.ts';
-import { useLoaded } from '../app/use-query.ts';
+import { useQuery } from '../app/use-query.ts';
 import { Note, Waiting } from '../components/badge.tsx';
 import { ButtonLink } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
@@ -19,7 +19,7 @@ type RecordPageProps<T> = {
 
 /** Page of one record, with loading and error states. */
 export function RecordPage<T>({ noun, id, title, all, children }: RecordPageProps<T>) {
-  const { data, fault, set } = useLoaded((signal) => noun.get(id, { signal }), [id]);
+  const { data, fault, set } = useQuery((signal) => noun.get(id, { signal }), [id]);
   if (data !== undefined) return <>{children(data, set)}</>;
   return (
     <Page title={title} calls={[]}>

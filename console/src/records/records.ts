@@ -3,7 +3,7 @@ import type { Page, Paging } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
 import { place } from '../app/router.ts';
-import { type Loaded, useLoaded } from '../app/use-query.ts';
+import { type Query, useQuery } from '../app/use-query.ts';
 
 export const PAGE_SIZE = 100;
 
@@ -14,7 +14,7 @@ export function pageOffset(): number {
 }
 
 /** One page of a list, with optimistic updates. */
-export type Records<T> = Pick<Loaded<unknown>, 'fault' | 'isLoading' | 'reload'> & {
+export type Records<T> = Pick<Query<unknown>, 'fault' | 'isLoading' | 'reload'> & {
   /** Undefined until the first page is loaded. */
   readonly rows: readonly T[] | undefined;
   readonly paging: Paging;
@@ -42,7 +42,7 @@ export function useRecords<T>(
   inputs: readonly unknown[],
   idOf: (record: T) => string,
 ): Records<T> {
-  const loaded = useLoaded(load, inputs);
+  const loaded = useQuery(load, inputs);
   const latest = useRef<Page<T>>(undefined);
   latest.current = loaded.data ?? latest.current;
   const show = (change: (rows: readonly T[]) => readonly T[], totalChange: number) => {
@@ -68,8 +68,8 @@ export function useRecords<T>(
 
 /** Options of project selects: at most 1,000, sorted by name. */
 export const useProjects = () =>
-  useLoaded(async (signal) => (await wholePage(client.projects, { order: 'projectname' }, signal)).data, []);
+  useQuery(async (signal) => (await wholePage(client.projects, { order: 'projectname' }, signal)).data, []);
 
 /** Options of client selects: at most 1,000, sorted by name. */
 export const useClients = () =>
-  useLoaded(async (signal) => (await wholePage(client.clients, { order: 'clientname' }, signal)).data, []);
+  useQuery(async (signal) => (await wholePage(client.clients, { order: 'clientname' }, signal)).data, []);

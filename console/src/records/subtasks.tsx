@@ -9,7 +9,7 @@ import { AddLine } from '../components/inline-edit.tsx';
 import { People } from './assignee-picker.tsx';
 import { tickSubtask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
-import { FactField } from './editable-fields.tsx';
+import { InlineField } from './editable-fields.tsx';
 import { useRecords } from './records.ts';
 import { subtaskFacts, subtasks } from './task-fields.tsx';
 
@@ -55,9 +55,9 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
                 }}
               />
               <span class="grow">
-                <FactField kept={subtasks} record={subtask} fact={subtaskFacts.name} onChange={records.put} />
+                <InlineField kept={subtasks} record={subtask} fact={subtaskFacts.name} onChange={records.put} />
               </span>
-              <FactField kept={subtasks} record={subtask} fact={subtaskFacts.due} onChange={records.put} />
+              <InlineField kept={subtasks} record={subtask} fact={subtaskFacts.due} onChange={records.put} />
               <People kept={subtasks} record={subtask} onChange={records.put} />
               <Button
                 look="quiet"

@@ -2,10 +2,10 @@ import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packag
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { type Deletable, going, goneWith, inputOf } from './delete-with-undo.tsx';
-import { choice, day, type Fact, type Kept, text } from './editable-fields.tsx';
+import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
 import { Due, Percent } from './tags.tsx';
 
-export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
+export const tasks: EditableResource<Task, TaskChanges> & Deletable<Task> = {
   noun: client.tasks,
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
@@ -21,7 +21,7 @@ export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
   again: (task) => client.tasks.create(task.project_id, inputOf(task)),
 };
 
-export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
+export const subtasks: EditableResource<Subtask, SubtaskChanges> & Deletable<Subtask> = {
   noun: client.subtasks,
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
@@ -56,7 +56,7 @@ const periods = [
   { value: 'Y', text: 'Yearly' },
 ];
 
-export const due = <T extends WithDueDate, C>(isDone: (record: T) => boolean): Fact<T, C> =>
+export const due = <T extends WithDueDate, C>(isDone: (record: T) => boolean): FieldDefinition<T, C> =>
   day<T, C>('due_date', 'Due', {
     show: (record) =>
       dayOf(record.due_date) === '' ? undefined : <Due due={record.due_date} isDone={isDone(record)} />,

@@ -11,7 +11,7 @@ import { Empty } from '../components/page.tsx';
 import { People } from './assignee-picker.tsx';
 import { completeTask, reopenTask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
-import { FactField } from './editable-fields.tsx';
+import { InlineField } from './editable-fields.tsx';
 import { chosen, Narrow, RecordList, Unseen } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import { Subtasks } from './subtasks.tsx';
@@ -203,7 +203,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
               aria-label={`Subtasks of ${task.task_name}`}
               onClick={() => setOpen(!isOpen)}
             />
-            <FactField {...shared} fact={taskFacts.name} href={to('tasks', task.task_id)} />
+            <InlineField {...shared} fact={taskFacts.name} href={to('tasks', task.task_id)} />
             {task.important === '1' && <Badge tone="warn">important</Badge>}
             {task.active === '2' && <Badge>on hold</Badge>}
             <Tags tags={task.tags} />
@@ -217,11 +217,11 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
           </td>
         )}
         <td class="when">
-          <FactField {...shared} fact={taskFacts.due} />
+          <InlineField {...shared} fact={taskFacts.due} />
         </td>
         {hasProject && (
           <td class="far">
-            <FactField {...shared} fact={taskFacts.progress} />
+            <InlineField {...shared} fact={taskFacts.progress} />
           </td>
         )}
         <td class="assigned">

@@ -4,7 +4,7 @@ import { fieldOf, recordOf } from './response-body.ts';
 import { type CallOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
 
 /** The delivery of an occurrence to one hook, and whether its user has fetched the record since. */
-export type ToldHook = {
+export type HookDelivery = {
   /** The delivery. */
   readonly id: string;
   readonly hook_id: string;
@@ -37,7 +37,7 @@ export type Occurrence = {
   /** When it happened, UTC. */
   readonly occurred_at: DateText;
   /** Its delivery to each hook, for at most 1000 hooks. */
-  readonly deliveries: readonly ToldHook[];
+  readonly deliveries: readonly HookDelivery[];
 };
 
 /** Filters of the activity, which is sorted newest first. */
@@ -55,7 +55,7 @@ export type ActivityFilters = Optional<{
 }>;
 
 /** A page of the activity, newest first. `next` is the `before` of the next page, empty at the end. */
-export type ActivityStretch = { readonly data: readonly Occurrence[]; readonly next: string };
+export type ActivityPage = { readonly data: readonly Occurrence[]; readonly next: string };
 
 /** Occurrences and their deliveries. */
 export interface Activity {
@@ -68,7 +68,7 @@ export interface Activity {
    * const older = await console.activity.list({ limit: 20, before: next });
    * ```
    */
-  list(filters?: ActivityFilters, options?: CallOptions): Promise<ActivityStretch>;
+  list(filters?: ActivityFilters, options?: CallOptions): Promise<ActivityPage>;
 }
 
 /** The activity at `/activity`. */
@@ -79,7 +79,7 @@ export function activity(send: Send): Activity {
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
         throw unexpected(status, `The response (${status}) contains no activity.`);
       }
-      return body as ActivityStretch;
+      return body as ActivityPage;
     },
   };
 }

@@ -29,7 +29,7 @@ export type Calendar = {
 };
 
 /** A created calendar with its URL, which is only returned once. X9. */
-export type MadeCalendar = Calendar & {
+export type CreatedCalendar = Calendar & {
   /** The secret URL to subscribe to; only in this response. */
   readonly url: string;
 };
@@ -64,7 +64,7 @@ export interface Calendars extends Lists<Calendar, CalendarFilters>, Gets<Calend
    * const { url } = await carillon.calendars.create({ label: 'Phone', scope: 'own' });
    * ```
    */
-  create(input: CalendarInput, options?: OnceOptions): Promise<MadeCalendar>;
+  create(input: CalendarInput, options?: OnceOptions): Promise<CreatedCalendar>;
   /**
    * Revokes a calendar immediately. Errors: `not_found`, `not_permitted`.
    *
@@ -82,7 +82,7 @@ export function calendars(send: Send): Calendars {
     ...lists<Calendar, CalendarFilters>(send, 'calendars', 'id'),
     ...gets<Calendar>(send, 'calendars'),
     create: async (input, options) =>
-      issuedOf<MadeCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
+      issuedOf<CreatedCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
     revoke: deletes(send, 'calendars').delete,
   };
 }

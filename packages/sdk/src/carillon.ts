@@ -49,7 +49,7 @@ export type CarillonOptions = {
 };
 
 /** Options of a client for any route group. */
-export type DoorOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'keepsAnswers'>>;
+export type RouteGroupOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'keepsAnswers'>>;
 
 /**
  * A client of one Carillon service for one caller, with a property for each resource. Calls reject with a
@@ -99,7 +99,7 @@ export class Carillon {
   readonly #root: string;
 
   /** @throws TypeError if `baseUrl` is not an absolute http or https URL, or has userinfo, a query or a fragment. */
-  constructor(options: DoorOptions) {
+  constructor(options: RouteGroupOptions) {
     const transported = transportedBy(options);
     this.#root = transported.root;
     const send = sending(transported);
@@ -138,7 +138,7 @@ export class Carillon {
 }
 
 /** Applies defaults to the options of a client. */
-export function transportedBy(options: DoorOptions): TransportOptions & RepeatOptions {
+export function transportedBy(options: RouteGroupOptions): TransportOptions & RepeatOptions {
   return {
     root: rootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,

@@ -1,7 +1,7 @@
 import { type Activity, activity } from './activity.ts';
 import type { DateText, Flag } from './api-types.ts';
 import { Carillon, type CarillonOptions, sending, transportedBy } from './carillon.ts';
-import { type JudgesTargets, verdict } from './hooks.ts';
+import { type ChecksTargets, verdict } from './hooks.ts';
 import {
   type Invitations,
   invitations,
@@ -60,7 +60,7 @@ export class CarillonConsole extends Carillon {
   /** Current state of deliveries: of the account for admins, otherwise the caller's own. */
   readonly overview: OverviewNow;
   /** Whether a URL would be accepted as a target, and why. */
-  readonly verdict: JudgesTargets;
+  readonly verdict: ChecksTargets;
   readonly #open: Send;
 
   constructor(options: ConsoleOptions) {

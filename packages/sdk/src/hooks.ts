@@ -159,7 +159,7 @@ export function hooks(send: Send): Hooks {
 }
 
 /** Whether the service would accept a URL as a target. */
-export type Verdict = {
+export type TargetCheck = {
   /** Result of the check. */
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
   /** The reason, as a continuation of "target_url"; never contains an IP address. */
@@ -167,10 +167,10 @@ export type Verdict = {
 };
 
 /** Checks a target before it is subscribed. */
-export type JudgesTargets = (targetUrl: string, options?: CallOptions) => Promise<Verdict>;
+export type ChecksTargets = (targetUrl: string, options?: CallOptions) => Promise<TargetCheck>;
 
 /** The check at `/verdict`. */
-export function verdict(send: Send): JudgesTargets {
+export function verdict(send: Send): ChecksTargets {
   return async (targetUrl, options) =>
     recordOf(await send({ ...options, method: 'GET', path: ['verdict'], query: { target_url: targetUrl } }));
 }

@@ -41,12 +41,12 @@ export type {
   CalendarInput,
   CalendarScope,
   Calendars,
+  CreatedCalendar as MadeCalendar,
   Dropped,
   DropReason,
   ImportInput,
   ImportReport,
   Imports,
-  MadeCalendar,
 } from './calendars.ts';
 export { Carillon, type CarillonOptions } from './carillon.ts';
 export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
@@ -62,7 +62,13 @@ export type {
   Hooks,
 } from './hooks.ts';
 export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
-export type { FollowFilters, Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
+export type {
+  FeedPage as Stretch,
+  FollowFilters,
+  Notification,
+  NotificationFilters,
+  Notifications,
+} from './notifications.ts';
 export type { Notified } from './parse-notification.ts';
 export type { Account, Caller, Company, Role, User, UserChanges, UserInput, Users } from './people.ts';
 export type {

@@ -38,7 +38,7 @@ export type NotificationFilters = Optional<{
 export type FollowFilters = Omit<NotificationFilters, 'limit' | 'wait'>;
 
 /** A page of the feed, and the cursor to continue with, which has to be stored even if `data` is empty. X2. */
-export type Stretch = { readonly data: readonly Notification[]; readonly next: string };
+export type FeedPage = { readonly data: readonly Notification[]; readonly next: string };
 
 /** The feed: all occurrences of the last 90 days, in order and without gaps. X2. */
 export interface Notifications {
@@ -51,7 +51,7 @@ export interface Notifications {
    * const { data, next } = await carillon.notifications.list({ after: cursor, wait: 30 });
    * ```
    */
-  list(filters?: NotificationFilters, options?: CallOptions): Promise<Stretch>;
+  list(filters?: NotificationFilters, options?: CallOptions): Promise<FeedPage>;
   /**
    * All entries after a cursor, and then each new one as it occurs, until the signal is aborted or the loop is left.
    * Store the `cursor` of the last entry that you have processed, and pass it as `after` to continue there.
@@ -82,7 +82,7 @@ export function notifications(send: Send, open: Open): Notifications {
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
         throw unexpected(status, `The response (${status}) contains no page of the feed.`);
       }
-      return body as Stretch;
+      return body as FeedPage;
     },
   };
 }

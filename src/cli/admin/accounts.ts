@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { record } from '../../delivery/outbox/record-occurrences.ts';
-import { momentOf } from '../../durations.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { expiryTime } from '../../durations.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import { parseId } from '../../http/fields/field.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { changeAccount, createAccount, parseDomain, parseZone } from '../../resources/accounts/actions.ts';
@@ -21,8 +21,8 @@ import {
   type DatabaseFlags,
   print,
   withAccount,
+  withExclusiveStore,
   withStore,
-  withStoreAlone,
 } from './open-database.ts';
 
 type UpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
@@ -81,7 +81,9 @@ async function updateAccount(flags: UpdateFlags): Promise<void> {
 
 async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {
   const ports = { clock: systemClock, progress: progressOf(flags) };
-  const rows = await withStoreAlone(flags, (store) => removeMoved({ ...ports, store }, flags.exported, flags.domain));
+  const rows = await withExclusiveStore(flags, (store) =>
+    removeMoved({ ...ports, store }, flags.exported, flags.domain),
+  );
   print(flags, { domain: flags.domain, rows }, [`removed: ${flags.domain}, ${rows} rows`]);
 }
 
@@ -131,7 +133,7 @@ async function invite(flags: InviteFlags): Promise<void> {
     if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
     return insertInvitation(write, user.user_id, systemRandom);
   });
-  const invitation = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
+  const invitation = { link: linkTo(baseUrl, token), expires: formatTimestamp(expires_at) };
   print(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
 }
 
@@ -183,7 +185,7 @@ async function createKey(flags: CreateFlags): Promise<void> {
       userId: user.user_id,
       label: readLine('--label', flags.label, 255),
       permissions: wanted ?? widest,
-      expiresAt: momentOf(expiry, write.now),
+      expiresAt: expiryTime(expiry, write.now),
     };
     return insertKey(write, key, systemRandom);
   });
@@ -206,9 +208,9 @@ async function listKeys(flags: ListFlags): Promise<void> {
     email: row.email,
     label: row.label,
     permissions: row.permissions.split(',').filter((one) => one !== ''),
-    date_created: showMoment(row.date_created),
-    last_used: showMoment(row.last_used),
-    expires: showMoment(row.expires_at),
+    date_created: formatTimestamp(row.date_created),
+    last_used: formatTimestamp(row.last_used),
+    expires: formatTimestamp(row.expires_at),
     revoked: row.revoked_at !== null,
   }));
   const lines = listed.map((row) => [

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { auditActions, isAuditAction, listAudit } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { parseDuration } from '../../durations.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import { findAccount } from '../../resources/accounts/actions.ts';
 import { CliError } from '../output/screen.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './open-database.ts';
@@ -27,7 +27,7 @@ export function addAudit(program: Command): void {
       });
       const listed = rows.map((row) => ({
         id: String(row.audit_id),
-        date: showMoment(row.happened_at),
+        date: formatTimestamp(row.happened_at),
         domain: row.domain ?? '',
         action: row.action,
         subject: row.subject,

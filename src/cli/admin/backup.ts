@@ -15,10 +15,10 @@ import { CliError } from '../output/screen.ts';
 import {
   addDatabaseOptions,
   type DatabaseFlags,
-  faultsAsRefusals,
   print,
   readDatabase,
-  withStoreAlone,
+  withCliErrors,
+  withExclusiveStore,
 } from './open-database.ts';
 
 type BackupFlags = DatabaseFlags & { readonly to?: string };
@@ -37,7 +37,7 @@ export function addBackup(program: Command): void {
       }
       const begun = systemClock.monotonic();
       const to = nameFor(database.path, flags.to);
-      const { bytes, version, found } = await faultsAsRefusals(() => backUp(database.path, to, inspectCopy));
+      const { bytes, version, found } = await withCliErrors(() => backUp(database.path, to, inspectCopy));
       const seconds = Math.round(systemClock.monotonic() - begun) / 1_000;
       print(flags, { file: to, bytes, version, ...found, seconds }, [
         `file: ${to}`,
@@ -98,8 +98,8 @@ export function addRestore(program: Command): void {
 
 async function restoreFile(flags: RestoreFlags, path: string, from: string): Promise<void> {
   const now = systemClock.now();
-  const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
-  const done = await faultsAsRefusals(() =>
+  const prepare = (tx: RestoreWrite, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
+  const done = await withCliErrors(() =>
     replaceDatabase({ path, from, stamp: stampOf(now), force: flags.force === true, prepare }),
   );
   report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
@@ -109,7 +109,7 @@ async function restoreFile(flags: RestoreFlags, path: string, from: string): Pro
 async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
   if (flags.from !== undefined) throw new CliError(['--after-restore and --from cannot be combined.']);
   const now = systemClock.now();
-  const epoch = await withStoreAlone(flags, async (store) => {
+  const epoch = await withExclusiveStore(flags, async (store) => {
     const served = await store.sessions?.held();
     if (served !== undefined && served.size > 0)
       throw new CliError(['Services are running on the database. Stop all of them first.']);
@@ -118,9 +118,9 @@ async function beginNewEpoch(flags: RestoreFlags): Promise<void> {
   report(flags, {}, epoch);
 }
 
-type Writing = Pick<Tx, 'queries' | 'withCommit'>;
+type RestoreWrite = Pick<Tx, 'queries' | 'withCommit'>;
 
-async function beginAndNote(tx: Writing, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
+async function beginAndNote(tx: RestoreWrite, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
   await revokeEverything(tx.queries);
   const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;

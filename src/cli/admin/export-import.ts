@@ -3,14 +3,14 @@ import { open, rename } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { exportTo, type Sink } from '../../transfer/export.ts';
-import type { End } from '../../transfer/format.ts';
+import type { Totals } from '../../transfer/format.ts';
 import { importFrom } from '../../transfer/import.ts';
 import { undoImport } from '../../transfer/remove.ts';
 import { addBaseUrlOption } from '../client/connect.ts';
 import { type FromApiFlags, importFromApi } from '../import-from-api/command.ts';
 import { addProgressOption, grouped, type ProgressFlags, progressOf } from '../output/progress.ts';
-import { CliError, onOutputBroken, type Screen, stderr, stdout, writeOut } from '../output/screen.ts';
-import { addDatabaseOptions, print, withStore, withStoreAlone } from './open-database.ts';
+import { CliError, type Output, onOutputBroken, stderr, stdout, writeOut } from '../output/screen.ts';
+import { addDatabaseOptions, print, withExclusiveStore, withStore } from './open-database.ts';
 
 type ExportFlags = ProgressFlags & { readonly domain?: string; readonly to: string };
 
@@ -31,7 +31,7 @@ export function addExport(program: Command): void {
 }
 
 /** Prints the number of rows, in total and per table, and the checksum. */
-export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: End): void {
+export function report(screen: Output, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: Totals): void {
   const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
   const filled = counts.filter(([, count]) => count > 0);
   const lines = [...filled.map(([table, count]) => `${table}: ${grouped(count)}`), `rows: ${grouped(rows)}`];
@@ -117,7 +117,7 @@ export function addImport(program: Command): void {
       if (from === undefined)
         throw new CliError(['Give --from with a file that carillon export wrote, or --from-api with another service.']);
       const progress = progressOf(flags);
-      const { end } = await withStoreAlone(flags, (store) =>
+      const { end } = await withExclusiveStore(flags, (store) =>
         importFrom({ store, path: from, clock: systemClock, progress, resume }),
       );
       report(stdout, flags, end);
@@ -126,6 +126,6 @@ export function addImport(program: Command): void {
 
 async function undo(flags: ImportFlags): Promise<void> {
   const ports = { clock: systemClock, progress: progressOf(flags) };
-  const rows = await withStoreAlone(flags, (store) => undoImport({ ...ports, store }));
+  const rows = await withExclusiveStore(flags, (store) => undoImport({ ...ports, store }));
   print(flags, { undone: true, rows }, [`undone: ${rows} rows`]);
 }

@@ -36,7 +36,7 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
 }
 
 /** Like `withStore`, but exclusive: fails if a service runs on the database, and none can start meanwhile. */
-export async function withStoreAlone<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withExclusiveStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'service', work);
 }
 
@@ -51,7 +51,7 @@ export function readDatabase(flags: DatabaseFlags): Location {
 
 async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (store: Store) => Promise<T>): Promise<T> {
   const database = readDatabase(flags);
-  return faultsAsRefusals(async () => {
+  return withCliErrors(async () => {
     const store = await openStore({
       database,
       clock: systemClock,
@@ -71,7 +71,7 @@ async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (sto
 }
 
 /** Runs the work and turns known errors (store, transfer, problem) into a `CliError` without a stack trace. */
-export async function faultsAsRefusals<T>(work: () => Promise<T>): Promise<T> {
+export async function withCliErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

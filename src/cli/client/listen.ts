@@ -5,8 +5,8 @@ import { systemClock } from '../../clock.ts';
 import { cursorFileOf, type Listener, type Mark, readMark, saveMark } from '../listen/cursor-file.ts';
 import { explainGone, Feed } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
-import { type Asked, addListenOptions, type ListenFlags, readAsked } from '../listen/options.ts';
-import { heardAnswer, Notes, printHeard } from '../listen/print.ts';
+import { addListenOptions, type ListenFlags, type ListenSettings, readSettings } from '../listen/options.ts';
+import { heardAnswer, Notes, printOccurrence } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ResolvedConnection, withService } from './connect.ts';
 
@@ -18,7 +18,7 @@ export function addListen(program: Command): void {
       'Show each occurrence with its record, and forward it to a URL as the service would notify a hook. The cursor is saved on disk: after sleep, a restart or a network failure it continues where it stopped and misses nothing.',
     );
   addConnectionOptions(addListenOptions(command)).action(async (flags: ListenFlags) => {
-    const settings = readAsked(flags);
+    const settings = readSettings(flags);
     const stopped = new AbortController();
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
     try {
@@ -33,7 +33,7 @@ export function addListen(program: Command): void {
 async function listen(
   resolved: ResolvedConnection,
   flags: ListenFlags,
-  settings: Asked,
+  settings: ListenSettings,
   signal: AbortSignal,
 ): Promise<void> {
   const { service, domain } = resolved.connection;
@@ -87,7 +87,7 @@ async function startOf(flags: ListenFlags, feed: Feed, file: string, listener: L
   return now;
 }
 
-type Work = {
+type ListenWork = {
   readonly feed: Feed;
   readonly forwarder: Forwarder | undefined;
   readonly notes: Notes;
@@ -98,7 +98,7 @@ type Work = {
 };
 
 /** Handles occurrences in order, one at a time. The cursor moves only after an occurrence was forwarded and printed. */
-async function followFeed(work: Work, start: Mark | undefined): Promise<void> {
+async function followFeed(work: ListenWork, start: Mark | undefined): Promise<void> {
   const { feed, forwarder, notes, wanted, file, listener, json } = work;
   let mark = start ?? { cursor: '', occurred_at: '' };
   const move = (cursor: string, occurred_at = mark.occurred_at) => {
@@ -112,7 +112,7 @@ async function followFeed(work: Work, start: Mark | undefined): Promise<void> {
         if (result !== undefined) notes.hint(result);
         const heard = { entry, record, told: result };
         if (json) stdout.printJson(heardAnswer(heard));
-        else printHeard(heard, stdout);
+        else printOccurrence(heard, stdout);
         move(entry.cursor, entry.occurred_at);
       }
       move(next);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { publicRows } from '../../../test/kit/api/routes.ts';
-import { speakWith } from '../../../test/kit/service/command.ts';
+import { apiRoutes } from '../../../test/kit/api/routes.ts';
+import { startDialogue } from '../../../test/kit/service/command.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { toolsFor } from './mcp.ts';
@@ -10,7 +10,7 @@ const namesOf = (flags: Parameters<typeof toolsFor>[0]) => toolsFor(flags).map((
 
 test('every route is a tool with its ids, parameters and fields, except those that return a secret', () => {
   const tools = toolsFor({});
-  const left = publicRows.filter((row) => row.aliasOf === undefined && !tools.some(({ verb }) => same(verb.row, row)));
+  const left = apiRoutes.filter((row) => row.aliasOf === undefined && !tools.some(({ verb }) => same(verb.row, row)));
   assert.deepEqual(left.map(({ method, path }) => `${method} ${path}`).sort(), [
     'POST /calendars',
     'POST /hooks/{hook_id}/secret',
@@ -63,7 +63,7 @@ test('a program lists and calls the tools over standard input and output, with t
     ['keys_create', {}],
   ];
   const environment = { CARILLON_SERVICE: service.baseUrl, CARILLON_DOMAIN: 'acme.test', CARILLON_KEY: key };
-  const server = speakWith(t, ['mcp'], { environment });
+  const server = startDialogue(t, ['mcp'], { environment });
   let id = 0;
   const request = async (method: string, params: object = {}) => {
     id += 1;

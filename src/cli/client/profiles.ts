@@ -10,7 +10,7 @@ export const DEFAULT_PROFILE = 'default';
 
 type Profiles = Readonly<Record<string, Profile>>;
 
-export const profilesFile = () => join(keptFolder('config'), 'profiles.json');
+export const profilesFile = () => join(stateFolder('config'), 'profiles.json');
 
 export function findProfile(name: string): Profile | undefined {
   const profiles = readProfiles();
@@ -18,13 +18,13 @@ export function findProfile(name: string): Profile | undefined {
 }
 
 export function saveProfile(name: string, profile: Profile): void {
-  writeKept(profilesFile(), { ...readProfiles(), [name]: profile });
+  writeJsonFile(profilesFile(), { ...readProfiles(), [name]: profile });
 }
 
 /** Deletes a profile; returns whether it existed. */
 export function forgetProfile(name: string): boolean {
   const { [name]: known, ...others } = readProfiles();
-  if (known !== undefined) writeKept(profilesFile(), others);
+  if (known !== undefined) writeJsonFile(profilesFile(), others);
   return known !== undefined;
 }
 
@@ -34,7 +34,7 @@ export function profileNames(): string[] {
 
 function readProfiles(): Profiles {
   const parseError = `${profilesFile()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
-  const stored = readKept(profilesFile(), parseError) ?? {};
+  const stored = readJsonFile(profilesFile(), parseError) ?? {};
   const isValid = typeof stored === 'object' && !Array.isArray(stored) && Object.values(stored ?? {}).every(isProfile);
   if (!isValid) throw new CliError([parseError]);
   return stored as Profiles;
@@ -49,7 +49,7 @@ function isProfile(value: unknown): value is Profile {
 }
 
 /** Folder for settings or state, by the XDG Base Directory Specification. */
-export function keptFolder(purpose: 'config' | 'state'): string {
+export function stateFolder(purpose: 'config' | 'state'): string {
   const [variable, fallback] =
     purpose === 'config' ? ['XDG_CONFIG_HOME', '.config'] : ['XDG_STATE_HOME', '.local/state'];
   const folder = process.env[variable];
@@ -61,7 +61,7 @@ export function keptFolder(purpose: 'config' | 'state'): string {
  *
  * @param parseError message if the file is not JSON; the file is never quoted, since it may contain a key
  */
-export function readKept(path: string, parseError: string): unknown {
+export function readJsonFile(path: string, parseError: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
@@ -72,7 +72,7 @@ export function readKept(path: string, parseError: string): unknown {
 }
 
 /** Writes a file atomically and durably, readable only by its owner. After a crash it has the old or the new content. */
-export function writeKept(path: string, content: unknown): void {
+export function writeJsonFile(path: string, content: unknown): void {
   const temporary = `${path}.${process.pid}`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

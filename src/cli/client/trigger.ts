@@ -5,9 +5,9 @@ import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { requiredOf } from '../../api-docs/schema-shape.ts';
 import { systemClock } from '../../clock.ts';
 import { hookKinds, type Kind, resourceTypeOf, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
-import { type Screen, stdout } from '../output/screen.ts';
+import { type Output, stdout } from '../output/screen.ts';
 import { pathOf } from '../resource-commands/command.ts';
 import { addFields, bodyOf, type FlagValues, givenFor } from '../resource-commands/flags.ts';
 import { type Verb, verbsOf } from '../resource-commands/verbs.ts';
@@ -24,14 +24,14 @@ type CreatedRecord = {
 };
 
 /** `carillon trigger …`: one subcommand for each kind that a hook can subscribe to. */
-export function addTrigger(program: Command, screen: Screen = stdout): void {
+export function addTrigger(program: Command, screen: Output = stdout): void {
   const trigger = program
     .command('trigger')
     .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
   for (const kind of hookKinds) addKind(trigger, kind, screen);
 }
 
-function addKind(trigger: Command, kind: Kind, screen: Screen): void {
+function addKind(trigger: Command, kind: Kind, screen: Output): void {
   const create = creationOf(resourceTypeOf(kind));
   const completes = kind.startsWith('completed_');
   const command = trigger
@@ -106,7 +106,7 @@ async function make(
 /** Values for the required fields: today for dates, else a name. */
 function generatedValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
   const schemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
-  const today = showMoment(systemClock.now()).slice(0, 10).replaceAll('-', '');
+  const today = formatTimestamp(systemClock.now()).slice(0, 10).replaceAll('-', '');
   const valueFor = (field: string) =>
     String(schemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
   return Object.fromEntries(requiredOf(body).map((field) => [field, valueFor(field)]));

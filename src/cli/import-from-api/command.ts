@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { note } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
-import { type Moved, moveIn } from '../../import-from-api/move.ts';
+import { type MoveResult, moveIn } from '../../import-from-api/move.ts';
 import { hooksOf } from '../../import-from-api/rows.ts';
 import { createSource } from '../../import-from-api/source.ts';
 import { Work } from '../../import-from-api/work-file.ts';
@@ -15,7 +15,7 @@ import { insertKey } from '../../resources/keys/keys.ts';
 import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { version } from '../../version.ts';
-import { faultsAsRefusals, print, withAccount, withStore, withStoreAlone } from '../admin/open-database.ts';
+import { print, withAccount, withCliErrors, withExclusiveStore, withStore } from '../admin/open-database.ts';
 import { type BaseUrlFlags, importKeyVariable, readBaseUrl } from '../client/connect.ts';
 import { readEmail } from '../input/parse-flag.ts';
 import { type ProgressFlags, progressOf } from '../output/progress.ts';
@@ -34,7 +34,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   const say = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
   if (settings.isInTheClear) say(`${settings.base} is http: the key is sent unencrypted.`);
   const source = createSource({ ...settings, clock: systemClock, say });
-  await faultsAsRefusals(async () => {
+  await withCliErrors(async () => {
     const work = new Work(paths.work);
     try {
       requireSameSource(work, { base: settings.base, from: settings.from }, paths);
@@ -46,7 +46,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
         clock: systemClock,
         progress: progressOf(flags),
         withStore: (job) => withStore(flags, job),
-        withExclusiveStore: (job) => withStoreAlone(flags, job),
+        withExclusiveStore: (job) => withExclusiveStore(flags, job),
       });
       const hooks = await hooksOf(source).catch((error: unknown) => {
         // The account is imported; unreadable hooks must not fail the command.
@@ -94,7 +94,7 @@ function requireSameSource(work: Work, now: { base: string; from: string }, { re
 /** Issues a new key and an invitation for the owner, since keys and passphrases are not imported. */
 async function issueAccess(
   flags: FromApiFlags & { readonly domain: string },
-  { ownerId, compared }: Moved,
+  { ownerId, compared }: MoveResult,
   base: string,
 ): Promise<{ key: string; token: string }> {
   return withAccount(flags, async (write) => {

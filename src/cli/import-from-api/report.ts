@@ -1,11 +1,11 @@
-import type { Compared, Moved } from '../../import-from-api/move.ts';
+import type { Compared, MoveResult } from '../../import-from-api/move.ts';
 import type { ForeignHook } from '../../import-from-api/rows.ts';
 import { grouped } from '../output/progress.ts';
 import type { HookMoved } from './hooks.ts';
 
 /** Result of an import from another service. */
 export type Arrival = {
-  readonly moved: Moved;
+  readonly moved: MoveResult;
   readonly key: string;
   readonly link: string;
   readonly paths: { readonly report: string; readonly idMap: string };
@@ -64,7 +64,7 @@ export function linesOf(arrival: Arrival): string[] {
   ];
 }
 
-function newIds({ plan }: Moved): string[] {
+function newIds({ plan }: MoveResult): string[] {
   return Object.entries(plan.numbering).flatMap(([resourceType, numbering]) => (numbering.kept ? [] : [resourceType]));
 }
 
@@ -77,7 +77,7 @@ function numbersOf({ resourceType, there, isAsked, here, leftOut, isSame }: Comp
 }
 
 /** Records that were left out, with the reason. */
-function skippedIn({ skipped, leftOut }: Moved): string[] {
+function skippedIn({ skipped, leftOut }: MoveResult): string[] {
   const lines = skipped.map(({ resource, id, left_out }) => {
     const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
     return `left out: ${resource} ${id || 'without an id'}: ${why}`;
@@ -86,7 +86,7 @@ function skippedIn({ skipped, leftOut }: Moved): string[] {
   return more > 0 ? [...lines, `left out: ${grouped(more)} more`] : lines;
 }
 
-function standingOf({ standing: { changed } }: Moved): string[] {
+function standingOf({ standing: { changed } }: MoveResult): string[] {
   if (changed === undefined) return ['The source was read only once: changes made meanwhile are unknown.'];
   if (changed === 0) return [];
   return [

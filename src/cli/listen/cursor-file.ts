@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { keptFolder, readKept, writeKept } from '../client/profiles.ts';
+import { readJsonFile, stateFolder, writeJsonFile } from '../client/profiles.ts';
 import { CliError } from '../output/screen.ts';
 
 /** Identity of a listener. Cursors are stored per listener. */
@@ -28,7 +28,7 @@ export function cursorFileOf(listener: Listener): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
   const facts = [service, domain, user_id, forward_to, kinds, scope].join('\n');
   const name = createHash('sha256').update(facts).digest('hex');
-  return join(keptFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
+  return join(stateFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
 }
 
 /** Fields that must match when a cursor file is read: other feeds have other cursors. */
@@ -40,7 +40,7 @@ export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 /** The saved position; undefined if there is none. Throws for the file of another listener. */
 export function readMark(path: string, listener: Listener): Mark | undefined {
   const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
-  const stored = readKept(path, parseError);
+  const stored = readJsonFile(path, parseError);
   if (stored === undefined) return undefined;
   const textOf = (name: string) => String(fieldOf(stored, name) ?? '');
   const cursor = textOf('cursor');
@@ -53,5 +53,5 @@ export function readMark(path: string, listener: Listener): Mark | undefined {
 
 /** Saves the position; it is durable when this returns. */
 export function saveMark(path: string, listener: Listener, mark: Mark): void {
-  writeKept(path, { ...listener, ...mark });
+  writeJsonFile(path, { ...listener, ...mark });
 }

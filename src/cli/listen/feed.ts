@@ -1,6 +1,6 @@
 import type { Kind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { Notification, NotificationFilters, Stretch } from '../../../packages/sdk/src/notifications.ts';
+import type { FeedPage, Notification, NotificationFilters } from '../../../packages/sdk/src/notifications.ts';
 import type { Clock } from '../../clock.ts';
 import type { ResolvedConnection } from '../client/connect.ts';
 import type { Mark } from './cursor-file.ts';
@@ -33,7 +33,7 @@ export class Feed {
   }
 
   /** Yields pages of entries after a cursor, then new ones as they occur. Ends only when the signal is aborted. */
-  async *stretches(after: string | undefined): AsyncGenerator<Stretch, never, undefined> {
+  async *stretches(after: string | undefined): AsyncGenerator<FeedPage, never, undefined> {
     const { kind } = this.#options;
     for (let next = after; ; ) {
       const page = await this.#list({ after: next, kind, limit: FEED_PAGE_SIZE, wait: MAX_WAIT_S });
@@ -67,7 +67,7 @@ export class Feed {
     }
   }
 
-  #list(filters: NotificationFilters): Promise<Stretch> {
+  #list(filters: NotificationFilters): Promise<FeedPage> {
     const { scope, signal } = this.#options;
     const { notifications } = this.#resolved.carillon;
     return this.#retry(() => notifications.list({ scope, ...filters }, { signal, retries: 0 }));

@@ -7,9 +7,9 @@ import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { testClock } from '../../../test/kit/clock.ts';
 import type { Outcome } from '../../delivery/dispatcher/complete-deliveries.ts';
 import type { Attempt, Order } from '../../delivery/transport/attempt.ts';
-import { Screen, type Sink } from '../output/screen.ts';
+import { Output, type Sink } from '../output/screen.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';
-import { type Heard, printHeard } from './print.ts';
+import { type HandledOccurrence, printOccurrence } from './print.ts';
 
 const listener = {
   service: 'http://127.0.0.1:8080',
@@ -119,9 +119,9 @@ test('an occurrence is one line: cut and colored on a terminal, complete and pla
     const depth = () => WriteStream.prototype.getColorDepth({ TERM: 'xterm-256color', ...environment });
     return { isTTY: true, columns: 80, getColorDepth: depth };
   };
-  const heardLine = (what: Heard, sink: Omit<Sink, 'write'>) => {
+  const heardLine = (what: HandledOccurrence, sink: Omit<Sink, 'write'>) => {
     const printed: string[] = [];
-    printHeard(what, new Screen({ ...sink, write: (text) => printed.push(text) }));
+    printOccurrence(what, new Output({ ...sink, write: (text) => printed.push(text) }));
     return printed.join('').replace(/\n$/, '');
   };
 

@@ -12,7 +12,7 @@ import type { Listener } from './cursor-file.ts';
 import { pause, Waits } from './feed.ts';
 
 /** Result of forwarding an occurrence: the last outcome and the number of attempts. */
-export type Told = { readonly outcome: Outcome; readonly webhookId: string; readonly attempts: number };
+export type ForwardResult = { readonly outcome: Outcome; readonly webhookId: string; readonly attempts: number };
 
 export type ForwardOptions = {
   readonly target: string;
@@ -23,7 +23,7 @@ export type ForwardOptions = {
   readonly onceEach: boolean;
   readonly signal: AbortSignal;
   /** Called after a failed attempt, before the retry. */
-  readonly failed: (entry: Notification, told: Told) => void;
+  readonly failed: (entry: Notification, told: ForwardResult) => void;
   readonly clock?: Clock;
   readonly attempt?: Attempt;
 };
@@ -61,7 +61,7 @@ export class Forwarder {
   }
 
   /** Forwards one occurrence. Rejects only if the signal is aborted or this machine cannot send at all. */
-  async tell(entry: Notification): Promise<Told> {
+  async tell(entry: Notification): Promise<ForwardResult> {
     const { target, timeoutMs, secret, signal, failed } = this.#options;
     const webhookId = webhookIdOf(this.#listener, entry);
     const body = JSON.stringify({ resource_url: entry.resource_url });

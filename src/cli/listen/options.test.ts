@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Command } from 'commander';
 import { addListen } from '../client/listen.ts';
-import { readAsked } from './options.ts';
+import { readSettings } from './options.ts';
 
 /** The error lines, before any connection is made. */
 async function refusedBy(...args: string[]): Promise<string> {
@@ -31,7 +31,10 @@ test('invalid flags of listen are errors that name the flag', async () => {
 });
 
 test('a URL needs no scheme, and all kinds are selected by default', () => {
-  const asked = readAsked({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
+  const asked = readSettings({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
   assert.deepEqual([asked.target, asked.timeoutMs, asked.wanted.size], ['http://localhost:3000/hook', 15_000, 7]);
-  assert.deepEqual([...readAsked({ timeout: '1m', kinds: 'new_task, new_event' }).wanted], ['new_event', 'new_task']);
+  assert.deepEqual(
+    [...readSettings({ timeout: '1m', kinds: 'new_task, new_event' }).wanted],
+    ['new_event', 'new_task'],
+  );
 });

@@ -60,7 +60,7 @@ function startOptions(): readonly Option[] {
 }
 
 /** The validated flags. */
-export type Asked = {
+export type ListenSettings = {
   readonly wanted: ReadonlySet<Kind>;
   /** Target URL; undefined without forwarding. */
   readonly target: string | undefined;
@@ -68,7 +68,7 @@ export type Asked = {
   readonly secret: string | undefined;
 };
 
-export function readAsked(flags: ListenFlags): Asked {
+export function readSettings(flags: ListenFlags): ListenSettings {
   if (flags.after !== undefined && !isCursor(flags.after))
     throw new CliError([`--after must be a cursor; ${flags.after} is not one.`]);
   return {

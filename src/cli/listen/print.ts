@@ -2,23 +2,23 @@ import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
 import { kinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
-import type { Screen } from '../output/screen.ts';
+import type { Output } from '../output/screen.ts';
 import { columnsOf, fitted } from '../output/table.ts';
-import { type Told, wordOf } from './forward.ts';
+import { type ForwardResult, wordOf } from './forward.ts';
 
 /** A handled occurrence with its record and the result of forwarding it. */
-export type Heard = {
+export type HandledOccurrence = {
   readonly entry: Notification;
   /** Null if it was deleted or the key may not read it. */
   readonly record: Readonly<Record<string, unknown>> | null;
   /** Undefined without forwarding. */
-  readonly told: Told | undefined;
+  readonly told: ForwardResult | undefined;
 };
 
 const KIND_COLUMNS = Math.max(...Object.keys(kinds).map((kind) => kind.length));
 
 /** Prints a line: time (UTC), kind, response and its duration, record. */
-export function printHeard({ entry, record, told: result }: Heard, screen: Screen): void {
+export function printOccurrence({ entry, record, told: result }: HandledOccurrence, screen: Output): void {
   const response =
     result === undefined ? [] : [wordOf(result.outcome).padEnd(7), `${result.outcome.ms} ms`.padStart(8)];
   const cells = [entry.occurred_at, entry.kind.padEnd(KIND_COLUMNS), ...response, idIn(entry.resource_url).padStart(5)];
@@ -32,7 +32,7 @@ export function printHeard({ entry, record, told: result }: Heard, screen: Scree
 }
 
 /** A handled occurrence as JSON. */
-export function heardAnswer({ entry, record, told: result }: Heard): object {
+export function heardAnswer({ entry, record, told: result }: HandledOccurrence): object {
   const forwarded =
     result === undefined
       ? null
@@ -55,7 +55,7 @@ function idIn(resourceUrl: string): string {
 }
 
 /** A hint on what an outcome means for a hook in production, where it may surprise; else undefined. */
-export function hintFor({ outcome, attempts }: Told): string | undefined {
+export function hintFor({ outcome, attempts }: ForwardResult): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
   if (status === 401)
     return 'In production a 401 ends the hook immediately: it is not notified again until it is restored.';
@@ -76,7 +76,7 @@ export class Notes {
   }
 
   /** Reports a failed forward that will be retried. */
-  failed({ kind, cursor }: Notification, target: string, result: Told): void {
+  failed({ kind, cursor }: Notification, target: string, result: ForwardResult): void {
     const verb = result.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
     const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${wordOf(result.outcome)}`;
     if (failure !== this.#failure) this.#print(`${failure}; retrying until it answers 200.`);
@@ -85,7 +85,7 @@ export class Notes {
   }
 
   /** Explains what an outcome would mean for a hook, once. */
-  hint(result: Told): void {
+  hint(result: ForwardResult): void {
     const hint = hintFor(result);
     if (hint === undefined || this.#hints.has(hint)) return;
     this.#hints.add(hint);

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { showOn } from './progress.ts';
-import { Screen } from './screen.ts';
+import { Output } from './screen.ts';
 
-function screenOf(isTTY: boolean, columns?: number): { screen: Screen; said: string[] } {
+function screenOf(isTTY: boolean, columns?: number): { screen: Output; said: string[] } {
   const said: string[] = [];
   const write = (text: string) => void said.push(text);
-  return { screen: new Screen(columns === undefined ? { isTTY, write } : { isTTY, columns, write }), said };
+  return { screen: new Output(columns === undefined ? { isTTY, write } : { isTTY, columns, write }), said };
 }
 
 test('on a terminal: one line, redrawn at most ten times a second, with percentage, rate and time left', async () => {

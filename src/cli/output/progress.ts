@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Progress } from '../../transfer/progress.ts';
 import type { DatabaseFlags } from '../admin/open-database.ts';
-import { type Screen, stderr } from './screen.ts';
+import { type Output, stderr } from './screen.ts';
 
 /** Options of long-running commands. */
 export type ProgressFlags = DatabaseFlags & { readonly quiet?: true };
@@ -23,7 +23,7 @@ export function progressOf(flags: ProgressFlags): Progress {
 
 const silent: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
 
-export function showOn(screen: Screen, clock: Clock): Progress {
+export function showOn(screen: Output, clock: Clock): Progress {
   let stage = '';
   let total = 0;
   let done = 0;
@@ -54,7 +54,7 @@ export function showOn(screen: Screen, clock: Clock): Progress {
 }
 
 /** Replaces the current line of the terminal. Cut to its width, since a wrapped line could not be replaced. */
-function draw(screen: Screen, line: string, end?: '\n'): void {
+function draw(screen: Output, line: string, end?: '\n'): void {
   screen.redraw(line.slice(0, (screen.columns ?? 80) - 1), end);
 }
 
@@ -75,7 +75,7 @@ function progressTexts({ stage, done, total, seconds }: State): [string, string]
 }
 
 /** Width of the bar: the rest of the terminal's line, up to a maximum. */
-function barWidth({ columns = 80 }: Screen, texts: readonly string[]): number {
+function barWidth({ columns = 80 }: Output, texts: readonly string[]): number {
   return Math.min(MAX_BAR_WIDTH, columns - 1 - texts.join('').length - 1);
 }
 

@@ -21,7 +21,7 @@ const MIN_COLOR_DEPTH = 2;
  * The only way for commands to write to standard output and standard error. Labels, responses and error texts are
  * untrusted, so control characters are removed: they could move the cursor, or hide or forge lines.
  */
-export class Screen {
+export class Output {
   readonly #sink: Sink;
 
   constructor(sink: Sink) {
@@ -82,8 +82,8 @@ function escaped(line: Line): string {
   return typeof line === 'string' ? printable(line) : line.map(printable).join('\t');
 }
 
-export const stdout = new Screen(process.stdout);
-export const stderr = new Screen(process.stderr);
+export const stdout = new Output(process.stdout);
+export const stderr = new Output(process.stderr);
 
 /** Streams for interactive prompts. */
 export const keyboard = { input: process.stdin, output: process.stderr };

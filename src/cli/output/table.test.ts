@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { printable } from '../../control-characters.ts';
 import { printMany } from '../resource-commands/print.ts';
-import { Screen } from './screen.ts';
+import { Output } from './screen.ts';
 import { cell, columnsOf, fieldLines, fitted, headOf, layoutOf, rowOf } from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
@@ -47,7 +47,7 @@ test('a terminal without a reported size is treated as 80 columns wide', async (
   async function* pages() {
     yield [task('7', 'Write')];
   }
-  await printMany(new Screen({ isTTY: true, columns: 0, write: (text) => printed.push(text) }), {}, pages());
+  await printMany(new Output({ isTTY: true, columns: 0, write: (text) => printed.push(text) }), {}, pages());
   assert.deepEqual(printed, ['TASK_ID  TASK_NAME  DUE_DATE\n', '7        Write      2027-03-01\n']);
 });
 

@@ -6,7 +6,7 @@ import { carillon } from '../../../test/kit/service/command.ts';
 import { type Person, type TestService, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { addTrigger } from '../client/trigger.ts';
-import { CliError, Screen } from '../output/screen.ts';
+import { CliError, Output } from '../output/screen.ts';
 import { addResourceType } from './command.ts';
 
 const { test } = sqlite;
@@ -15,7 +15,7 @@ const { test } = sqlite;
 function commands(service: TestService) {
   return async (person: Person, args: readonly string[]) => {
     const [written, faults]: string[][] = [[], []];
-    const screen = new Screen({ write: (text) => written?.push(text) });
+    const screen = new Output({ write: (text) => written?.push(text) });
     const program = new Command('carillon').exitOverride();
     program.configureOutput({ outputError: (text) => faults?.push(text.trim().replace(/\s*\n\s*/g, ' ')) });
     if (args[0] === 'trigger') addTrigger(program, screen);

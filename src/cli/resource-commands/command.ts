@@ -4,7 +4,7 @@ import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { type Call, unexpected } from '../../../packages/sdk/src/transport.ts';
 import { addConnectionOptions, type ConnectionFlags, type ResolvedConnection, withService } from '../client/connect.ts';
 import { readInput } from '../input/prompt.ts';
-import { CliError, type Screen, stdout } from '../output/screen.ts';
+import { CliError, type Output, stdout } from '../output/screen.ts';
 import { addFields, addFilters, bodyOf, type FlagValues, queryOf } from './flags.ts';
 import { addListOptions, addOutputOptions, type OutputFlags, pagesOf, printMany, printOne } from './print.ts';
 import { isList, type Verb, verbsOf } from './verbs.ts';
@@ -12,7 +12,7 @@ import { isList, type Verb, verbsOf } from './verbs.ts';
 type Flags = ConnectionFlags & OutputFlags & FlagValues;
 
 /** `carillon events …`: one subcommand for each route of a resource. */
-export function addResourceType(program: Command, name: string, screen: Screen = stdout): void {
+export function addResourceType(program: Command, name: string, screen: Output = stdout): void {
   const verbs = verbsOf(name);
   const resourceType = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
   for (const verb of verbs) addVerb(resourceType, verb, screen);
@@ -23,7 +23,7 @@ function isDefaultVerb({ word, ids, row }: Verb): boolean {
   return ids.length === 0 && (word === 'show' || row.mode === 'follow');
 }
 
-function addVerb(resourceType: Command, verb: Verb, screen: Screen): void {
+function addVerb(resourceType: Command, verb: Verb, screen: Output): void {
   const { word, row, ids } = verb;
   const command = resourceType.command(word, { isDefault: isDefaultVerb(verb) }).description(verb.says);
   for (const id of ids) command.argument(`<${id}>`, `The ${id}, as in responses.`);
@@ -48,7 +48,7 @@ type Invocation = {
   readonly ids: readonly string[];
   readonly body: unknown;
   readonly flags: Flags;
-  readonly screen: Screen;
+  readonly screen: Output;
 };
 
 async function run(resourceType: string, verb: Verb, { ids, body, flags, screen }: Invocation): Promise<void> {

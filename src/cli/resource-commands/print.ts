@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { behindPage, fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { type Answer, type Call, type Send, unexpected } from '../../../packages/sdk/src/transport.ts';
-import { CliError, type Screen } from '../output/screen.ts';
+import { CliError, type Output } from '../output/screen.ts';
 import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from '../output/table.ts';
 
 /** Output options. */
@@ -19,7 +19,7 @@ export function addListOptions(command: Command): Command {
 }
 
 /** Prints one record as lines; anything else, or with `--json`, as JSON. */
-export function printOne(screen: Screen, flags: OutputFlags, data: unknown): void {
+export function printOne(screen: Output, flags: OutputFlags, data: unknown): void {
   const isRecord = typeof data === 'object' && data !== null && !Array.isArray(data);
   if (isRecord && !flags.json) screen.print(...fieldLines(data as Answered));
   else screen.printJson(data);
@@ -27,7 +27,7 @@ export function printOne(screen: Screen, flags: OutputFlags, data: unknown): voi
 
 /** Prints records page by page, so that a long list is not held in memory and output starts early. */
 export async function printMany(
-  screen: Screen,
+  screen: Output,
   flags: OutputFlags,
   pages: AsyncIterable<readonly Answered[]>,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function printMany(
 }
 
 async function printTable(
-  screen: Screen,
+  screen: Output,
   flags: OutputFlags,
   pages: AsyncIterable<readonly Answered[]>,
 ): Promise<void> {
@@ -74,17 +74,17 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
 }
 
 /** Maximum width of a line: the terminal's, or 80 if it reports 0; undefined (no limit) for a pipe. */
-function widthOf(screen: Screen): number | undefined {
+function widthOf(screen: Output): number | undefined {
   return screen.isTTY ? screen.columns || 80 : undefined;
 }
 
-type Listing = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
+type ListCall = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
 
 /** Maximum number of records per response (C7). */
 const MAX_PAGE_SIZE = 1_000;
 
 /** Yields the pages of a list, by offset or cursor, up to `limit` records in all. */
-export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readonly Answered[], void, undefined> {
+export async function* pagesOf(send: Send, call: ListCall): AsyncGenerator<readonly Answered[], void, undefined> {
   const { limit, ...query } = call.query;
   let left = limitOf(limit);
   let start: Readonly<Record<string, string>> = {};

@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts';
 import { prepared } from '../../store/prepared-queries.ts';
 import type { CommitEvents, Sessions, Store, Tx } from '../../store/store.ts';
 import { version } from '../../version.ts';
-import { claim, type HookQueueRow, queuesWithWork, type Work } from '../dispatcher/queries.ts';
+import { claim, type HookQueueRow, type PendingWork, queuesWithWork } from '../dispatcher/queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
 
 /** Interval of heartbeats; each also checks the peers. */
@@ -179,7 +179,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     );
   }
 
-  findWork(after: number): Promise<Work> {
+  findWork(after: number): Promise<PendingWork> {
     return queuesWithWork(this.#ports.store.read, after, mayClaim(this.#nodeId));
   }
 

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Store } from '../../store/store.ts';
-import { claimQueues, type HookQueueRow, queuesWithWork, type Work } from '../dispatcher/queries.ts';
+import { claimQueues, type HookQueueRow, type PendingWork, queuesWithWork } from '../dispatcher/queries.ts';
 
 /** Callbacks from the lease manager to the dispatcher. */
 export type LeaseListeners = {
@@ -41,7 +41,7 @@ export type LeaseManager = {
   /** Whether other nodes may share the work, so that idle leases are released. */
   readonly isShared: boolean;
   /** One page of claimable hooks with pending deliveries or manual attempts, after a hook id. */
-  findWork(after: number): Promise<Work>;
+  findWork(after: number): Promise<PendingWork>;
 };
 
 /** The identity of this node, for leases of other rows than hooks (mails). */

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 import { steadyRandom, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
 import { openAt } from '../../../test/kit/database/database.ts';
-import { Between } from '../../../test/kit/database/query-interceptor.ts';
+import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import type { Clock } from '../../clock.ts';
@@ -58,7 +58,7 @@ for (const { test, database } of stores) {
         .values({ ...hook, ...state, date_created: 0 })
         .execute();
     });
-    const between = new Between();
+    const between = new QueryInterceptor();
     const clock = testClock();
     const attempted: string[] = [];
     let refusedWrites = 0;
@@ -96,7 +96,7 @@ for (const { test, database } of stores) {
     });
     // Registered later than the store's own cleanup, so it runs first.
     atEnd(t, async () => {
-      between.letGo();
+      between.release();
       await engine.stop(0);
       await store.close();
     });
@@ -123,11 +123,11 @@ for (const { test, database } of stores) {
 
   test('C20 a delivery that becomes pending during a prefetch is sent immediately, not after the next poll', async (t) => {
     const { between, attempted, happen, settled, clock } = await openEngine(t);
-    const reading = between.holdNext('pending_deliveries');
+    const reading = between.delayNext('pending_deliveries');
     await happen();
     await reading;
     await happen();
-    between.letGo();
+    between.release();
     await eventually(settled, (count) => count === 2);
     assert.deepEqual(attempted, ['1', '2']);
     assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
@@ -137,12 +137,12 @@ for (const { test, database } of stores) {
     const { between, attempted, happen, inAccount, settled } = await openEngine(t);
     await happen();
     await eventually(settled, (count) => count === 1);
-    const reading = between.holdNext('pending_deliveries');
+    const reading = between.delayNext('pending_deliveries');
     await happen();
     await eventually(settled, (count) => count === 2);
     await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     await reading;
-    between.letGo();
+    between.release();
     await happen();
     await eventually(settled, (count) => count === 3);
     assert.deepEqual(attempted, ['1', '2', '3']);
@@ -150,12 +150,12 @@ for (const { test, database } of stores) {
 
   test('C13 C20 a hook that is ended and restored during its claim is delivered to in its new state', async (t) => {
     const { between, happen, inAccount, settled, pending } = await openEngine(t);
-    const reading = between.holdNext('hooks');
+    const reading = between.delayNext('hooks');
     await happen();
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
     await inAccount((write) => restoreHook(write, HOOK, 1));
-    between.letGo();
+    between.release();
     await eventually(settled, (count) => count === 1);
     assert.equal(await pending(), 0);
   });
@@ -163,15 +163,15 @@ for (const { test, database } of stores) {
   test('C22 the end of one hook does not prevent the claim of another', async (t) => {
     const { between, happen, inAccount, settled } = await openEngine(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
-    const reading = between.holdNext('hooks');
+    const reading = between.delayNext('hooks');
     await happen();
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [other.hook_id], 'deleted')));
-    between.letGo();
+    between.release();
     // A second claim would wait here forever.
-    void between.holdNext('hooks');
+    void between.delayNext('hooks');
     assert.equal(await eventually(settled, (count) => count === 1), 1);
-    between.letGo();
+    between.release();
   });
 
   test('C22 a slow claim or prefetch of one queue does not delay another', async (t) => {
@@ -180,7 +180,7 @@ for (const { test, database } of stores) {
     await happen();
     await eventually(settled, (count) => count === 1);
     for (const [round, table] of ['hooks', 'pending_deliveries'].entries()) {
-      const waiting = between.holdNext(table);
+      const waiting = between.delayNext(table);
       await inAccount(async (write) => {
         record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
         AccountWrite.transactionOf(write).news.addPending([other.hook_id]);
@@ -188,7 +188,7 @@ for (const { test, database } of stores) {
       await waiting;
       await happen();
       assert.equal(await eventually(settled, (count) => count === 2 + 2 * round), 2 + 2 * round);
-      between.letGo();
+      between.release();
       assert.equal(await eventually(settled, (count) => count === 3 + 2 * round), 3 + 2 * round);
     }
   });
@@ -354,12 +354,12 @@ for (const { test, database } of stores) {
         order.push('stopped');
       },
     }));
-    const takingUp = between.holdNext('hooks');
+    const takingUp = between.delayNext('hooks');
     await happen();
     await takingUp;
     const stopped = engine.stop(8_000);
     for (let turns = 0; turns < 10; turns += 1) await turn();
-    between.letGo();
+    between.release();
     await stopped;
     assert.deepEqual(order, ['taken up', 'stopped']);
   });
@@ -408,13 +408,13 @@ for (const { test, database } of stores) {
           (times) => times === count,
         );
       await begun(1);
-      const takingUp = between.holdNext(isStoppedAt === 'taking up' ? 'hooks' : 'none');
+      const takingUp = between.delayNext(isStoppedAt === 'taking up' ? 'hooks' : 'none');
       await happen();
       await (isStoppedAt === 'taking up' ? takingUp : begun(2));
       const stopped = engine.stop(8_000);
       for (let turns = 0; turns < 10; turns += 1) await turn();
       assert.deepEqual(free, []);
-      between.letGo();
+      between.release();
       dialling.resolve();
       await eventually(
         () => refused,
@@ -433,11 +433,11 @@ for (const { test, database } of stores) {
 
   test('C13 nothing is sent to a hook that ends during its claim', async (t) => {
     const { between, attempted, happen, inAccount, pending } = await openEngine(t);
-    const reading = between.holdNext('hooks');
+    const reading = between.delayNext('hooks');
     await happen();
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
-    between.letGo();
+    between.release();
     await happen();
     for (let turns = 0; turns < 10; turns += 1) await turn();
     assert.deepEqual(attempted, []);
@@ -550,7 +550,7 @@ for (const { test, database } of stores) {
     const signWith = (letter: string) => inAccount((write) => setSecrets(write, HOOK, [secretOf(letter)]));
     const begun: string[] = [];
     const held = (what: string) =>
-      between.holdNext('hooks').then(() => {
+      between.delayNext('hooks').then(() => {
         begun.push(what);
       });
     const hasBegun = (what: string) => eventually(() => begun.includes(what), Boolean);
@@ -558,11 +558,11 @@ for (const { test, database } of stores) {
     await happen();
     await hasBegun('taking up');
     await signWith('a');
-    between.letGo();
+    between.release();
     void held('reading');
     await hasBegun('reading');
     await signWith('b');
-    between.letGo();
+    between.release();
     await eventually(
       () => signatures.length,
       (count) => count === 1,

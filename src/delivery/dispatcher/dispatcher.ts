@@ -511,7 +511,7 @@ export class Dispatcher {
     const decision = decide({
       outcome,
       failures: queue.failures,
-      sameBurst: queue.isPartOfFailure(flight),
+      isPartOfFailure: queue.isPartOfFailure(flight),
       isManual: flight.row.manualAttemptId !== null,
       localErrors: queue.localErrorsBefore(flight),
       waitsMs: this.#ports.waitsMs,

@@ -75,7 +75,7 @@ class Drive {
     const decision = decide({
       outcome,
       failures: queue.failures,
-      sameBurst: queue.isPartOfFailure(flight),
+      isPartOfFailure: queue.isPartOfFailure(flight),
       isManual: flight.row.manualAttemptId !== null,
       localErrors: queue.localErrorsBefore(flight),
       waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],

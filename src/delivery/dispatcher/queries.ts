@@ -113,7 +113,7 @@ export async function findSecrets(read: Queries, hookId: number): Promise<readon
  * One page of hooks with pending deliveries, the cursor of the next page (undefined: last), and hooks with
  * manual attempts.
  */
-export type Work = {
+export type PendingWork = {
   readonly pending: readonly number[];
   readonly asked: readonly number[];
   readonly next: number | undefined;
@@ -127,7 +127,11 @@ const QUEUES_PER_POLL = 1_000;
  * missed. A recursive query skips from hook to hook along the index (loose index scan), so its cost does not
  * depend on the backlog.
  */
-export async function queuesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
+export async function queuesWithWork(
+  read: Queries,
+  after: number,
+  mayTake?: Expression<SqlBool>,
+): Promise<PendingWork> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
     with recursive queues (hook_id) as (
       select min(hook_id) from pending_deliveries where hook_id > ${after}

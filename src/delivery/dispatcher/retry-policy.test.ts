@@ -59,7 +59,7 @@ function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): De
   return decide({
     outcome,
     failures: 0,
-    sameBurst: false,
+    isPartOfFailure: false,
     isManual: false,
     localErrors: 0,
     waitsMs: [MINUTE_MS, 2 * HOUR_MS],
@@ -228,7 +228,7 @@ test('C19 a local error is never a failure: the attempt is made again', () => {
     for (const failures of [0, 1, 2]) {
       for (const isManual of [false, true]) {
         for (const sameBurst of [false, true]) {
-          const judged = decision(ours(fault), { failures, isManual, sameBurst });
+          const judged = decision(ours(fault), { failures, isManual, isPartOfFailure: sameBurst });
           // An attempt aborted before it was sent is retried without delay.
           assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }

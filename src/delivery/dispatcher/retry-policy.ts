@@ -28,7 +28,7 @@ export type AttemptContext = {
   /** Failures in a row before this attempt. */
   readonly failures: number;
   /** A failure was counted while this attempt was in flight: both are one failure (C18). */
-  readonly sameBurst: boolean;
+  readonly isPartOfFailure: boolean;
   /** A manual attempt (X1, X3): its failure is not counted. */
   readonly isManual: boolean;
   /** Local errors in a row on this hook queue. */
@@ -58,7 +58,7 @@ export type Decision =
 
 /** The retry policy: the state table of the specification (section 3) with C17–C19, as a pure function. */
 export function decide(context: AttemptContext): Decision {
-  const { outcome, failures, sameBurst, isManual } = context;
+  const { outcome, failures, isPartOfFailure: sameBurst, isManual } = context;
   if (outcome.kind === 'ours') {
     // An attempt that was aborted before it was sent is retried without delay.
     return {

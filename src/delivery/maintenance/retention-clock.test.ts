@@ -3,16 +3,16 @@ import { test as plain } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { openAt } from '../../../test/kit/database/database.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { type Known, NOTHING, observe, RetentionClock } from './retention-clock.ts';
+import { type ClockState, INITIAL_STATE, observe, RetentionClock } from './retention-clock.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const NOW = Date.UTC(2026, 0, 1);
 
-const trusted: Known = { trustedAt: NOW, observedAt: NOW, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
+const trusted: ClockState = { trustedAt: NOW, observedAt: NOW, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
 
 /** A service that observes the clock every hour; `aheadMs` is how far its clock is ahead in each hour. */
-function run(known: Known, from: number, aheadMs: readonly number[]): Known {
+function run(known: ClockState, from: number, aheadMs: readonly number[]): ClockState {
   return aheadMs.reduce((last, ahead, hour) => observe(last, from + (hour + 1) * HOUR_MS + ahead, HOUR_MS), known);
 }
 const hours = (count: number, aheadMs: number) => Array<number>(count).fill(aheadMs);
@@ -34,14 +34,14 @@ plain('C23 at a start, neither the time since the last observation nor the clock
   const starts = Array.from({ length: 20 }, (_, index) => NOW + (index + 1) * 400 * DAY_MS);
   const known = starts.reduce((last, now) => observe(last, now, 10_000), trusted);
   assert.equal(known.trustedAt, NOW + starts.length * 10_000);
-  assert.equal(observe(NOTHING, NOW, 0).trustedAt, 0, 'nothing is dropped from a database that is new to it');
+  assert.equal(observe(INITIAL_STATE, NOW, 0).trustedAt, 0, 'nothing is dropped from a database that is new to it');
 });
 
 plain('C23 a clock jump is trusted after a service has run for a day since', () => {
   const start = observe(trusted, NOW + 60 * DAY_MS, 0);
   assert.equal(run(start, NOW + 60 * DAY_MS, hours(23, 0)).trustedAt, NOW + 23 * HOUR_MS);
   assert.equal(run(start, NOW + 60 * DAY_MS, hours(24, 0)).trustedAt, NOW + 61 * DAY_MS);
-  const fresh = observe(NOTHING, NOW, 0);
+  const fresh = observe(INITIAL_STATE, NOW, 0);
   assert.equal(run(fresh, NOW, hours(24, 0)).trustedAt, NOW + DAY_MS);
 });
 

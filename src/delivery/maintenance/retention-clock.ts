@@ -9,7 +9,7 @@ const CONFIRMED_AFTER_MS = 24 * 3_600_000;
 const ONLY = 1;
 
 /** The stored state; timestamps in milliseconds since the epoch. */
-export type Known = {
+export type ClockState = {
   /** Retention is computed from this time. Never ahead of the clock. */
   readonly trustedAt: number;
   /** The clock at the last observation. */
@@ -22,14 +22,14 @@ export type Known = {
 };
 
 /** State of a new database: nothing is trusted yet. */
-export const NOTHING: Known = { trustedAt: 0, observedAt: 0, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
+export const INITIAL_STATE: ClockState = { trustedAt: 0, observedAt: 0, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
 
 /**
  * The state after one more observation of the clock. Pure.
  *
  * @param elapsedMs monotonic time of this process since its last observation
  */
-export function observe(known: Known, now: number, elapsedMs: number): Known {
+export function observe(known: ClockState, now: number, elapsedMs: number): ClockState {
   // Another node may have observed the clock in between and counted that part of the time already.
   const seenMs = Math.max(0, Math.min(elapsedMs, now - known.observedAt));
   const trustedAt = Math.min(known.trustedAt + seenMs, now);
@@ -40,7 +40,7 @@ export function observe(known: Known, now: number, elapsedMs: number): Known {
   return { ...known, trustedAt, observedAt: now, seenSinceMs };
 }
 
-function doubting(trustedAt: number, now: number): Known {
+function doubting(trustedAt: number, now: number): ClockState {
   return { trustedAt, observedAt: now, doubtedMs: now - trustedAt, doubtedSince: now, seenSinceMs: 0 };
 }
 
@@ -75,10 +75,10 @@ export class RetentionClock {
   }
 }
 
-async function read(queries: Queries): Promise<Known> {
+async function read(queries: Queries): Promise<ClockState> {
   const query = queries.selectFrom('retention_clock').selectAll().where('clock_id', '=', ONLY);
   const [row] = await locked(queries, query).execute();
-  if (row === undefined) return NOTHING;
+  if (row === undefined) return INITIAL_STATE;
   return {
     trustedAt: row.trusted_at,
     observedAt: row.observed_at,
@@ -88,7 +88,7 @@ async function read(queries: Queries): Promise<Known> {
   };
 }
 
-async function write(queries: Queries, known: Known): Promise<void> {
+async function write(queries: Queries, known: ClockState): Promise<void> {
   const row = {
     trusted_at: known.trustedAt,
     observed_at: known.observedAt,

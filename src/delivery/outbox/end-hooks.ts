@@ -17,7 +17,7 @@ export async function endHooks(
 }
 
 /** Why hooks end, when, by whom, and how their owners are alerted. */
-export type End = {
+export type HookEnd = {
   readonly reason: EndedReason;
   readonly now: number;
   readonly by: Actor;
@@ -29,7 +29,7 @@ export type End = {
  * enqueue what occurred since, and notifies the dispatcher at commit (C13, C17, C18, C23). Returns the ids of the hooks
  * that were live.
  */
-export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: End): Promise<number[]> {
+export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: HookEnd): Promise<number[]> {
   const ended: number[] = [];
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_STATEMENT) {
     ended.push(...(await endBatch(tx, hookIds.slice(begin, begin + HOOKS_PER_STATEMENT), end)));
@@ -40,7 +40,7 @@ export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: End
 /** Well below the databases' limits of parameters per statement. */
 const HOOKS_PER_STATEMENT = 1_000;
 
-async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: End): Promise<number[]> {
+async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: HookEnd): Promise<number[]> {
   const ended = await tx.queries
     .updateTable('hooks')
     .set({
@@ -96,7 +96,7 @@ async function dropManualAttempts(queries: Queries, hookIds: readonly number[], 
 }
 
 /** The reason for an alert mail to the owner of a hook (X10): the next failure ends it, or why it ended. */
-export type What = 'failing' | AlertReason;
+export type AlertKind = 'failing' | AlertReason;
 
 /** A deleted user is not alerted. */
 export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
@@ -108,7 +108,7 @@ export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
  * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): they are mailed if, and
  * only if, it commits.
  */
-export type HookAlerts = (tx: Tx, what: What, hookIds: readonly number[], now: number) => Promise<void>;
+export type HookAlerts = (tx: Tx, what: AlertKind, hookIds: readonly number[], now: number) => Promise<void>;
 
 export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now) => {
   if (hookIds.length === 0) return;

@@ -2,7 +2,7 @@ import { Problem } from '../../problems.ts';
 import type { Queries } from '../../store/store.ts';
 
 /** The occurrences of an account from position `first` on; `now` becomes `created_at` of their deliveries. */
-export type Span = {
+export type OccurrenceRange = {
   readonly accountId: number;
   readonly first: number;
   readonly now: number;
@@ -13,7 +13,7 @@ export type Span = {
  * `hookId` only. Returns the hook id of each new delivery. Existing deliveries are kept: a hook that ended concurrently
  * with an occurrence may have it already.
  */
-export function enqueueDeliveries(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
+export function enqueueDeliveries(queries: Queries, { accountId, first, now }: OccurrenceRange, hookId?: number) {
   return queries
     .insertInto('pending_deliveries')
     .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'created_at'])

@@ -10,7 +10,7 @@ import { requestText } from '../../../test/kit/network/raw-http.ts';
 import type { Person, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
-import { patience } from '../server/resource-limits.ts';
+import { defaultTimeouts } from '../server/resource-limits.ts';
 import { Bodies } from './read-body.ts';
 import { GrowingBuffer } from './temporary-file.ts';
 
@@ -122,7 +122,7 @@ test('the JSON around a long text has at most 64 KiB, and the whole body 8 MiB',
 });
 
 test('a long text that is cut off, too slow or malformed leaves no file open', async (t) => {
-  const hasty = { ...patience, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
+  const hasty = { ...defaultTimeouts, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
   const carillon = await testService(t, { ports: { timeouts: hasty } });
   const owner = await carillon.account('acme.test');
   const slow = await open(t, carillon);
@@ -144,7 +144,7 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
   const bodies = new Bodies({
     quota,
     fileQuota: quota,
-    deadlines: patience,
+    deadlines: defaultTimeouts,
     connections: () => ({ of: () => undefined, awaitBody: () => undefined, whenOver: () => undefined }),
     scheduler: { turn: async (owner) => void turns.push(owner) },
   });

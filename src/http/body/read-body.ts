@@ -5,7 +5,7 @@ import type { FairScheduler } from '../../async/fair-scheduler.ts';
 import type { Owner, Quota } from '../../async/quota.ts';
 import { parseJson } from '../../json.ts';
 import { Problem } from '../../problems.ts';
-import type { ConnectionState } from '../server/connections.ts';
+import type { ConnectionTracker } from '../server/connections.ts';
 import { overloaded } from '../server/load-shedding.ts';
 import { mustBeJson } from './body-parser.ts';
 import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
@@ -14,7 +14,7 @@ import { GrowingBuffer, TextFile } from './temporary-file.ts';
 /** A parsed body. `hashBehind` returns a SHA-256 of a prefix followed by the raw bytes. */
 export type Body = {
   readonly value: unknown;
-  readonly hashBehind: (prefix: string) => string;
+  readonly hashWithPrefix: (prefix: string) => string;
   /** The text of the streamed field, for which `value` has a placeholder. The caller has to close it. */
   readonly text?: TextFile | undefined;
 };
@@ -36,7 +36,7 @@ export type BodiesPorts = {
   /** The same for bodies in temporary files. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
-  readonly connections: () => Pick<ConnectionState, 'of' | 'awaitBody' | 'whenOver'>;
+  readonly connections: () => Pick<ConnectionTracker, 'of' | 'awaitBody' | 'whenOver'>;
   /** Chunks of long bodies are processed in turn with the requests of other callers. */
   readonly scheduler: Pick<FairScheduler, 'turn'>;
 };
@@ -92,7 +92,7 @@ export class Bodies {
       const rest = asJson(() => long.end());
       if (rest.length === 0) return undefined;
       const digest = hashing.digest('base64url');
-      return { value: asJson(() => parseJson(rest)), hashBehind: () => digest, text };
+      return { value: asJson(() => parseJson(rest)), hashWithPrefix: () => digest, text };
     } catch (error) {
       await text?.close();
       throw error;
@@ -182,7 +182,7 @@ export class Bodies {
 function parseBody(bytes: Buffer): Body | undefined {
   if (bytes.length === 0) return undefined;
   const hashBehind = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
-  return { value: asJson(() => parseJson(bytes)), hashBehind };
+  return { value: asJson(() => parseJson(bytes)), hashWithPrefix: hashBehind };
 }
 
 function pushChunk(long: LongText, chunk: Buffer): string {

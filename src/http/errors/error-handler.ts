@@ -33,7 +33,7 @@ export type ErrorHandlerPorts = {
   /** Called when a response is delayed: it must not hold a request slot. */
   readonly onDelay: (reply: FastifyReply) => void;
   /** Makes the connection of a delayed response reject further requests. */
-  readonly holdBack: (response: ServerResponse) => void;
+  readonly pauseConnection: (response: ServerResponse) => void;
 };
 
 declare module 'fastify' {
@@ -101,7 +101,7 @@ export class ErrorHandler {
 
   /** Delays responses to wrong keys and to clients that ignore a rate limit. A delayed request holds no slot. */
   async #delay(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
-    const { onDelay, holdBack } = this.#ports;
+    const { onDelay, pauseConnection: holdBack } = this.#ports;
     const onWait = (end: () => void) => {
       onDelay(reply);
       reply.raw.once('close', end);

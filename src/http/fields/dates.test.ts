@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { isDueBeforeStart, parseCalendarTime, parseDay, showMoment } from './dates.ts';
+import { formatTimestamp, isDueBeforeStart, parseCalendarTime, parseDay } from './dates.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';
@@ -71,12 +71,12 @@ for (const { test, testService } of stores) {
   });
 
   test('C9 a timestamp is formatted in UTC, and never as zeros', () => {
-    assert.equal(showMoment(null), NEVER);
-    assert.equal(showMoment(0), '1970-01-01 00:00:00');
-    assert.equal(showMoment(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
+    assert.equal(formatTimestamp(null), NEVER);
+    assert.equal(formatTimestamp(0), '1970-01-01 00:00:00');
+    assert.equal(formatTimestamp(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
     // Same as the standard library, for more days than are cached and before the epoch.
     for (let atMs = Date.parse('1968-01-01T00:00:00Z'); atMs < Date.parse('2030-01-01T00:00:00Z'); atMs += 47_654_321) {
-      assert.equal(showMoment(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
+      assert.equal(formatTimestamp(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
     }
   });
 

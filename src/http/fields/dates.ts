@@ -58,7 +58,7 @@ function formatDay(day: number): string {
 const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
 /** Formats milliseconds since the epoch as `YYYY-MM-DD HH:MM:SS` in UTC; null as NO_DATE. */
-export function showMoment(atMs: number | null): string {
+export function formatTimestamp(atMs: number | null): string {
   if (atMs === null) return NO_DATE;
   const day = Math.floor(atMs / DAY_MS);
   const second = Math.floor((atMs - day * DAY_MS) / 1_000);

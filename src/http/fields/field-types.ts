@@ -1,6 +1,6 @@
 import { CONTROLS, PLAIN_PATTERN } from '../../control-characters.ts';
 import { isRole, type Role } from '../../permissions.ts';
-import { NO_DATE, parseCalendarDay, parseCalendarTime, showMoment } from './dates.ts';
+import { formatTimestamp, NO_DATE, parseCalendarDay, parseCalendarTime } from './dates.ts';
 import {
   type Field,
   type Fields,
@@ -69,7 +69,7 @@ export const hoursOf = (from: string, says: string): Field<number | null, 'deriv
 export const readOnlyCount = (says: string) => readOnly<number>(says, Number, { type: 'integer' });
 
 /** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
-export const readOnlyTimestamp = (says: string) => readOnly<number | null>(says, showMoment, DATE_TIME);
+export const readOnlyTimestamp = (says: string) => readOnly<number | null>(says, formatTimestamp, DATE_TIME);
 
 export const readOnlyFlag = (says: string) => readOnly<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
 

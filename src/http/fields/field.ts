@@ -67,7 +67,7 @@ export function unreachable(): never {
 }
 
 /** Options of a writable field. `answers` is the output schema, by default a string. */
-type Writing<S> = {
+type FieldDefinition<S> = {
   says: string;
   accepts: JsonSchema;
   must: string;
@@ -77,7 +77,7 @@ type Writing<S> = {
 };
 
 /** A field that the caller writes; required if `initial` is undefined. */
-export function writable<S>(writing: Writing<S>, initial: S | undefined): Field<S, 'written'> {
+export function writable<S>(writing: FieldDefinition<S>, initial: S | undefined): Field<S, 'written'> {
   const { says: description, parse, show: serialize } = writing;
   const inputSchema = { ...writing.accepts, 'x-must': writing.must };
   return {

@@ -5,7 +5,7 @@ import { notFound, Problem } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
-import type { Work } from '../server/request-slots.ts';
+import type { RequestSlots } from '../server/request-slots.ts';
 import { conditionsOf, evaluatePreconditions } from './etag.ts';
 
 declare module 'fastify' {
@@ -37,7 +37,7 @@ export type CapabilityUrlPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<RateLimits, 'take'>;
-  readonly work: Pick<Work, 'beginCalendar'>;
+  readonly work: Pick<RequestSlots, 'beginCalendar'>;
 };
 
 /** Time to read the whole document before the connection is closed. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { furnish } from '../../../test/kit/api/furnished-account.ts';
-import { publicRows } from '../../../test/kit/api/routes.ts';
+import { apiRoutes } from '../../../test/kit/api/routes.ts';
 import { fc } from '../../../test/kit/fast-check.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { everythingWritten } from '../../../test/kit/service/occurrences.ts';
@@ -190,9 +190,9 @@ for (const { test, testService } of stores) {
 }
 
 test('X5 every route with preconditions has a record that they apply to', () => {
-  const conditional = publicRows.filter((row) => row.mode === 'write' && row.conditional);
+  const conditional = apiRoutes.filter((row) => row.mode === 'write' && row.conditional);
   assert.ok(conditional.length > 20, `${conditional.length} rows`);
-  const without = conditional.filter((row) => representationOf(row, publicRows) === undefined);
+  const without = conditional.filter((row) => representationOf(row, apiRoutes) === undefined);
   assert.deepEqual(
     without.map(({ method, path }) => `${method} ${path}`),
     [],

@@ -72,7 +72,7 @@ export function isTagged(route: Route, routes: readonly Route[]): boolean {
 }
 
 /** The fields of a response that are never returned again, such as secrets. */
-export function shownOnceBy(route: Route): readonly string[] {
+export function shownOnceFields(route: Route): readonly string[] {
   return Object.entries(recordProperties(route))
     .filter(([, schema]) => schema['x-shown-once'] === true)
     .map(([name]) => name);
@@ -94,7 +94,7 @@ function storableSchema({ answer }: Route): string {
 }
 
 /** A response body without the fields that are shown once: this is stored for replays, and its hash is the ETag. */
-export function without(names: readonly string[], body: unknown): unknown {
+export function omitFields(names: readonly string[], body: unknown): unknown {
   if (names.length === 0) return body;
   const { data } = body as { data: Readonly<Record<string, unknown>> };
   return { data: Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name))) };

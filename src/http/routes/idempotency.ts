@@ -19,7 +19,7 @@ const DELETE_BATCH_SIZE = 500;
 export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
 
 /** The prefix of the fingerprint: route and ids. The bytes of the body follow. */
-export function callOf(route: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
+export function fingerprintPrefix(route: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
   return `${route.method} ${route.path} ${JSON.stringify(ids)}\n`;
 }
 
@@ -41,7 +41,7 @@ export function readIdempotencyKey(
     const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
     throw invalidInput([{ field: 'Idempotency-Key', message }]);
   }
-  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashBehind(callOf(route, ids)) };
+  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashBehind(fingerprintPrefix(route, ids)) };
 }
 
 const lockNameOf = ({ keyId, idempotencyKey }: IdempotentCall) => `idempotency ${keyId} ${idempotencyKey}`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { beginListing, MAX_PAGE_BYTES, type WritePorts, writeListing } from './list-response.ts';
+import { beginPage, MAX_PAGE_BYTES, serializePage, type WritePorts } from './list-response.ts';
 import type { Page, Slice } from './pagination.ts';
 
 type Row = { readonly id: number; readonly text: string };
@@ -29,9 +29,9 @@ function read(slices: readonly (readonly Row[])[], next?: string) {
 const paging = { offset: 10, limit: 100 };
 
 async function written(page: Page<Row>, ports: Partial<WritePorts> = {}) {
-  const listing = await beginListing(page, paging, (row: Row) => row);
+  const listing = await beginPage(page, paging, (row: Row) => row);
   const free = { enter: async () => () => undefined };
-  const { body, next } = await writeListing(listing, {
+  const { body, next } = await serializePage(listing, {
     accountId: 1,
     largePages: free,
     isGone: () => false,

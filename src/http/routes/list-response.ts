@@ -19,7 +19,7 @@ const LARGE_BYTES = 1024 * 1024;
 const MAX_PROMPT_ROWS = 100;
 
 /** A page whose first slice is loaded; nothing is loaded of a large page. */
-export type Listing = {
+export type PendingPage = {
   readonly page: Page<object>;
   readonly paging: Paging;
   readonly present: (row: object) => unknown;
@@ -31,14 +31,14 @@ export type Listing = {
 export type WrittenPage = { readonly body: string | Buffer; readonly next: Paging | undefined };
 
 /** Loads the first slice of a page: most pages are complete with it. */
-export async function beginListing<Row extends object>(
+export async function beginPage<Row extends object>(
   page: Page<Row>,
   paging: Paging,
   present: (row: Row) => unknown,
-): Promise<Listing> {
+): Promise<PendingPage> {
   const rest = slicesOf(page);
   const first = page.isLarge ? undefined : await rest.next();
-  return { page, paging, present: present as Listing['present'], first, rest };
+  return { page, paging, present: present as PendingPage['present'], first, rest };
 }
 
 export type WritePorts = {
@@ -56,7 +56,7 @@ export type WritePorts = {
  * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`.
  * Its `limit` is then the number of its records, and the next page begins after the last of them.
  */
-export async function writeListing(listing: Listing, ports: WritePorts): Promise<WrittenPage> {
+export async function serializePage(listing: PendingPage, ports: WritePorts): Promise<WrittenPage> {
   const { page, paging, present, rest } = listing;
   const { accountId, largePages, isGone, hasRoom, mustHaveRoom } = ports;
   const writer = new PageWriter();
@@ -129,7 +129,7 @@ class PageWriter {
     return this.#last?.slice.cursorAfter(this.#last.index);
   }
 
-  async add(slice: Slice<object>, present: Listing['present']): Promise<void> {
+  async add(slice: Slice<object>, present: PendingPage['present']): Promise<void> {
     for (const [index, row] of slice.rows.entries()) {
       const text = JSON.stringify(present(row));
       const bytes = Buffer.byteLength(text) + 1;

@@ -11,7 +11,7 @@ import type { Bodies, Body } from '../body/read-body.ts';
 import { type FollowPorts, respondWithFeed } from '../feed/follow-route.ts';
 import type { FeedWaiters } from '../feed/waiters.ts';
 import { parseId } from '../fields/field.ts';
-import { ownerOf, type Work } from '../server/request-slots.ts';
+import { ownerOf, type RequestSlots } from '../server/request-slots.ts';
 import { MIN_LARGE_BYTES } from '../server/response-sizes.ts';
 import {
   type Conditions,
@@ -19,21 +19,21 @@ import {
   etagOf,
   evaluatePreconditions,
   isTagged,
+  omitFields,
   representationOf,
   requirePreconditions,
-  shownOnceBy,
-  without,
+  shownOnceFields,
 } from './etag.ts';
 import {
-  callOf,
   findStoredResponse,
+  fingerprintPrefix,
   type IdempotentCall,
   InProgress,
   readIdempotencyKey,
   runOnce,
 } from './idempotency.ts';
 import { LargePages } from './large-page-slots.ts';
-import { sendPage, writeListing } from './list-response.ts';
+import { sendPage, serializePage } from './list-response.ts';
 import type { RawQuery } from './query-parameters.ts';
 import { type Input, idNames, type Route, type RouteResult } from './route.ts';
 
@@ -58,7 +58,7 @@ export type MountPorts = {
   readonly followers: FeedWaiters;
   readonly limits: Pick<RateLimits, 'take'>;
   readonly bodies: Pick<Bodies, 'read' | 'readLong'>;
-  readonly work: Work;
+  readonly work: RequestSlots;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Reports an internal error after the response has started. */
@@ -136,7 +136,7 @@ function compileRoute(route: Route, routes: readonly Route[]): CompiledRoute {
     route,
     representation: representationOf(route, routes),
     isTagged: isTagged(route, routes),
-    shownOnce: shownOnceBy(route),
+    shownOnce: shownOnceFields(route),
   };
 }
 
@@ -162,7 +162,7 @@ function addRoute(
       // X4: idempotency keys are scoped to an API key, so sessions have none.
       once:
         route.method === 'POST' && caller.keyId !== 0
-          ? readIdempotencyKey(request.raw, route, caller, input, body?.hashBehind)
+          ? readIdempotencyKey(request.raw, route, caller, input, body?.hashWithPrefix)
           : undefined,
       ...roomFor(request, route, caller, ports.work),
     };
@@ -171,7 +171,7 @@ function addRoute(
     if (result.listing !== undefined) {
       const isGone = () => reply.sent || reply.raw.destroyed;
       const { accountId } = caller;
-      const page = await writeListing(result.listing, { accountId, largePages, isGone, ...options });
+      const page = await serializePage(result.listing, { accountId, largePages, isGone, ...options });
       options.beforeSending(page.body.length);
       return sendPage(request, reply, page, ports.baseUrl() + group.prefix + route.path);
     }
@@ -210,14 +210,14 @@ function readBody(
 ): Promise<Body | undefined> | undefined {
   const sender = { owner: ownerOf(caller), isKnown: true };
   if (route.longField === undefined) return bodies.read(request, reply, sender);
-  return bodies.readLong(request, reply, sender, route.longField, callOf(route, ids));
+  return bodies.readLong(request, reply, sender, route.longField, fingerprintPrefix(route, ids));
 }
 
 function roomFor(
   request: FastifyRequest,
   { path }: Route,
   caller: Caller,
-  work: Work,
+  work: RequestSlots,
 ): Pick<RequestOptions, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
   const { sizes } = work;
   const owner = ownerOf(caller);
@@ -323,7 +323,7 @@ async function write(
     const running =
       once === undefined
         ? runRoute()
-        : runOnce(tx, write, once, route.status, runRoute, (body) => without(shownOnce, body));
+        : runOnce(tx, write, once, route.status, runRoute, (body) => omitFields(shownOnce, body));
     const [authorized, result] = await Promise.allSettled([reauthorizing, running]);
     if (authorized.status === 'rejected') throw authorized.reason;
     if (!authorized.value) throw new Problem(group.unauthenticatedProblem);
@@ -383,7 +383,7 @@ function send(
   if (result.repeats !== undefined) reply.header('idempotency-replayed', 'true');
   const text = JSON.stringify(result.body);
   if (isTagged) {
-    const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(without(shownOnce, result.body)));
+    const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(omitFields(shownOnce, result.body)));
     reply.header('etag', tag);
     if (route.mode === 'read') {
       // Only private caches, and only with revalidation.

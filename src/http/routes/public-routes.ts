@@ -6,7 +6,7 @@ import type { RouteGroup } from '../auth/route-groups.ts';
 import type { SessionCookie } from '../auth/session-cookie.ts';
 import type { Bodies } from '../body/read-body.ts';
 import type { JsonSchema } from '../fields/field.ts';
-import { visitorOf, type Work } from '../server/request-slots.ts';
+import { type RequestSlots, visitorOf } from '../server/request-slots.ts';
 
 /** A request to a public route, without an authenticated caller. */
 export type PublicRequest = {
@@ -47,7 +47,7 @@ export type PublicRoutePorts = {
   readonly clock: Clock;
   readonly cookie: SessionCookie;
   readonly bodies: Pick<Bodies, 'read'>;
-  readonly work: Pick<Work, 'beginVisit' | 'leave'>;
+  readonly work: Pick<RequestSlots, 'beginVisit' | 'leave'>;
 };
 
 /** Mounts the public routes of a route group. Its check of the request's origin applies to them, too. */

@@ -14,7 +14,7 @@ import {
   serializeRecord,
 } from '../fields/field.ts';
 import { type BodySpec, change, creation } from '../fields/validate-body.ts';
-import { beginListing, type Listing } from './list-response.ts';
+import { beginPage, type PendingPage } from './list-response.ts';
 import { listSchema, MAX_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './pagination.ts';
 import { type Given, type Parameters, type RawQuery, readQuery } from './query-parameters.ts';
 
@@ -33,7 +33,7 @@ export type Input = {
 export type RouteResult = {
   readonly body: unknown;
   /** A list; the response body is serialized from it instead of from `body`. */
-  readonly listing?: Listing;
+  readonly listing?: PendingPage;
   /** The status of the stored response, if this is an idempotent replay (X4). */
   readonly repeats?: number;
   readonly created?: string;
@@ -109,12 +109,12 @@ export type Route = {
        * a failed call keeps the completed steps, so repeating it must be safe.
        */
       readonly mode: 'steps';
-      run(steps: Steps, caller: Caller, input: Input): Promise<RouteResult>;
+      run(steps: RouteSteps, caller: Caller, input: Input): Promise<RouteResult>;
     }
 );
 
 /** Passed to a write in steps: a view of the account, and transactions with an exclusive account lock. */
-export type Steps = {
+export type RouteSteps = {
   readonly view: AccountView;
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
 };
@@ -174,7 +174,7 @@ export function list<Path extends string, P extends Parameters, F extends Fields
       const { limit = MAX_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
       const paging = { offset, limit, after };
       const page = await definition.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
-      const listing = await beginListing(page, paging, (record) => serializeRecord(definition.fields, record));
+      const listing = await beginPage(page, paging, (record) => serializeRecord(definition.fields, record));
       return { body: undefined, listing };
     },
   };

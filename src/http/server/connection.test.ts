@@ -6,7 +6,7 @@ import { isTooSlow } from '../body/read-body.ts';
 import { nextIteration } from '../routes/page-slices.ts';
 import { Connection, isDroppable } from './connection.ts';
 import { ConnectionBurst } from './connection-burst.ts';
-import { patience } from './resource-limits.ts';
+import { defaultTimeouts } from './resource-limits.ts';
 
 const deadlines = { headersMs: 10, keepAliveMs: 60, dropMs: 5, stallMs: 30 };
 
@@ -92,7 +92,8 @@ test('a client that reads the last few bytes of a response counts as reading', (
 });
 
 test('the body of an authenticated caller needs a minimum rate after its grace period, any other has a fixed timeout', () => {
-  const late = (isKnown: boolean, ageMs: number, received: number) => isTooSlow({ isKnown, ageMs, received }, patience);
+  const late = (isKnown: boolean, ageMs: number, received: number) =>
+    isTooSlow({ isKnown, ageMs, received }, defaultTimeouts);
   assert.deepEqual([late(true, 9_999, 0), late(true, 10_000, 0)], [false, true]);
   assert.deepEqual([late(true, 12_000, 16_385), late(true, 12_000, 16_384)], [false, true]);
   assert.deepEqual([late(false, 4_999, 0), late(false, 5_000, 60_000)], [false, true]);

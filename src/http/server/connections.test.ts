@@ -10,7 +10,7 @@ import { requestText } from '../../../test/kit/network/raw-http.ts';
 import type { Person, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { nextIteration } from '../routes/page-slices.ts';
-import { ConnectionState } from './connections.ts';
+import { ConnectionTracker } from './connections.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
 const { test, testService } = sqlite;
@@ -131,7 +131,7 @@ test('a request that is shed during a shutdown closes its connection, and nothin
 test('connections that expire together are closed over several event-loop iterations', async () => {
   const clock = testClock();
   const closed: string[] = [];
-  const connections = new ConnectionState({
+  const connections = new ConnectionTracker({
     clock,
     deadlines: { headersMs: 10_000, keepAliveMs: 60_000, dropMs: 5_000, stallMs: 30_000, lookEveryMs: 1_000 },
     maxConnections: 1_000,

@@ -33,7 +33,7 @@ export type ConnectionsPorts = {
 };
 
 /** All open connections. The requests of one connection are processed in order, one at a time. */
-export class ConnectionState {
+export class ConnectionTracker {
   readonly #ports: ConnectionsPorts;
   readonly #all = new Map<Duplex, Connection>();
   readonly #slots: Quota;

@@ -7,7 +7,7 @@ import { requestText } from '../../../test/kit/network/raw-http.ts';
 import type { TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { proxiesOf } from './client-network.ts';
-import { patience } from './resource-limits.ts';
+import { defaultTimeouts } from './resource-limits.ts';
 
 const { test, testService } = sqlite;
 
@@ -73,7 +73,7 @@ test('proxies are configured by address or CIDR, for IPv4 and IPv6', () => {
 });
 
 test('data that arrived while the process was paused is read before deadlines are checked', async (t) => {
-  const hasty = { ...patience, drainMs: 0, headersMs: 600, bodyGraceMs: 600, keepAliveMs: 600, lookEveryMs: 20 };
+  const hasty = { ...defaultTimeouts, drainMs: 0, headersMs: 600, bodyGraceMs: 600, keepAliveMs: 600, lookEveryMs: 20 };
   const carillon = await testService(t, { ports: { timeouts: hasty } });
   const owner = await carillon.account('acme.test');
   const known = [`key: ${owner.key}`, `domain: ${owner.domain}`];

@@ -8,7 +8,7 @@ import { createMetrics } from '../../metrics.ts';
 import { Problem } from '../../problems.ts';
 import { systemRandom } from '../../secrets.ts';
 import { RateLimits } from '../auth/rate-limits.ts';
-import { patience } from './resource-limits.ts';
+import { defaultTimeouts } from './resource-limits.ts';
 
 for (const { test, database } of stores) {
   test('X6 /readyz is 503 while the database cannot write and 200 when it can again, with one probe per second', async (t) => {
@@ -49,7 +49,7 @@ for (const { test, database } of stores) {
       isOverPendingQuota: () => false,
       maxRequests: 10,
       onDenied: () => undefined,
-      timeouts: patience,
+      timeouts: defaultTimeouts,
     });
     t.after(() => server.close());
     const request = async (path = '/readyz') => {

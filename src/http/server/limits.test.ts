@@ -5,7 +5,7 @@ import { eventually } from '../../../test/kit/eventually.ts';
 import { slowNames } from '../../../test/kit/network/nameserver.ts';
 import { converse, requestText } from '../../../test/kit/network/raw-http.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { patience } from './resource-limits.ts';
+import { defaultTimeouts } from './resource-limits.ts';
 import { MIN_LARGE_BYTES, ResponseSizes } from './response-sizes.ts';
 
 for (const { test, testService } of stores) {
@@ -54,7 +54,7 @@ for (const { test, testService } of stores) {
   });
 
   test('a client that stops sending within its headers or a required body gets 408', async (t) => {
-    const hasty = { ...patience, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
+    const hasty = { ...defaultTimeouts, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
     const service = await testService(t, { ports: { timeouts: hasty } });
     const person = await service.account('acme.test');
     const known = [`key: ${person.key}`, `domain: ${person.domain}`];
@@ -81,7 +81,7 @@ for (const { test, testService } of stores) {
   });
 
   test('the timeouts have these defaults', () => {
-    assert.deepEqual(patience, {
+    assert.deepEqual(defaultTimeouts, {
       headersMs: 10_000,
       bodyGraceMs: 10_000,
       minBodyBytesPerS: 8_192,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { Tally } from './load-shedding.ts';
+import { ReasonCounter } from './load-shedding.ts';
 
 test('counts are reported at most once a second, and on flush', async () => {
   const clock = testClock();
   const reports: unknown[] = [];
-  const tally = new Tally<'a' | 'b'>(clock, (counts) => reports.push(counts));
+  const tally = new ReasonCounter<'a' | 'b'>(clock, (counts) => reports.push(counts));
   for (const reason of ['a', 'b', 'a'] as const) tally.count(reason);
   await clock.advance(999);
   assert.deepEqual(reports, []);

@@ -33,13 +33,13 @@ export type LoadSheddingPorts = {
 /** Load shedding: responds 503 as cheaply as possible, with one cached body and one log line per second. */
 export class LoadShedding {
   readonly #ports: LoadSheddingPorts;
-  readonly #tally: Tally<ShedReason>;
+  readonly #tally: ReasonCounter<ShedReason>;
   #body = '';
   #bodyFor = '';
 
   constructor(ports: LoadSheddingPorts) {
     this.#ports = ports;
-    this.#tally = new Tally(ports.clock, (reasons) => {
+    this.#tally = new ReasonCounter(ports.clock, (reasons) => {
       const count = Object.values(reasons).reduce((sum, one) => sum + one, 0);
       ports.log.warn({ event: 'requests.shed', count, reasons });
     });
@@ -84,7 +84,7 @@ export class LoadShedding {
 const INTERVAL_MS = 1_000;
 
 /** Counts what happens too often for a log line each, and reports the counts at most once a second. */
-export class Tally<Reason extends string> {
+export class ReasonCounter<Reason extends string> {
   readonly #clock: Clock;
   readonly #report: (counts: Readonly<Partial<Record<Reason, number>>>) => void;
   #counts: Partial<Record<Reason, number>> = {};

@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
 import { type Claim, claimantOf } from './admission.ts';
 import { networkOf } from './client-network.ts';
-import type { ConnectionState } from './connections.ts';
+import type { ConnectionTracker } from './connections.ts';
 import { overloaded } from './load-shedding.ts';
 import { ResponseSizes } from './response-sizes.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
@@ -25,14 +25,14 @@ export type WorkPorts = {
   /** Responds to a request that has exceeded `answerMs`. */
   readonly giveUp: (reply: FastifyReply) => void;
   readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
-  readonly connections: () => Pick<ConnectionState, 'of' | 'whenOver'>;
+  readonly connections: () => Pick<ConnectionTracker, 'of' | 'whenOver'>;
 };
 
 /**
  * Slots (a semaphore) for requests in progress. Authenticated callers have their own pool. A request that waits for its
  * body or for new feed entries holds no slot.
  */
-export class Work {
+export class RequestSlots {
   readonly #ports: WorkPorts;
   readonly #active: ActiveRequests;
   readonly #requests: Quota;

@@ -11,11 +11,11 @@ import { AdmissionControl } from './admission.ts';
 import { BatchedResponses } from './batched-responses.ts';
 import { networkOf, proxiesOf } from './client-network.ts';
 import type { CloseReason, Deadlines } from './connection.ts';
-import { ConnectionState } from './connections.ts';
+import { ConnectionTracker } from './connections.ts';
 import type { CorsHeaders } from './headers.ts';
-import { LoadShedding, Tally } from './load-shedding.ts';
+import { LoadShedding, ReasonCounter } from './load-shedding.ts';
 import { endWith } from './malformed-requests.ts';
-import { Work } from './request-slots.ts';
+import { RequestSlots } from './request-slots.ts';
 import { ResponseBuffers } from './unread-responses.ts';
 
 const MIB = 1_024 * 1_024;
@@ -33,7 +33,7 @@ const MAX_BODY_BYTES_IN_FLIGHT = 64 * MIB;
 const MAX_FILE_BYTES_IN_FLIGHT = 64 * MIB;
 
 /** Timeouts of connections and requests, in milliseconds unless the name has another unit. */
-export const patience = {
+export const defaultTimeouts = {
   /** Request head. */
   headersMs: 10_000,
   /** Request body of an authenticated caller: after this time it must arrive at `minBodyBytesPerS`. */
@@ -55,7 +55,7 @@ export const patience = {
   drainMs: 250,
 } as const satisfies Deadlines & BodyDeadlines & Record<string, number>;
 
-export type Patience = Readonly<Record<keyof typeof patience, number>>;
+export type Timeouts = Readonly<Record<keyof typeof defaultTimeouts, number>>;
 
 type ByReason = { inc(labels: { reason: string }): void };
 
@@ -71,19 +71,19 @@ export type GatePorts = {
   readonly maxConnections: number;
   readonly maxUnread: number;
   readonly readable: CorsHeaders;
-  readonly patience: Patience;
+  readonly patience: Timeouts;
   /** Responds to a request that has exceeded `answerMs`. */
   readonly giveUp: (reply: FastifyReply) => void;
 };
 
 /** Everything between the sockets and the routes: connections, request slots, bodies and unread responses. */
-export class Gate {
+export class HttpLimits {
   readonly #ports: GatePorts;
-  readonly #closed: Tally<CloseReason>;
-  readonly turnAnswers: BatchedResponses;
-  readonly connections: ConnectionState;
+  readonly #closed: ReasonCounter<CloseReason>;
+  readonly batchedResponses: BatchedResponses;
+  readonly connections: ConnectionTracker;
   readonly bodies: Bodies;
-  readonly work: Work;
+  readonly work: RequestSlots;
   readonly shedding: LoadShedding;
   #begin: RequestListener = () => undefined;
 
@@ -92,17 +92,17 @@ export class Gate {
     this.#ports = ports;
     const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
     this.shedding = new LoadShedding({ log, clock, baseUrl, onShed, readable: ports.readable });
-    this.#closed = new Tally(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
+    this.#closed = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
     const buffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
       this.connections.close(connection, 'unread'),
     );
-    this.turnAnswers = new BatchedResponses((socket) => {
+    this.batchedResponses = new BatchedResponses((socket) => {
       const connection = this.connections.of(socket);
       if (connection !== undefined) buffers.note(connection);
     });
     const isProxy = proxiesOf(trustProxy);
     const connections = () => this.connections;
-    this.work = new Work({ ...ports, answerMs: patience.answerMs, buffers, connections });
+    this.work = new RequestSlots({ ...ports, answerMs: patience.answerMs, buffers, connections });
     const quota = new Quota({
       total: MAX_BODY_BYTES_IN_FLIGHT,
       group: MAX_BODY_BYTES_IN_FLIGHT / 4,
@@ -122,7 +122,7 @@ export class Gate {
       shed: (request, response, claim) =>
         this.shedding.shed(request, response, claim === 'caller' ? 'requests' : 'visitors'),
     });
-    this.connections = new ConnectionState({
+    this.connections = new ConnectionTracker({
       clock: beats,
       deadlines: patience,
       maxConnections: ports.maxConnections,

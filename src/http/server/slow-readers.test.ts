@@ -6,11 +6,11 @@ import { eventually } from '../../../test/kit/eventually.ts';
 import { requestText } from '../../../test/kit/network/raw-http.ts';
 import type { Person, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
-import { patience } from './resource-limits.ts';
+import { defaultTimeouts } from './resource-limits.ts';
 
 const { test, testService } = sqlite;
 
-const impatient = { ...patience, drainMs: 0, stallMs: 300, lookEveryMs: 20 };
+const impatient = { ...defaultTimeouts, drainMs: 0, stallMs: 300, lookEveryMs: 20 };
 /** 10 MiB for a user: half a dozen of these lists. */
 const MAX_UNREAD = { maxUnread: '80' };
 

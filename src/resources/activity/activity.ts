@@ -40,13 +40,18 @@ type ActivityRow = Shown<typeof activityFields>;
 type Query = Given<typeof activityParameters>;
 
 /** A page of activity. `next` is the value of `before` for the next page, undefined at the end. */
-export type Past = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
+export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
 
 /**
  * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit order,
  * so concurrent writes insert nothing between pages. Visibility is that of the feed (X2).
  */
-export async function listActivity(view: AccountView, caller: Caller, query: Query, baseUrl: string): Promise<Past> {
+export async function listActivity(
+  view: AccountView,
+  caller: Caller,
+  query: Query,
+  baseUrl: string,
+): Promise<ActivityPage> {
   const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
   const reach = hookId === undefined ? reachOf(caller, query) : await reachOfHook(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { openAt } from '../../../test/kit/database/database.ts';
-import { Between } from '../../../test/kit/database/query-interceptor.ts';
+import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { ICAL } from '../../../test/kit/ical.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { Person } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import { plusDays } from '../../ical/days.ts';
 import { createLog } from '../../log.ts';
 import { permissions } from '../../permissions.ts';
 import { reachOf } from './calendars.ts';
 import { calendarAddress } from './ics-route.ts';
 
-const today = showMoment(systemClock.now()).slice(0, 10);
+const today = formatTimestamp(systemClock.now()).slice(0, 10);
 const inDays = (count: number) => plusDays(today, count).replaceAll('-', '');
 
 for (const { test, testService } of stores) {
@@ -127,7 +127,7 @@ for (const { test, testService } of stores) {
       writes += 1;
       return store.write(...args);
     };
-    const interceptor = new Between();
+    const interceptor = new QueryInterceptor();
     const read = interceptor.over(store.read);
     const onCommitted: typeof store.onCommitted = (listener) => store.onCommitted(listener);
     const counted = { write, onCommitted } as typeof store;
@@ -135,7 +135,7 @@ for (const { test, testService } of stores) {
     const file = new URL(url).pathname.split('/').at(-1) ?? '';
     const fetchNow = () => find(read, file, systemClock.now());
 
-    const isHeld = interceptor.holdNext('calendars');
+    const isHeld = interceptor.delayNext('calendars');
     const early = Array.from({ length: 20 }, fetchNow);
     await isHeld;
     const renamed = store.write(({ queries }) =>
@@ -143,7 +143,7 @@ for (const { test, testService } of stores) {
     );
     await renamed;
     const late = fetchNow();
-    interceptor.letGo();
+    interceptor.release();
     const tags = new Set((await Promise.all(early)).map((document) => document?.tag));
     assert.deepEqual([tags.size, writes], [1, 1]);
     assert.notEqual((await late)?.tag, [...tags][0]);

@@ -1,4 +1,4 @@
-import { showMoment } from '../../http/fields/dates.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { CapabilityDocument, CapabilityUrl } from '../../http/routes/capability-urls.ts';
 import { etagOf } from '../../http/routes/etag.ts';
 import { plusDays } from '../../ical/days.ts';
@@ -135,7 +135,7 @@ class FetchTimes {
 }
 
 function documentOf(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): CapabilityDocument {
-  const today = showMoment(now).slice(0, 10);
+  const today = formatTimestamp(now).slice(0, 10);
   const zone = zoneOf(found);
   const name = nameOf(found);
   const facts = [

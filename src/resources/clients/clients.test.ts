@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
     let wanted = json.data;
     for (const [field, value] of Object.entries(everything)) {
       const path = `/v2/clients/${wanted.client_id}`;
-      const { result, noted } = await noting(carillon, owner, () =>
+      const { result, noted } = await recordOccurrences(carillon, owner, () =>
         carillon.call(owner, 'PUT', path, { [field]: value }),
       );
       assert.equal(result.status, 200, field);
@@ -129,7 +129,7 @@ for (const { test, testService } of stores) {
     const other = await owner.carillon.projects.create({ project_name: 'Other', client_id: stays.client_id });
     assert.equal(first.client_name, 'Gone');
 
-    const { noted } = await noting(carillon, owner, () => owner.carillon.clients.delete(gone.client_id));
+    const { noted } = await recordOccurrences(carillon, owner, () => owner.carillon.clients.delete(gone.client_id));
     const user_id = owner.userId;
     assert.deepEqual(noted, [
       { kind: 'changed_project', record_id: first.project_id, user_id },

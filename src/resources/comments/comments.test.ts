@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
@@ -157,7 +157,7 @@ for (const { test, testService } of stores) {
   test('C34 C39 comments are deleted with their project, task or subtask, and replies with their comment', async () => {
     const { project_id, task_id, subtask_id } = await place();
     const kindsOf = async (act: () => Promise<unknown>) =>
-      (await noting(carillon, owner, act)).noted.map(({ kind, record_id }) => `${kind} ${record_id}`);
+      (await recordOccurrences(carillon, owner, act)).noted.map(({ kind, record_id }) => `${kind} ${record_id}`);
     const say = async (given: object) => (await comments.create(project_id, { comment: 'C', ...given })).comment_id;
     const onProject = await say({});
     const onTask = await say({ task_id });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -48,7 +48,7 @@ for (const { test, testService } of stores) {
   test('C34 C36 a contact stays when its client is deleted', async () => {
     const { client_id } = await clients.create({ client_name: 'Gone' });
     const { contact_id } = await contacts.create({ contact_name: 'Stays', client_id });
-    const { noted } = await noting(carillon, owner, () => clients.delete(client_id));
+    const { noted } = await recordOccurrences(carillon, owner, () => clients.delete(client_id));
     const user_id = owner.userId;
     assert.deepEqual(noted, [
       { kind: 'changed_contact', record_id: contact_id, user_id },

@@ -137,7 +137,7 @@ export function aliasFilter<N extends string, A extends string, T>(
 }
 
 /** Rejects a filter that is given under both of its names with different values. */
-export function mustAgree<F extends Filters>(filters: F, given: Given<F & Parameters>): void {
+export function requireEqualAliases<F extends Filters>(filters: F, given: Given<F & Parameters>): void {
   const values: Readonly<Record<string, unknown>> = given;
   for (const name of Object.keys(values)) {
     const alias = filters[name]?.alias;
@@ -156,7 +156,7 @@ export type Bound = { readonly name: string; readonly filter: Filter; readonly b
 
 /** The filters of the request with their bound values; they are combined with AND. */
 export function boundIn<F extends Filters>(filters: F, given: Given<F & Parameters>): Bound[] {
-  mustAgree(filters, given);
+  requireEqualAliases(filters, given);
   return Object.entries(given).flatMap(([name, value]) => {
     const filter = filters[name];
     return filter === undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { openAt } from '../../../test/kit/database/database.ts';
-import { Between } from '../../../test/kit/database/query-interceptor.ts';
+import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemRandom } from '../../secrets.ts';
 import { AccountView, AccountWrite } from '../../store/account-scope.ts';
@@ -25,8 +25,8 @@ for (const { test, database } of stores) {
     const act = { ...caller, permissions: new Set<never>(), expiresAt: null };
     const change = <T>(work: (write: AccountWrite) => Promise<T>) =>
       store.write((tx) => work(new AccountWrite(tx, account_id, NOW)));
-    const between = new Between();
-    t.after(() => between.letGo());
+    const between = new QueryInterceptor();
+    t.after(() => between.release());
     const view = new AccountView(between.over(store.read), account_id, NOW);
     return { store, act, change, between, view };
   }
@@ -68,11 +68,11 @@ for (const { test, database } of stores) {
     ]) {
       const { total } = await pageAt(0);
       // The query for the count and its position.
-      const counting = between.holdNext('positions');
+      const counting = between.delayNext('positions');
       const asked = pageAt(2_000);
       await counting;
       await shift();
-      between.letGo();
+      between.release();
       assert.deepEqual(await asked, { ...wanted, total });
     }
   });

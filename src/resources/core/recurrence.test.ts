@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import type { TaskInput } from '../../../packages/sdk/src/resources.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { shared, stores } from '../../../test/kit/service/stores.ts';
 import type { Attempt } from '../../delivery/transport/attempt.ts';
@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
 
   const dated = { start_date: '20270101', due_date: '2027-01-31 17:30:00' } as const;
   const completed = (resourceType: 'tasks' | 'subtasks', id: string, more: object = {}, who = owner) =>
-    noting(carillon, owner, async () => {
+    recordOccurrences(carillon, owner, async () => {
       const answer = await carillon.call(who, 'PUT', `/v2/${resourceType}/${id}`, { completed: 1, ...more });
       assert.equal(answer.status, 200, answer.text);
       return answer.json.data as Json;
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await kindsOf(task.task_id), ['completed_task', 'new_task']);
     assert.deepEqual(await kindsOf(task.task_id), ['changed_task']);
     assert.deepEqual(await kindsOf(task.task_id, { recurring: 'D' }), ['changed_task'], 'it is complete already');
-    const born = await noting(carillon, owner, () =>
+    const born = await recordOccurrences(carillon, owner, () =>
       tasks.create(project_id, { task_name: 'T', recurring: 'D', completed: 1 }),
     );
     assert.deepEqual(
@@ -180,7 +180,7 @@ for (const { test, testService } of stores) {
   test('C41 of many concurrent completions exactly one creates the next task', async () => {
     const task = await tasks.create(project_id, { task_name: 'Race', recurring: 'M' });
     await subtasks.create(task.task_id, { subtask_name: 'Part' });
-    const { result, noted } = await noting(carillon, owner, () =>
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
       Promise.all(
         Array.from({ length: 12 }, (_, index) =>
           carillon.call(index % 2 === 0 ? owner : member, 'PUT', `/v2/tasks/${task.task_id}`, { completed: 1 }),
@@ -235,7 +235,9 @@ for (const { test, testService } of stores) {
 
   test('C41 a recurring project keeps its recurrence and is not copied when it is closed', async () => {
     const project = await projects.create({ project_name: 'Yearly', recurring: 'Y' });
-    const { noted } = await noting(carillon, owner, () => projects.update(project.project_id, { closed: 1 }));
+    const { noted } = await recordOccurrences(carillon, owner, () =>
+      projects.update(project.project_id, { closed: 1 }),
+    );
     assert.deepEqual(
       noted.map(({ kind }) => kind),
       ['changed_project'],

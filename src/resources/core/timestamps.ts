@@ -17,7 +17,7 @@ type Dates<K extends string> = { readonly [key in K]?: string | null | undefined
  *
  * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
  */
-export function inOrder<B extends string, E extends string>(
+export function dateOrderCheck<B extends string, E extends string>(
   begin: B,
   end: E,
   isWrong: (begin: string, end: string) => boolean = (one, other) => other < one,
@@ -33,4 +33,4 @@ export function inOrder<B extends string, E extends string>(
   };
 }
 
-export const mustBeInOrder = inOrder('start_date', 'due_date', isDueBeforeStart);
+export const requireDateOrder = dateOrderCheck('start_date', 'due_date', isDueBeforeStart);

@@ -6,7 +6,7 @@ import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { Person } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { STRETCH, settled, settledOfHook } from './deliveries.ts';
+import { finalizedOfHook, ID_BUCKET, settled } from './deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
 
 plainTest('the index of stretches and the question that it answers are word for word the same', () => {
   const migration = readFileSync(new URL('../../store/migrations/0010_stretches.sql', import.meta.url), 'utf8');
-  assert.ok(migration.includes(`(account_id, (${STRETCH.replace('finalized_deliveries.', '')}), hook_id)`));
+  assert.ok(migration.includes(`(account_id, (${ID_BUCKET.replace('finalized_deliveries.', '')}), hook_id)`));
 });
 
 /** Ids at the ends of buckets and within them, with empty buckets in between. */
@@ -123,7 +123,7 @@ for (const { name, test, testService } of stores) {
         .executeTakeFirstOrThrow();
       const view = new AccountView(store.read, account_id, 0);
       const page = settled(view)
-        .where(settledOfHook(view, Number(owner.userId), 71))
+        .where(finalizedOfHook(view, Number(owner.userId), 71))
         .orderBy('id')
         .limit(3);
       const plan = await page.explain<{ detail: string }>(undefined, sql`query plan`);

@@ -141,7 +141,7 @@ export async function listDeliveries(
   if (given.hook_id === undefined) finalized = finalized.where('finalized_deliveries.user_id', '=', userId);
   else {
     open = open.where('pending_deliveries.hook_id', '=', given.hook_id);
-    finalized = finalized.where(settledOfHook(view, userId, given.hook_id));
+    finalized = finalized.where(finalizedOfHook(view, userId, given.hook_id));
   }
   if (given.state !== undefined) {
     const operator = given.state === 'undelivered' ? 'is not' : 'is';
@@ -311,20 +311,20 @@ export function lastBuckets(now: number, lengthMs: number, bucketCount: number):
 }
 
 /** Bucket of 8,192 ids that a finalized delivery is in. The index `settled_by_hook` has exactly this expression. */
-export const STRETCH = 'finalized_deliveries.delivery_id / 8192';
+export const ID_BUCKET = 'finalized_deliveries.delivery_id / 8192';
 
 /**
  * Condition: finalized deliveries of a hook of a user. No index lists those of one hook in order (see the migration), so
  * the query visits each bucket between the user's first and last delivery.
  */
-export function settledOfHook(view: AccountView, userId: number, hookId: number) {
+export function finalizedOfHook(view: AccountView, userId: number, hookId: number) {
   const end = (which: 'min' | 'max') =>
     view
       .selectFrom('finalized_deliveries')
       .where('finalized_deliveries.user_id', '=', userId)
       .select(sql<number>`${sql.raw(which)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
   // `+ 0` keeps the planner off the index on user_id, which has the list's order but would scan all of the user's rows.
-  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(STRETCH)} in (
+  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(ID_BUCKET)} in (
     with recursive buckets (bucket) as (
       select (${end('min')})
       union all

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, test as plainTest } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { REACH } from './overlapping.ts';
@@ -116,7 +116,7 @@ for (const { test, testService } of stores) {
   test('C26 C27 an unknown project_id or user_id is 404, and nothing is written', async () => {
     const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const event = await owner.carillon.events.create(plain);
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const wrong of [
         { project_id: '999999' },
         { project_id: 999999 },
@@ -146,7 +146,7 @@ for (const { test, testService } of stores) {
     ];
     let wanted = before;
     for (const [body, shown] of changes) {
-      const { result, noted } = await noting(carillon, owner, () => put(before.event_id, body));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => put(before.event_id, body));
       assert.equal(result.status, 200);
       const { date_modified, ...rest } = result.json.data;
       assert.match(date_modified, TIME);
@@ -160,7 +160,7 @@ for (const { test, testService } of stores) {
 
   test('C27 a change is validated as a whole, and an invalid one writes nothing', async () => {
     const event = await owner.carillon.events.create(plain);
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const [body, field] of [
         [{ start_date: '20270103' }, 'start_date'],
         [{ due_date: '20261231' }, 'due_date'],
@@ -197,7 +197,7 @@ for (const { test, testService } of stores) {
 
   test('C28 a deletion returns an empty array; a second one is 404', async () => {
     const { event_id } = await owner.carillon.events.create(plain);
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       const first = await carillon.call(owner, 'DELETE', `/v2/events/${event_id}`);
       assert.deepEqual([first.status, first.text], [200, '[]']);
       const second = await carillon.call(owner, 'DELETE', `/v2/events/${event_id}`);

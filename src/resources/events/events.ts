@@ -4,11 +4,11 @@ import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, mustAgree } from '../core/filters.ts';
+import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, requireEqualAliases } from '../core/filters.ts';
 import { pagedQuery, pageOf } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { ascending, number, text } from '../core/sorting.ts';
-import { mustBeInOrder, stamps } from '../core/timestamps.ts';
+import { requireDateOrder, stamps } from '../core/timestamps.ts';
 import { overlapping } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */
@@ -35,7 +35,7 @@ export const eventFilters = {
 type EventRow = Shown<typeof eventFields>;
 
 export const events = {
-  ...defineResource('event', { fields: eventFields, filters: eventFilters, check: mustBeInOrder }),
+  ...defineResource('event', { fields: eventFields, filters: eventFilters, check: requireDateOrder }),
   list: listEvents,
 };
 
@@ -45,7 +45,7 @@ async function listEvents(
   given: Given<typeof eventFilters>,
   paging: Paging,
 ): Promise<Page<EventRow>> {
-  mustAgree(eventFilters, given);
+  requireEqualAliases(eventFilters, given);
   const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
     const found = overlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');

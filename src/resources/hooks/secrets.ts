@@ -1,7 +1,7 @@
 import { note } from '../../audit/actions.ts';
 import { setSecrets } from '../../delivery/outbox/rotate-secrets.ts';
 import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/transport/signature.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { Created, Shown } from '../../http/fields/field.ts';
 import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields/field-types.ts';
 import { create, type Route, remove } from '../../http/routes/route.ts';
@@ -46,7 +46,7 @@ export async function createSecret(
   const secrets = withNewSecret(readSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
   await setSecrets(write, hookId, secrets);
   const previous_until = overlapsUntil(secrets, now);
-  const detail = { user_id: String(hook.user_id), previous_until: showMoment(previous_until) };
+  const detail = { user_id: String(hook.user_id), previous_until: formatTimestamp(previous_until) };
   note(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
   return { hook_id: hookId, secret, date_created: now, previous_until };
 }

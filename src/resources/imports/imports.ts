@@ -1,6 +1,6 @@
 import { type NewOccurrence, record } from '../../delivery/outbox/record-occurrences.ts';
 import type { TextFile } from '../../http/body/temporary-file.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import {
   type Created,
   type Field,
@@ -13,7 +13,7 @@ import {
 import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
 import { creation } from '../../http/fields/validate-body.ts';
 import { recordSchema } from '../../http/routes/pagination.ts';
-import type { Route, Steps } from '../../http/routes/route.ts';
+import type { Route, RouteSteps } from '../../http/routes/route.ts';
 import { plusDays } from '../../ical/days.ts';
 import { CalendarError } from '../../ical/line-reader.ts';
 import type { ReadCalendar } from '../../ical/parse.ts';
@@ -100,7 +100,7 @@ type Counts = { created: number; changed: number; unchanged: number; deleted: nu
 
 /** X9: imports a file. Entries of an earlier import are recognized by their hash, so importing twice creates no duplicates. */
 export async function importCalendar(
-  { view, write }: Steps,
+  { view, write }: RouteSteps,
   caller: Caller,
   input: Created<typeof importInputFields>,
   file: TextFile | undefined,
@@ -125,7 +125,7 @@ async function optionsFor(
     .selectFrom('accounts')
     .select(['accounts.domain', 'accounts.time_zone'])
     .executeTakeFirstOrThrow();
-  const today = showMoment(view.now).slice(0, 10);
+  const today = formatTimestamp(view.now).slice(0, 10);
   // UTC is the default of an account and means that no zone was set.
   const own = time_zone === 'UTC' ? '' : time_zone;
   const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');

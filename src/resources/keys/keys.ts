@@ -1,6 +1,6 @@
 import { note } from '../../audit/actions.ts';
-import { type Expiry, momentOf, parseExpiry } from '../../durations.ts';
-import { showMoment } from '../../http/fields/dates.ts';
+import { type Expiry, expiryTime, parseExpiry } from '../../durations.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { Changed, Created, Field, Shown } from '../../http/fields/field.ts';
 import {
   key,
@@ -111,7 +111,7 @@ export async function issueKey(
     throw new Problem('not_permitted', {
       detail: `Your own key, or the user, does not have ${wider}.`,
     });
-  const expiresAt = momentOf(input.expires, write.now) ?? caller.expiresAt;
+  const expiresAt = expiryTime(input.expires, write.now) ?? caller.expiresAt;
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
     throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
   }
@@ -139,7 +139,7 @@ export async function insertKey(
   note(write, {
     action: 'key.issued',
     subject: `key ${row.key_id}`,
-    detail: { user_id: String(row.user_id), permissions: row.permissions, expires: showMoment(row.expires_at) },
+    detail: { user_id: String(row.user_id), permissions: row.permissions, expires: formatTimestamp(row.expires_at) },
   });
   return { ...toRow(row), key };
 }

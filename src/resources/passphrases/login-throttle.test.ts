@@ -11,18 +11,18 @@ const right = async () => true;
 
 function setUp() {
   const clock = testClock();
-  const tries = new LoginThrottle(clock);
+  const throttle = new LoginThrottle(clock);
   /** The retry delay of an attempt in seconds; 0 if it is allowed. */
   const waitAt = (who: string, source: string, judge = wrong): number => {
     try {
-      void tries.begin(who, source).check(judge);
+      void throttle.begin(who, source).check(judge);
       return 0;
     } catch (error) {
       assert.ok(error instanceof Problem && error.code === 'too_many_tries');
       return error.retryAfterS ?? Number.NaN;
     }
   };
-  return { clock, tries, waitAt };
+  return { clock, throttle, waitAt };
 }
 
 test('five failed attempts cause no delay; each further one doubles it, up to a quarter of an hour', async () => {
@@ -56,9 +56,9 @@ test('an IPv6 network counts as one source, and a mapped IPv4 address as IPv4', 
 });
 
 test('a success, or a quarter of an hour without attempts, resets the count', async () => {
-  const { clock, tries, waitAt } = setUp();
+  const { clock, throttle, waitAt } = setUp();
   for (let count = 0; count < 4; count += 1) waitAt('one', HERE);
-  assert.equal(await tries.begin('one', HERE).check(right), true);
+  assert.equal(await throttle.begin('one', HERE).check(right), true);
   for (let count = 0; count < 4; count += 1) assert.equal(waitAt('one', HERE), 0);
   await clock.advance(15 * MINUTE_MS);
   for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
@@ -68,15 +68,15 @@ test('a success, or a quarter of an hour without attempts, resets the count', as
 });
 
 test('concurrent attempts all count; attempts whose check throws do not', async () => {
-  const { tries, waitAt } = setUp();
+  const { throttle, waitAt } = setUp();
   const busy = async () => {
     throw new Problem('overloaded');
   };
   for (let count = 0; count < 20; count += 1) {
-    await assert.rejects(tries.begin('one', HERE).check(busy), { code: 'overloaded' });
+    await assert.rejects(throttle.begin('one', HERE).check(busy), { code: 'overloaded' });
   }
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  for (let count = 0; count < 5; count += 1) void tries.begin('one', HERE).check(() => promise);
+  for (let count = 0; count < 5; count += 1) void throttle.begin('one', HERE).check(() => promise);
   assert.equal(waitAt('one', HERE), 30, 'before any of them is judged');
   resolve(false);
 });
@@ -91,13 +91,13 @@ test('ten thousand entries are kept, then the least recently used one is evicted
 });
 
 test('attempts whose check throws never evict other entries', async () => {
-  const { tries, waitAt } = setUp();
+  const { throttle, waitAt } = setUp();
   const busy = async () => {
     throw new Problem('overloaded');
   };
   for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
   for (let count = 0; count < 10_001; count += 1) {
-    await assert.rejects(tries.begin(`nobody ${count}`, HERE).check(busy), { code: 'overloaded' });
+    await assert.rejects(throttle.begin(`nobody ${count}`, HERE).check(busy), { code: 'overloaded' });
   }
   assert.equal(waitAt('one', HERE), 30);
 });

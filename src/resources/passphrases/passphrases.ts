@@ -58,11 +58,11 @@ export async function preparePassphrase(
   caller: Caller,
   input: Created<typeof passphraseFields>,
   source: string,
-  { passphrases, tries }: { passphrases: Passphrases; tries: LoginThrottle },
+  { passphrases, throttle }: { passphrases: Passphrases; throttle: LoginThrottle },
 ): Promise<NewPassphrase> {
   mustBeUnlike(input.passphrase, await emailAndDomainOf(view, caller.userId));
   const stored = await storedOf(view, caller.userId);
-  const attempt = tries.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
+  const attempt = throttle.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = networkOf(source);
   const isRight = await attempt.check(() => passphrases.matches(input.current, stored, network));
   if (!isRight || stored === undefined) throw wrongPassphrase();
@@ -124,7 +124,7 @@ function wrongPassphrase() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 
-export type PassphrasePorts = { readonly passphrases: Passphrases; readonly tries: LoginThrottle };
+export type PassphrasePorts = { readonly passphrases: Passphrases; readonly throttle: LoginThrottle };
 
 export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
   const input = creation(passphraseFields);

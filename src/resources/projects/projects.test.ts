@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 
@@ -87,7 +87,7 @@ for (const { test, testService } of stores) {
     let wanted = json.data;
     for (const [name, field] of Object.entries(everything)) {
       const path = `/v2/projects/${wanted.project_id}`;
-      const { result, noted } = await noting(carillon, owner, () =>
+      const { result, noted } = await recordOccurrences(carillon, owner, () =>
         carillon.call(owner, 'PUT', path, { [name]: field[0] }),
       );
       assert.equal(result.status, 200, name);
@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
 
   test('C26 C30 an unknown client or assigned user is 404; due before start is 400', async () => {
     const project = await owner.carillon.projects.create({ project_name: 'Kept', users: [member.userId] });
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const [body, status] of [
         [{ client_id: '999999' }, 404],
         [{ users: ['999999'] }, 404],
@@ -134,7 +134,7 @@ for (const { test, testService } of stores) {
     const event = await events.create({ event_name: 'Meeting', ...span, project_id: gone.project_id });
     const otherEvent = await events.create({ event_name: 'Other', ...span, project_id: kept.project_id });
 
-    const { noted } = await noting(carillon, owner, () => projects.delete(gone.project_id));
+    const { noted } = await recordOccurrences(carillon, owner, () => projects.delete(gone.project_id));
     const user_id = owner.userId;
     assert.deepEqual(noted, [
       { kind: 'deleted_subtask', record_id: subtask.subtask_id, user_id },

@@ -36,7 +36,7 @@ import {
 import { recurring } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
-import { mustBeInOrder, stamps } from '../core/timestamps.ts';
+import { requireDateOrder, stamps } from '../core/timestamps.ts';
 import { PROJECT_SECONDS } from '../core/tracked-seconds.ts';
 
 /** Fields of a project (C30). */
@@ -115,7 +115,7 @@ export const projects = defineResource('project', {
       .selectAll('projects')
       .select('clients.client_name')
       .select(sql.raw<number>(PROJECT_SECONDS).as('tracked_seconds')),
-  check: mustBeInOrder,
+  check: requireDateOrder,
   removing: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });
 

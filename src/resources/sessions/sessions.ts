@@ -30,7 +30,7 @@ function live(view: AccountView) {
   return view
     .selectFrom('sessions')
     .where('sessions.expires_at', '>', view.now)
-    .where('sessions.last_used', '>', view.now - UNUSED_MS);
+    .where('sessions.last_used', '>', view.now - IDLE_TTL_MS);
 }
 
 const byId = ascending('id', number('sessions.session_id'));
@@ -70,27 +70,27 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
 }
 
 /** A new session. The token is for the cookie only; `lifeMs` is its maximum age in milliseconds. */
-export type Opened = { readonly userId: number; readonly token: string; readonly lifeMs: number };
+export type NewSession = { readonly userId: number; readonly token: string; readonly lifeMs: number };
 
 /** Opens a session for an authenticated user. */
 export async function openSession(
   write: AccountWrite,
   { userId, agent }: { userId: number; agent: string },
   random: Random,
-): Promise<Opened> {
+): Promise<NewSession> {
   const token = newToken(random);
   const row = await write.insertRow('sessions', {
     user_id: userId,
     token_hash: hashToken(token),
     date_created: write.now,
     last_used: write.now,
-    expires_at: write.now + SESSION_MS,
+    expires_at: write.now + SESSION_TTL_MS,
     agent: browserOf(agent),
     source: write.by.source,
   });
   await endOldest(write, userId);
   note(write, { action: 'login.opened', subject: `session ${row.session_id}`, detail: { user_id: String(userId) } });
-  return { userId, token, lifeMs: SESSION_MS };
+  return { userId, token, lifeMs: SESSION_TTL_MS };
 }
 
 /** Maximum number of sessions per user; further sign-ins end the oldest ones. */
@@ -119,7 +119,7 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
       const expired = queries
         .selectFrom('sessions')
         .select('session_id')
-        .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - UNUSED_MS)]))
+        .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - IDLE_TTL_MS)]))
         .limit(WRITE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('sessions')
@@ -136,16 +136,16 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
 const DAY_MS = 24 * 3_600_000;
 
 /** Maximum lifetime of a session, and its lifetime without use. */
-export const SESSION_MS = 30 * DAY_MS;
-export const UNUSED_MS = 14 * DAY_MS;
+export const SESSION_TTL_MS = 30 * DAY_MS;
+export const IDLE_TTL_MS = 14 * DAY_MS;
 
 /** When a session expires, milliseconds since the epoch. */
 export function endOf({ expires_at, last_used }: { expires_at: number; last_used: number }): number {
-  return Math.min(expires_at, last_used + UNUSED_MS);
+  return Math.min(expires_at, last_used + IDLE_TTL_MS);
 }
 
 /** Finds a user by e-mail address, compared without case, with the passphrase hash (null if none was set). */
-export async function findPerson(
+export async function findUserByEmail(
   read: Queries,
   accountId: number,
   email: string,

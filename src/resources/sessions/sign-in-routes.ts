@@ -9,12 +9,12 @@ import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from '../passphrases/login-throttle.ts';
 import { storedOf } from '../passphrases/passphrases.ts';
-import { findPerson, type Opened, openSession, signedInFields, signInFields } from './sessions.ts';
+import { findUserByEmail, type NewSession, openSession, signedInFields, signInFields } from './sessions.ts';
 
 export type SignInPorts = {
   readonly random: Random;
   readonly passphrases: Passphrases;
-  readonly tries: LoginThrottle;
+  readonly throttle: LoginThrottle;
   /** Called for each rejected sign-in with the account and user that it named; 0 if unknown. */
   readonly onRefused: (refused: { source: string; accountId: number; userId: number }) => void;
 };
@@ -47,11 +47,11 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
 async function signIn(
   request: PublicRequest,
   input: Created<typeof signInFields>,
-  { random, passphrases, tries, onRefused }: SignInPorts,
+  { random, passphrases, throttle: tries, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
   const hasSeveral = await hasSeveralAccounts(request.read);
   const account = await findAccount(request.read, input.domain, hasSeveral);
-  const user = account === undefined ? undefined : await findPerson(request.read, account.account_id, input.email);
+  const user = account === undefined ? undefined : await findUserByEmail(request.read, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = user?.user_id ?? 0;
   // The throttle's key has the same form for known and unknown users, so a delay does not reveal whether a user exists.
@@ -70,7 +70,7 @@ async function signIn(
   await signOut(request, 'signed in anew');
   return signedIn(opened);
 
-  async function open(): Promise<Opened | undefined> {
+  async function open(): Promise<NewSession | undefined> {
     // Rehash if the stored hash uses a lower cost than the current setting.
     const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
     const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
@@ -108,7 +108,7 @@ async function findAccount(
 }
 
 /** The response to a successful sign-in, with the session for the cookie. */
-export function signedIn({ userId, token, lifeMs }: Opened): PublicResult {
+export function signedIn({ userId, token, lifeMs }: NewSession): PublicResult {
   return { body: { data: serializeRecord(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 
@@ -76,7 +76,7 @@ for (const { test, testService } of stores) {
     let wanted: Record<string, unknown> = { ...(await subtasks.create(task.task_id, { subtask_name: 'Before' })) };
     for (const [name, field] of Object.entries(everything)) {
       const id = String(wanted.subtask_id);
-      const { result, noted } = await noting(carillon, owner, () => put(id, { [name]: field[0] }));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => put(id, { [name]: field[0] }));
       assert.equal(result.status, 200, name);
       wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
       assert.deepEqual(result.json.data, wanted);
@@ -106,7 +106,7 @@ for (const { test, testService } of stores) {
   test('C33 a subtask is completed, is not recorded as completed a second time, and reopens', async () => {
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Once' });
     const noted = async (body: unknown, who = owner) => {
-      const { result, noted } = await noting(carillon, owner, () => put(subtask_id, body, who));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => put(subtask_id, body, who));
       assert.equal(result.status, 200);
       const { completed, date_completed } = result.json.data;
       return { completed, at: date_completed, noted };
@@ -125,7 +125,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C33 a subtask that is created complete records no completion', async () => {
-    const { result, noted } = await noting(carillon, owner, () =>
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
       subtasks.create(task.task_id, { subtask_name: 'Born done', completed: true }),
     );
     assert.equal(result.completed, '1');
@@ -136,7 +136,7 @@ for (const { test, testService } of stores) {
   test('C34 creating a subtask of an unknown task is 404 and writes nothing', async () => {
     const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const id of ['999999', '0', theirs.task_id, 'abc', '01']) {
         const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${id}`, { subtask_name: 'Orphan' });
         assert.deepEqual([status, json.code], [404, 'not_found'], id);
@@ -147,7 +147,7 @@ for (const { test, testService } of stores) {
 
   test('C34 deleting a subtask keeps its task; a second time is 404', async () => {
     const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Gone', users: [member.userId] });
-    const { noted } = await noting(carillon, owner, () => subtasks.delete(subtask_id));
+    const { noted } = await recordOccurrences(carillon, owner, () => subtasks.delete(subtask_id));
     assert.deepEqual(noted, [{ kind: 'deleted_subtask', record_id: subtask_id, user_id: owner.userId }]);
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/subtasks/${subtask_id}`)).status, 404);
     assert.equal((await tasks.get(task.task_id)).task_id, task.task_id);

@@ -33,7 +33,7 @@ import {
 } from '../core/filters.ts';
 import { periodOf, recurring, repeatSubtask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
-import { mustBeInOrder, stamps } from '../core/timestamps.ts';
+import { requireDateOrder, stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a subtask (C32). */
@@ -105,7 +105,7 @@ export const subtasks = defineResource('subtask', {
       .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
       .selectAll('subtasks')
       .select(['tasks.task_name', 'tasks.project_id', 'projects.project_name', trackedSeconds('subtasks.subtask_id')]),
-  check: mustBeInOrder,
+  check: requireDateOrder,
   stored: withCompletion,
   changed: {
     kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 
@@ -80,7 +80,7 @@ for (const { test, testService } of stores) {
     let wanted: Record<string, unknown> = { ...(await tasks.create(project.project_id, { task_name: 'Before' })) };
     for (const [name, field] of Object.entries(everything)) {
       const id = String(wanted.task_id);
-      const { result, noted } = await noting(carillon, owner, () => put(id, { [name]: field[0] }));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => put(id, { [name]: field[0] }));
       assert.equal(result.status, 200, name);
       wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
       assert.deepEqual(result.json.data, wanted);
@@ -125,7 +125,9 @@ for (const { test, testService } of stores) {
     const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
 
     // C14: a completion is by the user who completes, not by the creator.
-    const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed: 1 }, member));
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+      put(task.task_id, { completed: 1 }, member),
+    );
     assert.equal(result.json.data.completed, '1');
     assert.match(result.json.data.date_completed, TIME);
     assert.notEqual(result.json.data.date_completed, NEVER);
@@ -149,7 +151,7 @@ for (const { test, testService } of stores) {
     const first = await put(task.task_id, { completed: 1 });
     const late = await subtasks.create(task.task_id, { subtask_name: 'Late' });
     for (const completed of [1, '1', true]) {
-      const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed }));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => put(task.task_id, { completed }));
       assert.deepEqual([result.status, result.json.data.completed], [200, '1']);
       assert.equal(result.json.data.date_completed, first.json.data.date_completed);
       assert.deepEqual(
@@ -163,9 +165,9 @@ for (const { test, testService } of stores) {
   test('C33 resume and completed: 0 reopen a task, which can then be completed and recorded again', async () => {
     for (const body of [{ resume: 1 }, { resume: '1' }, { resume: true }, { completed: 0 }, { completed: false }]) {
       const task = await tasks.create(project.project_id, { task_name: 'Again' });
-      const completing = () => noting(carillon, owner, () => put(task.task_id, { completed: 1 }));
+      const completing = () => recordOccurrences(carillon, owner, () => put(task.task_id, { completed: 1 }));
       assert.equal((await completing()).noted[0]?.kind, 'completed_task');
-      const { result, noted } = await noting(carillon, owner, () => put(task.task_id, body));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => put(task.task_id, body));
       const { completed, date_completed } = result.json.data;
       assert.deepEqual([result.status, completed, date_completed], [200, '0', NEVER], JSON.stringify(body));
       assert.equal(result.json.data.resume, undefined);
@@ -183,13 +185,15 @@ for (const { test, testService } of stores) {
   });
 
   test('C33 a task that is created complete records no completion', async () => {
-    const { result, noted } = await noting(carillon, owner, () =>
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, { task_name: 'Born done', completed: 1 }),
     );
     assert.equal(result.json.data.completed, '1');
     assert.notEqual(result.json.data.date_completed, NEVER);
     assert.deepEqual(noted, [{ kind: 'new_task', record_id: result.json.data.task_id, user_id: owner.userId }]);
-    const { noted: again } = await noting(carillon, owner, () => put(result.json.data.task_id, { completed: 1 }));
+    const { noted: again } = await recordOccurrences(carillon, owner, () =>
+      put(result.json.data.task_id, { completed: 1 }),
+    );
     assert.deepEqual(
       again.map((one) => one.kind),
       ['changed_task'],
@@ -200,7 +204,7 @@ for (const { test, testService } of stores) {
     const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
     const gone = await owner.carillon.projects.create({ project_name: 'Gone' });
     await owner.carillon.projects.delete(gone.project_id);
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const id of ['999999', '0', theirs.project_id, gone.project_id, 'abc', '-1']) {
         const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${id}`, { task_name: 'Orphan' });
         assert.deepEqual([status, json.code], [404, 'not_found'], id);
@@ -214,7 +218,7 @@ for (const { test, testService } of stores) {
     const task = await tasks.create(project.project_id, { task_name: 'Gone', users });
     const first = await subtasks.create(task.task_id, { subtask_name: 'First', users });
     const second = await subtasks.create(task.task_id, { subtask_name: 'Second' });
-    const { noted } = await noting(carillon, owner, () => tasks.delete(task.task_id));
+    const { noted } = await recordOccurrences(carillon, owner, () => tasks.delete(task.task_id));
     const user_id = owner.userId;
     assert.deepEqual(noted, [
       { kind: 'deleted_subtask', record_id: first.subtask_id, user_id },

@@ -38,7 +38,7 @@ import {
 import { periodOf, recurring, repeatTask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
-import { mustBeInOrder, stamps } from '../core/timestamps.ts';
+import { requireDateOrder, stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a task (C31). */
@@ -120,7 +120,7 @@ export const tasks = defineResource('task', {
       .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
       .selectAll('tasks')
       .select(['projects.project_name', trackedSeconds('tasks.task_id')]),
-  check: mustBeInOrder,
+  check: requireDateOrder,
   stored: withCompletion,
   changed: {
     kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],

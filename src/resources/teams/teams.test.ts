@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -45,7 +45,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await subtasks.update(subtask.subtask_id, { notes: 'As it is' })).teams, changed.teams);
     assert.deepEqual((await tasks.list({ project_id: project.project_id })).data[0]?.teams, both);
     assert.deepEqual((await tasks.update(task.task_id, { teams: [] })).teams, []);
-    const { noted } = await noting(carillon, owner, () => teams.delete(other.team_id));
+    const { noted } = await recordOccurrences(carillon, owner, () => teams.delete(other.team_id));
     assert.deepEqual(noted, [{ kind: 'deleted_team', record_id: other.team_id, user_id: owner.userId }]);
     assert.deepEqual((await projects.get(project.project_id)).teams, both.slice(0, 1));
     await projects.delete(project.project_id);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -173,7 +173,7 @@ for (const { test, testService } of stores) {
     const { entry_id } = await timeEntries.create(task_id, { seconds: 1, subtask_id: one.subtask_id });
     const moving = await timeEntries.create(task_id, { seconds: 1, subtask_id: two.subtask_id });
     const kindsOf = async (act: () => Promise<unknown>) =>
-      (await noting(carillon, owner, act)).noted.map(({ kind, record_id }) => [kind, record_id]);
+      (await recordOccurrences(carillon, owner, act)).noted.map(({ kind, record_id }) => [kind, record_id]);
     assert.deepEqual(await kindsOf(() => subtasks.delete(one.subtask_id)), [
       ['changed_time_entry', entry_id],
       ['deleted_subtask', one.subtask_id],

@@ -27,7 +27,7 @@ import {
   wordFilter,
 } from '../core/filters.ts';
 import { aliasRoute, resourceRoutes } from '../core/resource-routes.ts';
-import { inOrder } from '../core/timestamps.ts';
+import { dateOrderCheck } from '../core/timestamps.ts';
 
 /** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {
@@ -102,7 +102,7 @@ export const timeEntries = defineResource('time_entry', {
         sql<number>`time_entries.seconds / 60 % 60`.as('minutes'),
         sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
       ]),
-  check: inOrder('date_started', 'date_stopped'),
+  check: dateOrderCheck('date_started', 'date_stopped'),
   async stored(given, before, view) {
     const { date_started } = { ...before, ...given };
     return given.date === null ? { ...given, date: await dayOf(view, date_started) } : given;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/kit/service/occurrences.ts';
+import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -16,7 +16,9 @@ for (const { test, testService } of stores) {
       role: 'admin',
       user_name: 'ignored',
     };
-    const { result, noted } = await noting(carillon, owner, () => carillon.call(owner, 'POST', '/v2/users', body));
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
+      carillon.call(owner, 'POST', '/v2/users', body),
+    );
     assert.equal(result.status, 201);
     const { user_id, date_created, ...rest } = result.json.data;
     const names = { first_name: 'Ann', last_name: 'Lee', user_name: 'Ann Lee' };
@@ -87,7 +89,7 @@ for (const { test, testService } of stores) {
       ['PUT', `/v2/users/${victim.userId}`, { first_name: 'Changed' }, 200],
       ['DELETE', `/v2/users/${victim.userId}`, undefined, 200],
     ] as const;
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const [method, path, body] of calls) {
         const { status, json } = await carillon.call(member, method, path, body);
         assert.deepEqual([status, json.code], [401, 'not_permitted'], method);
@@ -111,7 +113,7 @@ for (const { test, testService } of stores) {
       ['PUT', `/v2/users/${owner.userId}`, { email: 'mine@roles.test' }],
       ['DELETE', `/v2/users/${owner.userId}`, undefined],
     ] as const;
-    const { noted } = await noting(carillon, owner, async () => {
+    const { noted } = await recordOccurrences(carillon, owner, async () => {
       for (const [method, path, body] of refused) {
         const { status, json } = await carillon.call(admin, method, path, body);
         assert.deepEqual([status, json.code], [401, 'not_permitted'], `${method} ${path} ${JSON.stringify(body)}`);
@@ -145,7 +147,7 @@ for (const { test, testService } of stores) {
       due_date: '20270101',
     });
     const project = await owner.carillon.projects.create({ project_name: 'P', users: [member.userId, owner.userId] });
-    const { noted } = await noting(carillon, owner, () => owner.carillon.users.delete(member.userId));
+    const { noted } = await recordOccurrences(carillon, owner, () => owner.carillon.users.delete(member.userId));
     assert.deepEqual(noted, [{ kind: 'deleted_user', record_id: member.userId, user_id: owner.userId }]);
 
     assert.equal((await carillon.call(member, 'GET', '/v2/user')).status, 401);

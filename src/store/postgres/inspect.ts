@@ -11,7 +11,7 @@ import { dialect } from './open.ts';
 /** Settings that must be on: otherwise a crash may lose or corrupt acknowledged writes. */
 const MUST_BE_ON = ['fsync', 'synchronous_commit', 'full_page_writes'];
 
-type Facts = { engine: string; bytes: number; at: number; made: boolean; nodes: number };
+type DatabaseFacts = { engine: string; bytes: number; at: number; made: boolean; nodes: number };
 
 export async function inspect(
   { url }: Extract<Location, { scheme: 'postgres' }>,
@@ -46,9 +46,9 @@ export async function inspect(
 }
 
 /** Compares the clocks on the assumption that the database reads its clock in the middle of the round trip. */
-async function readFacts(queries: Queries, now: () => number): Promise<{ facts: Facts; clockAheadMs: number }> {
+async function readFacts(queries: Queries, now: () => number): Promise<{ facts: DatabaseFacts; clockAheadMs: number }> {
   const begun = now();
-  const { rows } = await sql<Facts>`
+  const { rows } = await sql<DatabaseFacts>`
     select current_setting('server_version') as engine, pg_database_size(current_database()) as bytes,
       floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at, to_regclass('migrations') is not null as made,
       (select count(*) from pg_locks where locktype = 'advisory' and granted and classid::bigint = ${NODE_LOCKS}

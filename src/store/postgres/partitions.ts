@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { deleteInBatches } from '../delete-in-batches.ts';
-import { type Growing, growing, type Queries, type Store } from '../store.ts';
+import { type AppendOnlyTable, appendOnlyTables, type Queries, type Store } from '../store.ts';
 import { sqlStateOf } from './connection.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -13,10 +13,10 @@ const LOCK_TIMEOUT = '2s';
 
 const weekOf = (at: number) => Math.floor(at / WEEK_MS);
 
-const nameOf = (table: Growing, week: number) => `${table}_w${week}`;
+const nameOf = (table: AppendOnlyTable, week: number) => `${table}_w${week}`;
 
 /** The weeks for which a table has a partition. */
-async function weeksOf(queries: Queries, table: Growing): Promise<number[]> {
+async function weeksOf(queries: Queries, table: AppendOnlyTable): Promise<number[]> {
   const { rows } = await sql<{ name: string }>`
     select child.relname as name from pg_inherits
     join pg_class child on child.oid = inhrelid
@@ -30,7 +30,7 @@ async function weeksOf(queries: Queries, table: Growing): Promise<number[]> {
  * partition could not be created in time) go to the default partition `<table>_rest`.
  */
 export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
-  for (const table of Object.keys(growing) as Growing[]) {
+  for (const table of Object.keys(appendOnlyTables) as AppendOnlyTable[]) {
     const known = await weeksOf(store.read, table);
     for (let week = weekOf(now); week <= weekOf(now) + WEEKS_AHEAD; week += 1) {
       if (known.includes(week)) continue;
@@ -44,7 +44,7 @@ export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now
 /** Drops old partitions, and deletes old rows of the default partition in batches. Returns the number of rows. */
 export async function dropPartitions(
   store: Pick<Store, 'read' | 'write' | 'snapshot'>,
-  table: Growing,
+  table: AppendOnlyTable,
   { before, now }: { readonly before: number; readonly now: number },
   isStopped: () => boolean,
 ): Promise<number> {
@@ -58,7 +58,7 @@ export async function dropPartitions(
     if (await alterPartitions(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`
-    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(growing[table])} < ${before}) as old`.execute(
+    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(appendOnlyTables[table])} < ${before}) as old`.execute(
     store.read,
   );
   return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;

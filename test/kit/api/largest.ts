@@ -2,7 +2,7 @@ import { type RecordResourceType, resourceTypes } from '../../../src/delivery/ou
 import type { Route } from '../../../src/http/routes/route.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
 import type { Row } from '../../../src/transfer/exported-tables.ts';
-import { publicRows } from './routes.ts';
+import { apiRoutes } from './routes.ts';
 
 /** A character of one byte in UTF-8 and six bytes in JSON, the worst case. */
 const ESCAPED = '\u0001';
@@ -11,7 +11,7 @@ const ESCAPED = '\u0001';
 export const largest = (characters: number) => ESCAPED.repeat(characters);
 
 /** The account, creator and first id of generated records. */
-export type Place = {
+export type FillContext = {
   readonly accountId: number;
   readonly userId: number;
   readonly now: number;
@@ -35,11 +35,11 @@ const many = (count: number, first: number, row: (id: number) => Row): readonly 
 function records(
   resourceType: RecordResourceType,
   count: number,
-  { accountId, userId, first }: Place,
+  { accountId, userId, first }: FillContext,
   more: Row = {},
 ): readonly Row[] {
   const { collection, key } = resourceTypes[resourceType];
-  const create = publicRows.find(({ method, path }) => method === 'POST' && path.split('/')[1] === collection.slice(1));
+  const create = apiRoutes.find(({ method, path }) => method === 'POST' && path.split('/')[1] === collection.slice(1));
   const properties = Object.entries((create?.body?.properties ?? {}) as Readonly<Record<string, Row>>);
   const texts = properties.flatMap(([name, schema]) => {
     const { most } = (schema['x-text'] ?? {}) as { most?: number };
@@ -55,7 +55,7 @@ const SEVERAL = 100;
 /** The maximum number of assignees, users and teams, for each of some records. */
 function assigned(
   resourceType: RecordResourceType,
-  { accountId: account_id, userId: user_id, first }: Place,
+  { accountId: account_id, userId: user_id, first }: FillContext,
   count: number,
 ): Filling {
   const names = { first_name: largest(100), last_name: largest(100), role: 'member' };
@@ -80,10 +80,10 @@ function assigned(
 /** Two of these already reach the byte limit of a page. */
 const FEW = 4;
 
-const project = (place: Place): readonly Row[] => [
+const project = (place: FillContext): readonly Row[] => [
   { account_id: place.accountId, project_id: place.first, project_name: largest(255), user_id: place.userId },
 ];
-const task = (place: Place): Filling => [
+const task = (place: FillContext): Filling => [
   ['projects', project(place)],
   [
     'tasks',
@@ -98,13 +98,13 @@ const task = (place: Place): Filling => [
     ],
   ],
 ];
-const hook = ({ accountId, userId }: Place, id: number): Row => ({
+const hook = ({ accountId, userId }: FillContext, id: number): Row => ({
   ...{ account_id: accountId, user_id: userId, hook_id: id, kind: 'new_event', last_outcome: 'no_such_name' },
   target: `https://${'x'.repeat(200)}.test/${'é'.repeat(1_800)}`,
 });
 
 /** Fills each list with records of maximum size, by path. */
-export const fillings: Readonly<Record<string, (place: Place) => Filling>> = {
+export const fillings: Readonly<Record<string, (place: FillContext) => Filling>> = {
   '/calendars': (place) => [
     [
       'calendars',

@@ -117,7 +117,7 @@ export type Judge = (answer: {
 }) => string | undefined;
 
 /** Creates a checker of responses. It is stricter than the document: undocumented fields are violations. */
-export function judgeBy(document: Json): Judge {
+export function responseValidator(document: Json): Judge {
   const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
   const ajv = compiler();
   const validators = new Map<unknown, ValidateFunction>();

@@ -1,7 +1,7 @@
 import type { Carillon } from '../../../packages/sdk/src/index.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
-import { allRoutes, type ConsolePorts, consoleRoutes, openRoutes } from '../../../src/resources/index.ts';
+import { allRoutes, type ConsolePorts, consoleRoutes, publicRoutes } from '../../../src/resources/index.ts';
 import { LoginThrottle } from '../../../src/resources/passphrases/login-throttle.ts';
 import { COST, Passphrases, systemRandom } from '../../../src/secrets.ts';
 import type { Person } from '../service/service.ts';
@@ -13,17 +13,17 @@ const ports: ConsolePorts = {
   log: createLog('silent'),
   baseUrl: () => '',
   passphrases: new Passphrases(systemRandom, COST),
-  tries: new LoginThrottle(systemClock),
+  throttle: new LoginThrottle(systemClock),
   onRefused: () => undefined,
   isTaken: async () => false,
 };
 
 /** The routes of both groups, and those of the console group only. */
-export const publicRows = allRoutes(ports);
+export const apiRoutes = allRoutes(ports);
 export const consoleRows = consoleRoutes(ports);
 
 /** The public routes, which need no authentication. */
-export const openRows = openRoutes(ports);
+export const openRows = publicRoutes(ports);
 
 /** Sends the request of a curl command line, with the credentials of a person in place of the variables. */
 export async function asCurl(curl: string, { domain, key }: Person): Promise<Response> {

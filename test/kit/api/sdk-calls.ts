@@ -94,7 +94,7 @@ function isGenerator(value: unknown): value is AsyncGenerator {
 export const asksOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;
 
 /** A relation between an SDK method and its route: a description, and a type that must be `true`. */
-export type Promised = { readonly says: string; readonly type: string };
+export type TypeAssertion = { readonly says: string; readonly type: string };
 
 /** The helper types at the start of every generated program. */
 export const PRELUDE = `
@@ -104,7 +104,7 @@ type Gives<M> = M extends (...given: never) => AsyncGenerator<infer T> ? T : M e
 `;
 
 /** The relations between the SDK types and the route schemas: every argument and every response, field by field. */
-export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): Promised[] {
+export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): TypeAssertion[] {
   return calls.flatMap((call) => {
     const row = rows.find((one) => asksOf(one) === call.asks);
     if (row === undefined) return [{ says: `${call.method} reaches a row`, type: 'never' }];
@@ -125,7 +125,7 @@ export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): P
   });
 }
 
-function resultPromises(method: string, type: string, answer: JsonSchema): Promised[] {
+function resultPromises(method: string, type: string, answer: JsonSchema): TypeAssertion[] {
   if (answer.type === 'array') return [{ says: `${method} gives nothing`, type: `Same<${type}, void>` }];
   const { data, ...around } = propertiesOf(answer);
   if (data === undefined) return fieldsOf(`${method} gives`, type, answer, JSON_TYPES);
@@ -151,7 +151,12 @@ function queryOf({ method }: SdkCall, { parameters }: { parameters: Parameters }
 }
 
 /** Asserts that a type has exactly the fields of a schema, with matching types and optionality. */
-function fieldsOf(says: string, type: string, schema: JsonSchema, typeOf: (schema: JsonSchema) => string): Promised[] {
+function fieldsOf(
+  says: string,
+  type: string,
+  schema: JsonSchema,
+  typeOf: (schema: JsonSchema) => string,
+): TypeAssertion[] {
   const fields = Object.entries(propertiesOf(schema));
   const names = fields.map(([name]) => `'${name}'`).join(' | ') || 'never';
   const required = new Set(schema.required as readonly string[] | undefined);

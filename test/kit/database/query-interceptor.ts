@@ -3,7 +3,7 @@ import { runDirectly } from '../../../src/store/prepared-queries.ts';
 import type { Queries } from '../../../src/store/store.ts';
 
 /** A query plugin that delays one result after the database has returned it, or makes queries fail. */
-export class Between implements KyselyPlugin {
+export class QueryInterceptor implements KyselyPlugin {
   #gate: PromiseWithResolvers<void> | undefined;
   #whenHolding = Promise.withResolvers<void>();
   #table = '';
@@ -16,14 +16,14 @@ export class Between implements KyselyPlugin {
   }
 
   /** Delays the next result from this table until `letGo`. Resolves when the result is being delayed. */
-  holdNext(table: string): Promise<void> {
+  delayNext(table: string): Promise<void> {
     this.#gate = Promise.withResolvers();
     this.#whenHolding = Promise.withResolvers();
     this.#table = table;
     return this.#whenHolding.promise;
   }
 
-  letGo(): void {
+  release(): void {
     this.#gate?.resolve();
     this.#gate = undefined;
   }
@@ -69,7 +69,7 @@ export class Between implements KyselyPlugin {
 }
 
 /** A query plugin that counts the characters and rows read in one event-loop iteration. */
-export class Weighed implements KyselyPlugin {
+export class ReadCounter implements KyselyPlugin {
   /** The maximum of one event-loop iteration. */
   most = { characters: 0, rows: 0 };
   #current = { characters: 0, rows: 0 };

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { heardAll } from './wait-for-arrivals.ts';
+import { waitForConnections } from './wait-for-arrivals.ts';
 
 /** Maximum time to wait for notifications. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
@@ -101,7 +101,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
       });
     },
     async caughtUp() {
-      await heardAll(url + CAUGHT_UP);
+      await waitForConnections(url + CAUGHT_UP);
     },
     close,
   };

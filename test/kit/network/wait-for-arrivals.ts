@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
  *
  * @param url a path that responds to GET immediately
  */
-export async function heardAll(url: string): Promise<number> {
+export async function waitForConnections(url: string): Promise<number> {
   // Connections are accepted in order, so all earlier ones have been accepted as well.
   await new Promise<void>((resolve, reject) => {
     const request = get(url, { agent: false }, (response) => response.resume().on('end', resolve));
@@ -19,7 +19,7 @@ export async function heardAll(url: string): Promise<number> {
 }
 
 /** Records when notifications began. The first one of a connection begins with the connection. */
-export class Beginnings {
+export class ConnectionTimes {
   readonly #connectedAt = new WeakMap<Socket, number>();
 
   connected(socket: Socket): void {

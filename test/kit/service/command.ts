@@ -37,7 +37,7 @@ export async function carillon(args: readonly string[], surroundings: Surroundin
 }
 
 /** A command with a line-based dialogue on standard input and output. */
-export type Spoken = {
+export type Dialogue = {
   /** Writes a line and returns the next line of standard output. */
   ask(line: string): Promise<string>;
   /** Closes standard input and returns the exit code. */
@@ -45,7 +45,7 @@ export type Spoken = {
 };
 
 /** Starts `carillon …` with a dialogue on its standard input and output. */
-export function speakWith(context: Cleanup, args: readonly string[], surroundings: Surroundings = {}): Spoken {
+export function startDialogue(context: Cleanup, args: readonly string[], surroundings: Surroundings = {}): Dialogue {
   const child = start(args, { ...surroundings, input: '' });
   atEnd(context, () => child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();

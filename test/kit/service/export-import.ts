@@ -5,27 +5,27 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { exportTo } from '../../../src/transfer/export.ts';
-import type { End } from '../../../src/transfer/format.ts';
+import type { Totals } from '../../../src/transfer/format.ts';
 import { importFrom } from '../../../src/transfer/import.ts';
 import type { Progress } from '../../../src/transfer/progress.ts';
 
-export const unseen: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
+export const silentProgress: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
 
 /** Writes an export to a file and returns its end record. */
-export async function exported(store: Store, path: string, domain: string | null = null): Promise<End> {
+export async function exported(store: Store, path: string, domain: string | null = null): Promise<Totals> {
   let text = '';
   const sink = {
     write: async (more: string) => {
       text += more;
     },
   };
-  const end = await exportTo(sink, { store, domain, clock: systemClock, progress: unseen });
+  const end = await exportTo(sink, { store, domain, clock: systemClock, progress: silentProgress });
   writeFileSync(path, text);
   return end;
 }
 
 export async function imported(store: Store, path: string, how: { resume?: boolean; progress?: Progress } = {}) {
-  const { resume = false, progress = unseen } = how;
+  const { resume = false, progress = silentProgress } = how;
   return importFrom({ store, path, clock: systemClock, progress, resume, rowsACommit: 3 });
 }
 

@@ -4,14 +4,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
-import { type Moved, type MovePorts, moveIn, type Opening } from '../../../src/import-from-api/move.ts';
+import { type MovePorts, type MoveResult, moveIn, type Opening } from '../../../src/import-from-api/move.ts';
 import { createSource } from '../../../src/import-from-api/source.ts';
 import { Work } from '../../../src/import-from-api/work-file.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Progress } from '../../../src/transfer/progress.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import { openingOf } from '../database/database.ts';
-import { unseen } from './export-import.ts';
+import { silentProgress } from './export-import.ts';
 
 /** The source, credentials and database of an import, and options that differ from the defaults. */
 export type Move = {
@@ -24,7 +24,14 @@ export type Move = {
 } & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'say'>>;
 
 /** Imports an account through the API in this process, as the command line does. */
-export async function move({ base, headers, database, work: path, progress = unseen, ...given }: Move): Promise<Moved> {
+export async function move({
+  base,
+  headers,
+  database,
+  work: path,
+  progress = silentProgress,
+  ...given
+}: Move): Promise<MoveResult> {
   const opening =
     (as: 'service' | 'command'): Opening =>
     async (job) => {

@@ -94,7 +94,7 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
 }
 
 /** Creates records outside any load and returns their calls for the checker. */
-export async function createNoted(
+export async function createRecords(
   { user, events, clients }: Carillon,
   kind: 'new_event' | 'new_client',
   words: readonly string[],
@@ -120,7 +120,7 @@ export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<s
 }
 
 /** Records the crash of a node for the checker: deliveries pending at this time may be sent again. */
-export async function crashNow(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
+export async function recordCrash(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
   const pending = await pendingNow(store);
   // Include the notifications that were in transit when the node ended.
   await target.caughtUp();

@@ -14,7 +14,7 @@ export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, ke
  *
  * @param start a function that starts another version
  */
-export async function processBeside(
+export async function startSecondNode(
   context: Cleanup,
   { database, headers }: Pick<ServiceProcess, 'database' | 'headers'>,
   options: Readonly<Record<string, string>> = {},

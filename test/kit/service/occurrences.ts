@@ -2,14 +2,14 @@ import type { Store } from '../../../src/store/store.ts';
 import type { Person, TestService } from './service.ts';
 
 /** A stored occurrence, with ids as the API returns them. */
-export type Noted = { readonly kind: string; readonly record_id: string; readonly user_id: string };
+export type RecordedOccurrence = { readonly kind: string; readonly record_id: string; readonly user_id: string };
 
 /** Runs `work` and returns its result and the occurrences recorded meanwhile, in order. */
-export async function noting<T>(
+export async function recordOccurrences<T>(
   carillon: TestService,
   { domain }: Person,
   work: () => Promise<T>,
-): Promise<{ result: T; noted: Noted[] }> {
+): Promise<{ result: T; noted: RecordedOccurrence[] }> {
   const before = await positionOf(carillon, domain);
   const result = await work();
   const rows = await carillon.store.read

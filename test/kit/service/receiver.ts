@@ -71,7 +71,7 @@ export type Signed = Pick<Notification, 'headers' | 'body'>;
  *
  * @param now milliseconds since the epoch
  */
-export function isTaken(secret: string, { headers, body }: Signed, now = Date.now()): boolean {
+export function isAccepted(secret: string, { headers, body }: Signed, now = Date.now()): boolean {
   const given = Object.entries(headers).map(([name, value]) => [name, String(value)]);
   mock.timers.enable({ apis: ['Date'], now });
   try {

@@ -7,7 +7,7 @@ import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import type { OptionName } from '../../../src/config/options.ts';
-import { patience } from '../../../src/http/server/resource-limits.ts';
+import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../../src/permissions.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { insertInvitation, linkTo } from '../../../src/resources/invitations/invitations.ts';
@@ -110,7 +110,7 @@ const passphraseCost: Cost = { logN: 5, r: 8, p: 1 };
 export const asShipped: Setup = { ports: { passphraseCost: undefined } };
 
 /** No drain delay at shutdown: no load balancer sends requests to a test service. */
-const testTimeouts = { ...patience, drainMs: 0 };
+const testTimeouts = { ...defaultTimeouts, drainMs: 0 };
 
 /** Starts a service in this process, on a database and a socket. It is stopped when the test ends. */
 export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {

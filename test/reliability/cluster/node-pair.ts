@@ -5,7 +5,7 @@ import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type DatabaseProxy, startProxy } from '../../kit/network/proxy.ts';
 import type { SeededChance } from '../../kit/random.ts';
-import { nodesOn, ownersOf, processBeside } from '../../kit/service/nodes.ts';
+import { nodesOn, ownersOf, startSecondNode } from '../../kit/service/nodes.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countFaults, formatFault } from '../checker/check.ts';
@@ -41,7 +41,7 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Pai
     return { name, proxy, service: await process(`${proxy.database}?application_name=${name}`) };
   };
   const first = await start((database) => startServiceProcess(context, database, options));
-  const another = () => start((database) => processBeside(context, { ...first.service, database }, options));
+  const another = () => start((database) => startSecondNode(context, { ...first.service, database }, options));
   const nodes = [first, await another()];
   return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes, calls: [] };
 }

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { freePort } from '../../kit/network/port.ts';
-import { Beginnings, heardAll } from '../../kit/network/wait-for-arrivals.ts';
+import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -163,7 +163,7 @@ async function runConcurrently(count: number, work: (index: number) => Promise<v
 /** Receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
 async function startReceiver(context: Cleanup, random: SeededChance) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
-  const beginnings = new Beginnings();
+  const beginnings = new ConnectionTimes();
   const scripts = new Map<string, (typeof actions)[number][]>();
   let waiting: { count: number; resolve: () => void }[] = [];
   const nextAction = (path: string) => {
@@ -228,7 +228,7 @@ async function startReceiver(context: Cleanup, random: SeededChance) {
      * off since `killedAt` end at that time.
      */
     async catchUp(killedAt: number) {
-      const at = await heardAll(url);
+      const at = await waitForConnections(url);
       for (const one of arrivals) {
         const isCut = one.answer === undefined && !one.isReset && (one.answeredAt ?? 0) >= killedAt;
         if (isCut && (one.answeredAt ?? 0) <= at) one.answeredAt = at + 1e-3;

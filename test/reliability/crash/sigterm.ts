@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { processBeside } from '../../kit/service/nodes.ts';
+import { startSecondNode } from '../../kit/service/nodes.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { check, countFaults, formatFault } from '../checker/check.ts';
 import type { Call, Database } from '../checker/history.ts';
@@ -54,7 +54,7 @@ async function execute(run: Run): Promise<RunResult> {
 async function runShard({ context, store, times, random }: Shard, tookMs: number[]): Promise<PartialResult> {
   const first = await store.serviceProcess(context, WATCHED);
   const nodes: ServiceProcess[] = [first];
-  while (nodes.length < NODES[store.name]) nodes.push(await processBeside(context, first, WATCHED));
+  while (nodes.length < NODES[store.name]) nodes.push(await startSecondNode(context, first, WATCHED));
   const observers = await startObservers(context, { random });
   for (const path of ['/events', '/events-too']) await observers.subscribe(first, path, 'new_event');
   await observers.subscribe(first, '/clients', 'new_client');
@@ -77,7 +77,7 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
     await observers.whenBusy();
     const leaving = nodes.shift();
     if (leaving !== undefined) await stop(leaving);
-    nodes.push(await processBeside(context, first, WATCHED));
+    nodes.push(await startSecondNode(context, first, WATCHED));
   }
   observers.recover();
   observers.routeTo(...nodes);

@@ -135,10 +135,14 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   return { written, requests, broken };
 }
 
-type Ask = (method: string, path: string, body?: unknown) => Promise<{ status: number; headers: Headers; json: Json }>;
+type SendRequest = (
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<{ status: number; headers: Headers; json: Json }>;
 
 /** A filter finds exactly the records that contain the text, and the link to the next page keeps it. */
-async function checkFilters(ask: Ask, broken: string[]): Promise<void> {
+async function checkFilters(ask: SendRequest, broken: string[]): Promise<void> {
   const all: readonly Json[] = (await ask('GET', '/v2/clients')).json.data;
   const names = all.map(({ client_name }) => String(client_name));
   for (const text of TEXTS.map((one) => one.trim()).filter((one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60)) {
@@ -159,7 +163,7 @@ async function checkFilters(ask: Ask, broken: string[]): Promise<void> {
 const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 /** The calendar, parsed by another library, has an entry for each event, and no injected lines. */
-async function checkCalendar(ask: Ask, broken: string[]): Promise<void> {
+async function checkCalendar(ask: SendRequest, broken: string[]): Promise<void> {
   const { json } = await ask('POST', '/v2/calendars', { scope: 'account' });
   const text = await (await fetch(json.data.url)).text();
   const events: readonly Json[] = (await ask('GET', '/v2/events')).json.data;

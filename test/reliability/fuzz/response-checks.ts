@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { judgeBy, shapeOf } from '../../kit/api/openapi.ts';
+import { responseValidator, shapeOf } from '../../kit/api/openapi.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { Operation } from './fixture.ts';
 import type { Reply } from './raw-client.ts';
@@ -23,7 +23,7 @@ const HEADERS = new Set([
 export type Judge = (draft: Draft, reply: Reply) => string | undefined;
 
 export function responseChecker(document: Json, operations: readonly Operation[]): Judge {
-  const schemaFault = judgeBy(document);
+  const schemaFault = responseValidator(document);
   const takes = acceptance(operations);
 
   const known = new Map(operations.map((one) => [`${one.method} ${shapeOf(one.path)}`, one]));

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
 import { idNames, type Route } from '../../../src/http/routes/route.ts';
-import { consoleRows, publicRows } from '../../kit/api/routes.ts';
+import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
 
 /** A route in a route group with its method: a GET route also answers HEAD. */
 export type Operation = { readonly door: string; readonly method: string; readonly row: Route };
@@ -10,7 +10,7 @@ export type Operation = { readonly door: string; readonly method: string; readon
 export const nameOf = ({ door, method, row }: Operation) => `${method} ${door}${row.path}`;
 
 /** The routes of each route group. */
-export const doors = { '/v2': publicRows, '/console/api': [...publicRows, ...consoleRows] } as const;
+export const doors = { '/v2': apiRoutes, '/console/api': [...apiRoutes, ...consoleRows] } as const;
 
 /** Runs `start` and returns every route that was mounted meanwhile: `GET /v2/events/:event_id`. */
 export async function mountedBy<T>(start: () => Promise<T>): Promise<{ started: T; mounted: readonly string[] }> {

@@ -1,5 +1,5 @@
 import { permissionsOf } from '../../../src/permissions.ts';
-import { judgeBy } from '../../kit/api/openapi.ts';
+import { responseValidator } from '../../kit/api/openapi.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
 import type { Answer, Json, Person, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -56,7 +56,7 @@ class Matrix {
   readonly #others: readonly string[];
   readonly #target: Target;
   readonly #tested = new Set<string>();
-  readonly #checkDocument: ReturnType<typeof judgeBy>;
+  readonly #checkDocument: ReturnType<typeof responseValidator>;
 
   private constructor(carillon: TestService, mounted: readonly string[], target: Target, document: Json) {
     const { operations, others } = sorted(mounted);
@@ -64,7 +64,7 @@ class Matrix {
     this.#operations = operations;
     this.#others = others;
     this.#target = target;
-    this.#checkDocument = judgeBy(document);
+    this.#checkDocument = responseValidator(document);
   }
 
   static async of(store: TestStore, context: Run['context']): Promise<Matrix> {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { Beginnings, heardAll } from '../../kit/network/wait-for-arrivals.ts';
+import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
@@ -57,7 +57,7 @@ export type ReceiverOptions = {
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
   const { random, responseDelayMs, maxResultDelayMs, fetchStatus } = options;
   const arrivals: ReceivedArrival[] = [];
-  const beginnings = new Beginnings();
+  const beginnings = new ConnectionTimes();
   /** By path: maximum number of failures in a row that the service may know of, and the time of the last response. */
   const failing = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
@@ -124,7 +124,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   return {
     arrivals,
     at: (path) => url + path,
-    catchUp: () => heardAll(url),
+    catchUp: () => waitForConnections(url),
     async whenBusy(paths) {
       const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
       const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));

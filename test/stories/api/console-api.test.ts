@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { furnish } from '../../kit/api/furnished-account.ts';
-import { consoleRows, publicRows } from '../../kit/api/routes.ts';
+import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { rawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
@@ -55,7 +55,7 @@ for (const { test, testService } of stores) {
   });
 
   test('C1 a cookie never authenticates /v2, not even next to a key', async () => {
-    for (const row of publicRows) {
+    for (const row of apiRoutes) {
       const { status, json, headers } = await carillon.call(
         own,
         row.method,

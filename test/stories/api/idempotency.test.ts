@@ -9,7 +9,7 @@ import { bytesOf } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { rawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { everythingWritten, noting, positionOf } from '../../kit/service/occurrences.ts';
+import { everythingWritten, positionOf, recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { Answer, Person, TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 import { scenarios } from '../delivery/walk.scenarios.ts';
@@ -219,7 +219,7 @@ for (const { test, testService } of stores) {
         .slice('POST '.length)
         .replace(/\{(\w+)\}/, (_, id: keyof typeof fixture.ids) => fixture.ids[id]);
       const body = scenario?.body?.(fixture);
-      const { noted, result } = await noting(carillon, owner, async () => {
+      const { noted, result } = await recordOccurrences(carillon, owner, async () => {
         const first = await post(owner, path, body, 'once');
         const before = await countsOfRecords();
         const again = await post(owner, path, body, 'once');

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, test as plainTest } from 'node:test';
-import { writeListing } from '../../../src/http/routes/list-response.ts';
+import { serializePage } from '../../../src/http/routes/list-response.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { type Caller, permissions as everyPermission } from '../../../src/permissions.ts';
 import { AccountView, AccountWrite, type NewRow } from '../../../src/store/account-scope.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
-import { fillings, isList, type Place } from '../../kit/api/largest.ts';
-import { consoleRows, publicRows } from '../../kit/api/routes.ts';
-import { Weighed } from '../../kit/database/query-interceptor.ts';
+import { type FillContext, fillings, isList } from '../../kit/api/largest.ts';
+import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
+import { ReadCounter } from '../../kit/database/query-interceptor.ts';
 import { insertRows } from '../../kit/service/full-accounts.ts';
-import { type Noted, noting, positionOf } from '../../kit/service/occurrences.ts';
+import { positionOf, type RecordedOccurrence, recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { Json, Person } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
@@ -21,7 +21,7 @@ const MAX_PAGE_BYTES = 8 * 2 ** 20;
 const MAX_CHARACTERS_PER_ITERATION = 3 * 2 ** 20;
 const MAX_ROWS_PER_ITERATION = 6_000;
 
-const lists = [...publicRows, ...consoleRows].filter(isList);
+const lists = [...apiRoutes, ...consoleRows].filter(isList);
 
 plainTest('C7 there are records of maximum size for every list', () => {
   assert.deepEqual(Object.keys(fillings).sort(), lists.map(({ path }) => path).sort());
@@ -66,8 +66,8 @@ for (const { test, testService } of stores) {
   }
 
   /** Reads the first page as the service does, and returns the maximum read in one event-loop iteration. */
-  async function measureFirstPage(row: Route, { accountId, userId, now }: Place) {
-    const counter = new Weighed();
+  async function measureFirstPage(row: Route, { accountId, userId, now }: FillContext) {
+    const counter = new ReadCounter();
     const view = new AccountView(counter.over(carillon.store.read), accountId, now);
     const permitted = { permissions: new Set(everyPermission), expiresAt: null };
     const caller: Caller = { accountId, userId, role: 'owner', keyId: 1, sessionId: 0, ...permitted };
@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
     const { listing } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
     if (listing === undefined) throw new Error(`${row.path} is not a listing`);
     const largePages = { enter: async () => () => undefined };
-    await writeListing(listing, {
+    await serializePage(listing, {
       accountId,
       largePages,
       isGone: () => false,
@@ -89,7 +89,7 @@ for (const { test, testService } of stores) {
     const { path } = row;
     test(`C7 no page of ${path} is larger than the limit, Link leads to every record, and no event-loop iteration reads too much`, async () => {
       const { owner, place } = await filled(path);
-      const isPublic = publicRows.some((one) => one.path === path);
+      const isPublic = apiRoutes.some((one) => one.path === path);
       const who = isPublic ? owner : await carillon.signIn(owner);
       const pages = await pagesOf(who, `${isPublic ? '/v2' : '/console/api'}${path}`);
       const ids = pages.flatMap(({ json }) => json.data.map((record: Json) => identityOf(path, record)));
@@ -174,7 +174,7 @@ for (const { test, testService } of stores) {
     ended_position: null,
   });
 
-  const countOf = (noted: readonly Noted[]) =>
+  const countOf = (noted: readonly RecordedOccurrence[]) =>
     Object.fromEntries([...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]));
 
   test('C33 C34 a task with very many subtasks is completed and deleted together with them', async () => {
@@ -183,13 +183,15 @@ for (const { test, testService } of stores) {
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
     await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
 
-    const completed = await noting(carillon, owner, () =>
+    const completed = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
     );
     assert.equal(completed.result.status, 200, completed.result.text);
     assert.deepEqual(countOf(completed.noted), { completed_subtask: MANY, completed_task: 1 });
 
-    const deleted = await noting(carillon, owner, () => carillon.call(owner, 'DELETE', `/v2/tasks/${task_id}`));
+    const deleted = await recordOccurrences(carillon, owner, () =>
+      carillon.call(owner, 'DELETE', `/v2/tasks/${task_id}`),
+    );
     assert.deepEqual([deleted.result.status, deleted.result.text], [200, '[]']);
     assert.deepEqual(countOf(deleted.noted), { deleted_subtask: MANY, deleted_task: 1 });
     assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
@@ -200,7 +202,7 @@ for (const { test, testService } of stores) {
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T', recurring: 'D' });
     await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
-    const { result, noted } = await noting(carillon, owner, () =>
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
     );
     assert.equal(result.status, 200, result.text);
@@ -215,7 +217,7 @@ for (const { test, testService } of stores) {
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
     await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
-    const { result, noted } = await noting(carillon, owner, () =>
+    const { result, noted } = await recordOccurrences(carillon, owner, () =>
       carillon.call(owner, 'DELETE', `/v2/projects/${project_id}`),
     );
     assert.deepEqual([result.status, result.text], [200, '[]']);

@@ -6,7 +6,7 @@ import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { carillon as run } from '../../kit/service/command.ts';
-import { pendingNow, personAt, processBeside } from '../../kit/service/nodes.ts';
+import { pendingNow, personAt, startSecondNode } from '../../kit/service/nodes.ts';
 import { shared, sqlite, stores } from '../../kit/service/stores.ts';
 import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
 
@@ -169,7 +169,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
   test('X6 a delivery-only node serves only health and metrics; an API-only node never delivers', async (t) => {
     const database = await newDatabase(t);
     const api = await serviceProcess(t, { CARILLON_DATABASE: database, CARILLON_ROLE: 'api' });
-    const delivery = await processBeside(t, api, { CARILLON_ROLE: 'delivery' });
+    const delivery = await startSecondNode(t, api, { CARILLON_ROLE: 'delivery' });
     const status = async (path: string) => (await fetch(delivery.baseUrl + path, { headers: api.headers })).status;
     assert.deepEqual(await Promise.all(['/healthz', '/readyz', '/metrics'].map(status)), [200, 200, 200]);
     assert.deepEqual(await Promise.all(['/v2/events', '/v2/user', '/v2/nothing'].map(status)), [404, 404, 404]);
@@ -179,7 +179,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     const target = await startTarget(t);
     await api.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     await api.carillon.events.create(event);
-    const again = await processBeside(t, api, { CARILLON_ROLE: 'delivery' });
+    const again = await startSecondNode(t, api, { CARILLON_ROLE: 'delivery' });
     await target.arrived(1);
     // Sent by the delivery node that started last: there was none before.
     assert.equal(target.received.length, 1);
@@ -189,7 +189,9 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
   test('several nodes that start concurrently on an empty database create one account, and one of them prints its key', async (t) => {
     const database = await newDatabase(t);
     const nodes = await Promise.all(
-      Array.from({ length: 3 }, () => processBeside(t, { database, headers: { domain: 'localhost', key: 'unknown' } })),
+      Array.from({ length: 3 }, () =>
+        startSecondNode(t, { database, headers: { domain: 'localhost', key: 'unknown' } }),
+      ),
     );
     assert.equal(nodes.filter((node) => node.key !== undefined).length, 1);
     const store = await openAt(t, database, { as: 'command' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { connect, createServer, type Socket } from 'node:net';
 import { after, type TestContext } from 'node:test';
-import { patience } from '../../../src/http/server/resource-limits.ts';
+import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
@@ -242,7 +242,7 @@ for (const { test, testService } of stores) {
 const UNKNOWN = ['POST /nothing', 'PUT /v2/nothing', 'POST /console/nothing', 'POST /', 'POST /healthz', 'PATCH /v2/x'];
 
 /** Timeouts that make the service wait for a missing body until the end of the test. */
-const LONG_TIMEOUTS = { ...patience, drainMs: 0, bodyGraceMs: 600_000, visitorBodyMs: 600_000, dropMs: 600_000 };
+const LONG_TIMEOUTS = { ...defaultTimeouts, drainMs: 0, bodyGraceMs: 600_000, visitorBodyMs: 600_000, dropMs: 600_000 };
 
 type Headers = Readonly<Record<string, string>>;
 type TestRequest = { readonly name: string; readonly headers: Headers; readonly needsBody: boolean };

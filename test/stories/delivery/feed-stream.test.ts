@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { patience } from '../../../src/http/server/resource-limits.ts';
+import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import type { Ports } from '../../../src/server.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually, stepByStep } from '../../kit/eventually.ts';
@@ -217,7 +217,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X2 a reader that accepts no data is not read for, and is disconnected', async (t) => {
-    const shortTimeouts = { ...patience, drainMs: 0, stallMs: 50, lookEveryMs: 20 };
+    const shortTimeouts = { ...defaultTimeouts, drainMs: 0, stallMs: 50, lookEveryMs: 20 };
     const { carillon, owner, clock } = await startFixture(t, { maxFollowers: '1' }, { timeouts: shortTimeouts });
     const ENTRIES = 150_000;
     await carillon.store.write(async ({ queries }) => {

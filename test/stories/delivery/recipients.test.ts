@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { type Kind, kinds } from '../../../packages/sdk/src/index.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
-import { noting } from '../../kit/service/occurrences.ts';
+import { recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { Person } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
@@ -191,14 +191,14 @@ for (const { test, testService } of stores) {
 
     test(`C14 ${resourceType}: the recorded creator is the caller, unless an admin names another user`, async () => {
       for (const user_id of [undefined, member.userId, Number(member.userId), '0', 0, '', null]) {
-        const { result, noted } = await noting(carillon, owner, () => create(member, user_id));
+        const { result, noted } = await recordOccurrences(carillon, owner, () => create(member, user_id));
         assert.deepEqual([result.status, result.json.data?.user_id], [201, member.userId], JSON.stringify(user_id));
         assert.deepEqual(noted, [
           { kind: `new_${resourceType}`, record_id: idOf(result.json.data), user_id: member.userId },
         ]);
       }
       for (const who of [owner, admin]) {
-        const { result, noted } = await noting(carillon, owner, () => create(who, colleague.userId));
+        const { result, noted } = await recordOccurrences(carillon, owner, () => create(who, colleague.userId));
         assert.deepEqual([result.status, result.json.data?.user_id], [201, colleague.userId]);
         assert.deepEqual(noted, [
           { kind: `new_${resourceType}`, record_id: idOf(result.json.data), user_id: colleague.userId },
@@ -208,7 +208,7 @@ for (const { test, testService } of stores) {
 
     test(`C14 ${resourceType}: a member who names another user is rejected in the same way, whether or not that user exists`, async () => {
       const record = await createdBy(member);
-      const { noted } = await noting(carillon, owner, async () => {
+      const { noted } = await recordOccurrences(carillon, owner, async () => {
         const responses = [];
         for (const user_id of [colleague.userId, owner.userId, ...unknownUsers]) {
           responses.push(await create(member, user_id), await change(member, idOf(record), { user_id }));
@@ -222,7 +222,7 @@ for (const { test, testService } of stores) {
 
     test(`C14 C26 ${resourceType}: an admin who names an unknown user gets 404`, async () => {
       const record = await createdBy(member);
-      const { noted } = await noting(carillon, owner, async () => {
+      const { noted } = await recordOccurrences(carillon, owner, async () => {
         for (const user_id of unknownUsers) {
           for (const { status, json } of [
             await create(admin, user_id),
@@ -240,7 +240,7 @@ for (const { test, testService } of stores) {
       const taken = await change(member, idOf(record), { user_id: member.userId });
       assert.deepEqual([taken.status, taken.json.code], [401, 'not_permitted']);
       const named = { [`${resourceType}_name`]: 'Changed', user_id: owner.userId };
-      const { result, noted } = await noting(carillon, owner, () => change(member, idOf(record), named));
+      const { result, noted } = await recordOccurrences(carillon, owner, () => change(member, idOf(record), named));
       assert.deepEqual(
         [result.status, result.json.data.user_id],
         [200, owner.userId],

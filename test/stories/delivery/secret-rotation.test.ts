@@ -5,7 +5,7 @@ import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { repeatedIn } from '../../kit/service/load.ts';
 import { personAt } from '../../kit/service/nodes.ts';
-import { isTaken } from '../../kit/service/receiver.ts';
+import { isAccepted } from '../../kit/service/receiver.ts';
 import type { Person, TestService } from '../../kit/service/service.ts';
 import { shared, stores } from '../../kit/service/stores.ts';
 import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
@@ -53,7 +53,7 @@ function recordingAttempt(): { readonly attempt: Attempt; readonly attempts: rea
 /** The index of the newest state that matches the signature of an attempt; -1 for none. */
 function stateOf(states: readonly SigningState[], one: SignedAttempt): number {
   const isSigned = one.headers['webhook-signature'] !== undefined;
-  return states.findLastIndex(({ secret }) => (secret === undefined ? !isSigned : isSigned && isTaken(secret, one)));
+  return states.findLastIndex(({ secret }) => (secret === undefined ? !isSigned : isSigned && isAccepted(secret, one)));
 }
 
 /** Rotates the secrets of hooks under load, through all nodes in turn, and asserts that no attempt contradicts X8. */

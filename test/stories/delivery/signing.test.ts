@@ -8,7 +8,7 @@ import { atEnd } from '../../kit/cleanup.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { isTaken, type Signed } from '../../kit/service/receiver.ts';
+import { isAccepted, type Signed } from '../../kit/service/receiver.ts';
 import type { Person } from '../../kit/service/service.ts';
 import { sqlite, stores } from '../../kit/service/stores.ts';
 
@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
   }
   const sign = (who: Person, id: string, body: unknown = {}, headers = {}) =>
     carillon.call(who, 'POST', `/v2/hooks/${id}/secret`, body, headers);
-  const isSignedBy = (secret: string, one: Signed) => isTaken(secret, one, clock.now());
+  const isSignedBy = (secret: string, one: Signed) => isAccepted(secret, one, clock.now());
 
   /** Requests a test of the hook and returns its notification. */
   async function next(id: string): Promise<Signed> {

@@ -6,7 +6,7 @@ import { type Permission, permissions } from '../../../src/permissions.ts';
 import { allRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import { furnish } from '../../kit/api/furnished-account.ts';
-import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../../kit/api/openapi.ts';
+import { operationsOf, responseValidator, shapeOf, structuralFaults } from '../../kit/api/openapi.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import type { Answer, Person } from '../../kit/service/service.ts';
@@ -28,7 +28,7 @@ for (const { test, testService } of stores) {
 
   const carillon = await testService({ after });
   const target = await startTarget({ after });
-  const checkResponse = judgeBy((await carillon.call(undefined, 'GET', '/openapi.json')).json);
+  const checkResponse = responseValidator((await carillon.call(undefined, 'GET', '/openapi.json')).json);
   let hooks = 0;
   let accounts = 0;
   /** The observed statuses of each route. */

@@ -10,8 +10,15 @@ import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startProxy } from '../../kit/network/proxy.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { compareLedgers, crashNow, createNoted, repeatedIn, startLoad, storedEvents } from '../../kit/service/load.ts';
-import { nodesOn, ownersOf, pendingNow, personAt, processBeside, timesLogged } from '../../kit/service/nodes.ts';
+import {
+  compareLedgers,
+  createRecords,
+  recordCrash,
+  repeatedIn,
+  startLoad,
+  storedEvents,
+} from '../../kit/service/load.ts';
+import { nodesOn, ownersOf, pendingNow, personAt, startSecondNode, timesLogged } from '../../kit/service/nodes.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { shared } from '../../kit/service/stores.ts';
 import { tracedAttempt } from '../../kit/service/traced-attempts.ts';
@@ -38,8 +45,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     }
     await stops.carillon.hooks.create({ target_url: hangs.url, event: 'new_client' });
     const earlier = [
-      ...(await createNoted(stops.carillon, 'new_client', ['Patience'])),
-      ...(await createNoted(stops.carillon, 'new_event', ['First'])),
+      ...(await createRecords(stops.carillon, 'new_client', ['Patience'])),
+      ...(await createRecords(stops.carillon, 'new_event', ['First'])),
     ];
     const [leaving] = await nodesOn(store);
     await eventually(
@@ -48,7 +55,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     );
     await hangs.arrived(1);
     // Started only now, so that it cannot have claimed the hook queues.
-    const stays = await processBeside(t, stops);
+    const stays = await startSecondNode(t, stops);
     const load = startLoad(t, [stays.carillon], 2);
     load.resume();
     await wait(300);
@@ -90,7 +97,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
   test('C20 of four nodes under load two are killed and one is paused: the fourth delivers everything, and the paused one rejoins', async (t) => {
     const database = await newDatabase(t);
     const first = await serviceProcess(t, { CARILLON_DATABASE: database });
-    const others = await Promise.all([1, 2, 3].map(() => processBeside(t, first)));
+    const others = await Promise.all([1, 2, 3].map(() => startSecondNode(t, first)));
     const nodes = [first, ...others];
     const [killed, paused, alsoKilled, stays] = nodes;
     assert.ok(killed && paused && alsoKilled && stays);
@@ -114,24 +121,24 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     await wait(500);
 
     const crashes: Crash[] = [];
-    const recordCrash = async () => void crashes.push(await crashNow(store, target));
+    const crash = async () => void crashes.push(await recordCrash(store, target));
     // Redirect the load first: errors of a killed process are not under test.
     load.through(stays.carillon);
     await load.pause();
     load.resume();
     killed.process.kill('SIGKILL');
-    await recordCrash();
+    await crash();
     paused.process.kill('SIGSTOP');
-    await recordCrash();
+    await crash();
     await wait(300);
     alsoKilled.process.kill('SIGKILL');
-    await recordCrash();
+    await crash();
     await eventually(
       () => nodesOn(store),
       (left) => left.length === 1,
       15_000,
     );
-    await recordCrash();
+    await crash();
     paused.process.kill('SIGCONT');
     await eventually(
       () => nodesOn(store),
@@ -174,7 +181,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     for (const path of paths) {
       ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
     }
-    const otherCalls = await createNoted(there.carillon, 'new_event', ['First']);
+    const otherCalls = await createRecords(there.carillon, 'new_event', ['First']);
     const [lost] = await nodesOn(store);
     await eventually(
       () => ownersOf(store),
@@ -184,12 +191,12 @@ for (const { test, testService, database: newDatabase } of shared) {
     const stays = await testService(t, { database, options, ports: { attempt: near.attempt } });
     const owner = personAt(stays, there);
     const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
-    otherCalls.push(...(await createNoted(there.carillon, 'new_event', backlog)));
+    otherCalls.push(...(await createRecords(there.carillon, 'new_event', backlog)));
 
     // The second attempt needs no database when it comes due.
     const fails = await startTarget(t, 500, 200);
     await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
-    otherCalls.push(...(await createNoted(there.carillon, 'new_client', ['Second chance'])));
+    otherCalls.push(...(await createRecords(there.carillon, 'new_client', ['Second chance'])));
     await fails.arrived(1);
 
     proxy.reset();
@@ -236,7 +243,7 @@ for (const { test, testService, database: newDatabase } of shared) {
         round += 1;
         const path = `/again-${round}`;
         const { id } = await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' });
-        otherCalls.push(...(await createNoted(there.carillon, 'new_client', [`Back ${round}`])));
+        otherCalls.push(...(await createRecords(there.carillon, 'new_client', [`Back ${round}`])));
         const begun = (node: typeof far) => node.traceOf(path).begun.length;
         await eventually(
           () => begun(far) + begun(near),
@@ -305,7 +312,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       (count) => count >= 100,
       10_000,
     );
-    const newer = await processBeside(t, old, {}, startProcess);
+    const newer = await startSecondNode(t, old, {}, startProcess);
     const migrated = sql<{ version: number }>`select max(version) as version from migrations`;
     assert.deepEqual((await migrated.execute(store.read)).rows, [{ version: Number(number) }]);
     const migratedAt = load.acknowledged.size;
@@ -353,7 +360,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     // Gives each node its own name in pg_stat_activity.
     const withName = (name: string) => `${database}?application_name=${name}`;
     const node = await serviceProcess(t, { CARILLON_DATABASE: withName('struck') });
-    await processBeside(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
+    await startSecondNode(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
     const store = await openAt(t, database, { as: 'command' });
     const target = await startTarget(t);
     const { id } = await node.carillon.hooks.create({ target_url: target.url, event: 'new_event' });

@@ -5,7 +5,7 @@ import { steadyRandom, TEST_EPOCH, type TestClock, testClock } from '../../kit/c
 import { eventually, stepByStep } from '../../kit/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../../kit/network/mail.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { processBeside } from '../../kit/service/nodes.ts';
+import { startSecondNode } from '../../kit/service/nodes.ts';
 import type { Person, TestService } from '../../kit/service/service.ts';
 import { shared, stores } from '../../kit/service/stores.ts';
 
@@ -404,7 +404,7 @@ for (const { test, testService, database } of shared) {
     await maker.stop();
 
     box.toText = () => 'hang';
-    const { process: doomed } = await processBeside(
+    const { process: doomed } = await startSecondNode(
       t,
       { database: address, headers: owner.headers },
       {

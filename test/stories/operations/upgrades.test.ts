@@ -13,7 +13,7 @@ import { startTarget } from '../../kit/network/target.ts';
 import { carillon, carillonJson } from '../../kit/service/command.ts';
 import { importKilled } from '../../kit/service/export-import.ts';
 import { load, releases } from '../../kit/service/packages.ts';
-import { isTaken } from '../../kit/service/receiver.ts';
+import { isAccepted } from '../../kit/service/receiver.ts';
 import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
@@ -201,7 +201,7 @@ for (const from of stores) {
         const delivered = await target.arrived(4);
         assert.deepEqual(delivered.map(({ deliveryId }) => deliveryId).sort(), [...pending].sort());
         assert.deepEqual([...new Set(delivered.map((one) => one.path))], ['/well']);
-        assert.ok(delivered.every((one) => isTaken(secret, one)));
+        assert.ok(delivered.every((one) => isAccepted(secret, one)));
         for (const { resourceUrl } of delivered) assert.ok(resourceUrl.startsWith(`${destination.baseUrl}/v2/events/`));
 
         const hook = await destination.call(owner, 'GET', `/v2/hooks/${sick}`);

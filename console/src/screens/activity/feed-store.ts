@@ -1,7 +1,7 @@
-import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import type { Notification } from '../../../../packages/sdk/src/notifications.ts';
-import { momentOf } from '../../components/timestamp.tsx';
+import { parseTimestamp } from '../../components/timestamp.tsx';
 import { readingOf } from '../../delivery/delivery-badges.tsx';
 
 /** A delivery without a read receipt is polled often for this long after it was sent, then slowly. */
@@ -14,7 +14,7 @@ const READ_POLL_TIMEOUT_MS = 3_600_000;
 const FAST_PENDING_POLL_MS = 20_000;
 
 /** An occurrence with its deliveries; `deliveries` is undefined until loaded. */
-export type Entry = Notification & { readonly deliveries?: readonly ToldHook[] };
+export type Entry = Notification & { readonly deliveries?: readonly HookDelivery[] };
 
 const isHookKind = (kind: string) => kinds.some((one) => one === kind);
 
@@ -26,11 +26,11 @@ export function entryOf(one: Notification): Entry {
 /** Polling priority of an entry: often, slowly, or not any more because its deliveries are final. */
 export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
-  const age = (moment: string) => now - (momentOf(moment)?.getTime() ?? 0);
+  const age = (moment: string) => now - (parseTimestamp(moment)?.getTime() ?? 0);
   // Pending for longer: its hook is failing and backs off, poll slowly.
   if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < FAST_PENDING_POLL_MS))
     return 'soon';
-  const isUnread = (told: ToldHook, maxAgeMs: number) =>
+  const isUnread = (told: HookDelivery, maxAgeMs: number) =>
     readingOf(told) === 'never read' && age(told.date_finalized) < maxAgeMs;
   // A receiver that fetches records usually does so within seconds.
   if (deliveries.some((told) => isUnread(told, FAST_READ_POLL_MS))) return 'soon';

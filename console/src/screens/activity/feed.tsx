@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
 import { place, setQuery, to } from '../../app/router.ts';
 import { me } from '../../app/session.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import { Badge, Note, Waiting } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
@@ -18,7 +18,7 @@ const HOLD_BELOW_PX = 160;
 
 /** User names by id. Members see only their own activity and need none. */
 function useNames(isAccount: boolean): ReadonlyMap<string, string> {
-  const { data } = useLoaded(
+  const { data } = useQuery(
     async (signal) => (isAccount ? (await client.users.list({}, { signal })).data : []),
     [isAccount],
   );

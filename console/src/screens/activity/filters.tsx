@@ -2,7 +2,7 @@ import { type FeedKind, feedResourceTypes, kinds } from '../../../../packages/sd
 import { client } from '../../app/client.ts';
 import { setQuery } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useQuery } from '../../app/use-query.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Choice, Select } from '../../components/field.tsx';
 import { NEVER_READ } from '../../delivery/delivery-badges.tsx';
@@ -30,7 +30,7 @@ export function wantedIn(query: URLSearchParams): Wanted {
 
 /** Filters by kind and hook; for admins also by user: everybody or only themselves. */
 export function Filters({ wanted }: { readonly wanted: Wanted }) {
-  const { data } = useLoaded((signal) => client.hooks.list({}, { signal }), []);
+  const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
   const hooks = (data?.data ?? []).map((hook) => ({
     value: hook.id,
     text: `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
-import type { DeliveryDetail, Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { type RecordProps, to } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
-import { useEvery, useLoaded } from '../../app/use-query.ts';
+import { usePolling, useQuery } from '../../app/use-query.ts';
 import { Note, type Tone, Waiting } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { ClockTime, lasting, momentOf } from '../../components/timestamp.tsx';
+import { ClockTime, lasting, parseTimestamp } from '../../components/timestamp.tsx';
 import { NEVER_READ, Notification, readingOf, sentence, Target } from '../../delivery/delivery-badges.tsx';
 import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
 import './activity.css';
@@ -43,9 +43,9 @@ async function load(cursor: string, signal: AbortSignal): Promise<OccurrenceWith
 
 /** Timeline of one occurrence: commit, attempts, delivery, read receipt. */
 export default function OneOccurrence({ id: cursor }: RecordProps) {
-  const { data, fault, isLoading, reload } = useLoaded((signal) => load(cursor, signal), [cursor]);
+  const { data, fault, isLoading, reload } = useQuery((signal) => load(cursor, signal), [cursor]);
   const urgency = data === undefined ? 'never' : urgencyOf(data.occurrence, Date.now());
-  useEvery({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
+  usePolling({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
   const path = data === undefined ? '' : pathOf(data.occurrence.resource_url);
   return (
     <Page
@@ -134,7 +134,7 @@ function DeliveryTimeline({
   delivery,
   detail,
 }: {
-  readonly delivery: ToldHook;
+  readonly delivery: HookDelivery;
   readonly detail: DeliveryDetail | undefined;
 }) {
   return (
@@ -170,10 +170,10 @@ function DeliveryTimeline({
 }
 
 /** Current state of a delivery, as the last step of the timeline. */
-function Last({ delivery }: { readonly delivery: ToldHook }) {
+function Last({ delivery }: { readonly delivery: HookDelivery }) {
   if (delivery.state === 'pending') {
     const isWaiting =
-      delivery.attempts === '0' && Date.now() - (momentOf(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
+      delivery.attempts === '0' && Date.now() - (parseTimestamp(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
     if (isWaiting) {
       return (
         <Step tone="info" title="Waits its turn">
@@ -203,7 +203,8 @@ function Last({ delivery }: { readonly delivery: ToldHook }) {
     );
   }
   if (readingOf(delivery) === 'not told') return null;
-  const since = (momentOf(delivery.fetched_at)?.getTime() ?? 0) - (momentOf(delivery.created_at)?.getTime() ?? 0);
+  const since =
+    (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (
     <Step tone="good" title="Fetched" at={delivery.fetched_at}>
       {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming pending, by a key of the hook’s user.

@@ -1,10 +1,10 @@
 import { Component } from 'preact';
-import type { ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { HookDelivery } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { to } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ClockTime, lasting } from '../../components/timestamp.tsx';
-import { ReadMark, readingOf } from '../../delivery/delivery-badges.tsx';
+import { ReadReceipt, readingOf } from '../../delivery/delivery-badges.tsx';
 import { counted, hostOf, kindTitle, outcomeWords, partsOf, pathOf } from '../../delivery/delivery-text.ts';
 import type { Entry } from './feed-store.ts';
 
@@ -43,7 +43,7 @@ export class Row extends Component<RowProps> {
 const MAX_SINGLE = 3;
 
 /** State of one delivery. */
-export function ToldBadge({ told }: { readonly told: ToldHook }) {
+export function ToldBadge({ told }: { readonly told: HookDelivery }) {
   const { state, attempts, last_outcome, milliseconds } = told;
   if (state === 'delivered') return <Badge tone="good">delivered in {lasting(Number(milliseconds))}</Badge>;
   if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
@@ -65,7 +65,7 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
       {deliveries.map((told) => (
         <span key={told.id} class="row told">
           <ToldBadge told={told} />
-          <ReadMark told={told} />
+          <ReadReceipt told={told} />
           <a class="small soft cut" href={to('hooks', told.hook_id)}>
             {told.target_url === '' ? `hook ${told.hook_id}` : hostOf(told.target_url)}
           </a>
@@ -75,8 +75,8 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
   );
 }
 
-function Summary({ deliveries }: { readonly deliveries: readonly ToldHook[] }) {
-  const count = (is: (told: ToldHook) => boolean) => deliveries.filter(is).length;
+function Summary({ deliveries }: { readonly deliveries: readonly HookDelivery[] }) {
+  const count = (is: (told: HookDelivery) => boolean) => deliveries.filter(is).length;
   const delivered = count(({ state }) => state === 'delivered');
   const pending = count(({ state }) => state === 'pending');
   const lost = deliveries.length - delivered - pending;

@@ -2,15 +2,15 @@ import type { CalendarEvent, EventChanges, EventInput } from '../../../../packag
 import { client } from '../../app/client.ts';
 import { change, restore } from '../../app/optimistic-update.ts';
 import { explain } from '../../app/use-query.ts';
-import { tell } from '../../components/toast.tsx';
-import { Windows } from './range-cache.ts';
+import { showToast } from '../../components/toast.tsx';
+import { RangeCache } from './range-cache.ts';
 
 /** The events that the calendar has loaded. */
-export const windows = new Windows();
+export const windows = new RangeCache();
 
 const quotedName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
-const showError = (error: unknown) => tell(explain(error), { isBad: true });
+const showError = (error: unknown) => showToast(explain(error), { isBad: true });
 
 const inputOf = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };
@@ -20,7 +20,7 @@ const inputOf = ({ event_name, start_date, due_date, project_id }: CalendarEvent
 export async function createEvent(input: EventInput): Promise<CalendarEvent> {
   const event = await client.events.create(input);
   windows.put(event);
-  tell(`${quotedName(event)} created.`, { undo: () => void undoCreate([event]) });
+  showToast(`${quotedName(event)} created.`, { undo: () => void undoCreate([event]) });
   return event;
 }
 
@@ -34,7 +34,7 @@ export type Series = { readonly onDone: (count: number) => void; readonly signal
 export async function createEvents(inputs: readonly EventInput[], { onDone, signal }: Series): Promise<void> {
   const events: CalendarEvent[] = [];
   const finish = (suffix: string) =>
-    tell(`${events.length} ${events.length === 1 ? 'event' : 'events'} created${suffix}.`, {
+    showToast(`${events.length} ${events.length === 1 ? 'event' : 'events'} created${suffix}.`, {
       undo: () => void undoCreate(events),
     });
   for (const input of inputs) {
@@ -70,7 +70,7 @@ export async function changeEvent(before: CalendarEvent, changes: EventChanges, 
     return after;
   });
   const undo = () => void changeEvent(after, restore(changes, before), 'is as it was').catch(showError);
-  tell(`${quotedName(after)} ${done}.`, { undo });
+  showToast(`${quotedName(after)} ${done}.`, { undo });
 }
 
 /** Moves an event by drag or keyboard; errors are shown as a toast. */
@@ -86,7 +86,7 @@ export async function moveEvent(before: CalendarEvent, changes: EventChanges): P
 export async function deleteEvent(event: CalendarEvent): Promise<void> {
   try {
     await windows.during(event, undefined, () => client.events.delete(event.event_id).then(() => undefined));
-    tell(`${quotedName(event)} deleted.`, { undo: () => void undoDelete(event) });
+    showToast(`${quotedName(event)} deleted.`, { undo: () => void undoDelete(event) });
   } catch (error) {
     showError(error);
   }
@@ -95,7 +95,7 @@ export async function deleteEvent(event: CalendarEvent): Promise<void> {
 async function undoDelete(event: CalendarEvent): Promise<void> {
   try {
     windows.put(await client.events.create(inputOf(event)));
-    tell(`${quotedName(event)} is back.`);
+    showToast(`${quotedName(event)} is back.`);
   } catch (error) {
     showError(error);
   }
@@ -105,7 +105,7 @@ export async function duplicateEvent(event: CalendarEvent): Promise<void> {
   try {
     const copy = await client.events.create(inputOf(event));
     windows.put(copy);
-    tell(`${quotedName(copy)} duplicated.`, { undo: () => void undoCreate([copy]) });
+    showToast(`${quotedName(copy)} duplicated.`, { undo: () => void undoCreate([copy]) });
   } catch (error) {
     showError(error);
   }

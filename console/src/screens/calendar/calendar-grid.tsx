@@ -1,10 +1,10 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Entry } from './entries.ts';
-import { CalendarGrid, type Scene, type Wishes } from './event-calendar-adapter.ts';
+import { CalendarGrid, type GridCallbacks, type GridState } from './event-calendar-adapter.ts';
 import { type Day, plusDays, plusMonths } from './time-math.ts';
 
-type Props = Scene & {
-  readonly wishes: Wishes;
+type Props = GridState & {
+  readonly wishes: GridCallbacks;
   /** `isPage` (Page Up, Page Down): show the other month, even if the day is visible in the current one. */
   readonly onCursor: (day: Day, isPage?: boolean) => void;
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;

@@ -5,7 +5,7 @@ import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
 import { place, setQuery, to } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useQuery } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -16,7 +16,7 @@ import { callsFor } from './api-examples.ts';
 import { deleteEvent, duplicateEvent, moveEvent, windows } from './calendar-actions.ts';
 import { Board } from './calendar-grid.tsx';
 import { type Entry, entriesOf, isOn } from './entries.ts';
-import type { Wishes } from './event-calendar-adapter.ts';
+import type { GridCallbacks } from './event-calendar-adapter.ts';
 import { type Draft, draftOf, EventDialog } from './event-dialog.tsx';
 import { Filters, Help, SEARCH } from './filters.tsx';
 import { useKeys } from './keys.ts';
@@ -25,7 +25,6 @@ import { QUICK_LINE, QuickLine } from './quick-line.tsx';
 import { follow, type Held, MAX_EVENTS } from './range-cache.ts';
 import {
   type Day,
-  type Drawn,
   dated,
   dayOf,
   daysShown,
@@ -35,6 +34,7 @@ import {
   plusSeconds,
   resized,
   stepped,
+  type TimeSpan,
 } from './time-math.ts';
 import './calendar.css';
 
@@ -88,7 +88,7 @@ export default function Calendar() {
     if (isPage || next < days.from || next > days.to) show(next);
   };
   const step = (count: number) => show(stepped(view, day, count));
-  const make = (drawn: Drawn) => setOpen({ draft: emptyDraft(drawn, chosen) });
+  const make = (drawn: TimeSpan) => setOpen({ draft: emptyDraft(drawn, chosen) });
   const makeOn = (date: Day) =>
     make({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
   const openEntry = ({ event, task }: Entry) => {
@@ -96,7 +96,7 @@ export default function Calendar() {
     else if (task !== undefined) location.hash = to('tasks', task.task_id);
   };
   const onKey = (pressed: KeyboardEvent, entry: Entry) => keyOnEntry(pressed, entry, openEntry);
-  const wishes: Wishes = {
+  const wishes: GridCallbacks = {
     open: openEntry,
     openDay: (date) => setOpen({ day: date }),
     createOn: make,
@@ -188,13 +188,13 @@ export default function Calendar() {
 
 /** Loads the code of the dialog on demand. */
 function Exchange(props: ComponentProps<typeof import('./import-export.tsx').default>) {
-  const { data } = useLoaded(() => import('./import-export.tsx'), []);
+  const { data } = useQuery(() => import('./import-export.tsx'), []);
   return data === undefined ? null : <data.default {...props} />;
 }
 
 /** Loads the visible events and the projects, and keeps them current by live updates. */
 function useCalendar(view: View, day: Day, hasTasks: boolean) {
-  const loaded = useLoaded((signal) => wholePage(client.projects, { order: 'projectname' }, signal), []);
+  const loaded = useQuery((signal) => wholePage(client.projects, { order: 'projectname' }, signal), []);
   const projects = useMemo(() => new Map((loaded.data?.data ?? []).map((one) => [one.project_id, one])), [loaded.data]);
   useEffect(() => {
     const controller = new AbortController();
@@ -220,7 +220,7 @@ function useCalendar(view: View, day: Day, hasTasks: boolean) {
   return { projects, held: held?.days.from === days.from && held.days.to === days.to ? held : undefined };
 }
 
-function emptyDraft(drawn: Drawn, chosen: readonly string[]): Draft {
+function emptyDraft(drawn: TimeSpan, chosen: readonly string[]): Draft {
   const [projectId = '0', ...others] = chosen;
   return { ...filledFrom(dated(drawn)), name: '', projectId: others.length === 0 ? projectId : '0' };
 }

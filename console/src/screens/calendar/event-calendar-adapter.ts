@@ -11,24 +11,24 @@ import './calendar-grid.css';
 import { type Entry, isOn } from './entries.ts';
 import { fit } from './layout.ts';
 import { firstDay, language, longDay, periodName, spanName, startName } from './locale.ts';
-import { at, type Day, type Days, type Drawn, dayOf, daysFrom, everyDay, plusSeconds } from './time-math.ts';
+import { at, type Day, type Days, dayOf, daysFrom, everyDay, plusSeconds, type TimeSpan } from './time-math.ts';
 
 export type GridView = 'month' | 'week' | 'day';
 
 /** Callbacks for user actions, whether by pointer or keyboard. */
-export type Wishes = {
+export type GridCallbacks = {
   open(entry: Entry): void;
   /** Opens the dialog with all entries of a day. */
   openDay(day: Day): void;
-  createOn(drawn: Drawn): void;
+  createOn(drawn: TimeSpan): void;
   /** Click or tap on a day or time slot. */
-  pickOn(drawn: Drawn): void;
+  pickOn(drawn: TimeSpan): void;
   move(entry: Entry, seconds: number): void;
   resize(entry: Entry, seconds: { readonly start: number; readonly end: number }): void;
 };
 
 /** State to render. */
-export type Scene = {
+export type GridState = {
   readonly view: GridView;
   readonly days: Days;
   /** A day of the displayed period. */
@@ -88,15 +88,15 @@ export function entryWords({ task, event, start, projectName }: Entry): string {
  */
 export class CalendarGrid {
   readonly #target: HTMLElement;
-  readonly #wishes: () => Wishes;
+  readonly #wishes: () => GridCallbacks;
   readonly #grid: Grid;
   readonly #entries = new Map<string, Entry>();
-  #scene: Scene;
+  #scene: GridState;
   #renderedKey = '';
   #renderedEntries: readonly Entry[] | undefined;
   #wantsFocus = false;
 
-  constructor(target: HTMLElement, scene: Scene, wishes: () => Wishes) {
+  constructor(target: HTMLElement, scene: GridState, wishes: () => GridCallbacks) {
     this.#target = target;
     this.#wishes = wishes;
     this.#scene = scene;
@@ -143,7 +143,7 @@ export class CalendarGrid {
   }
 
   /** Renders only the differences to the previous scene. */
-  show(scene: Scene): void {
+  show(scene: GridState): void {
     const before = this.#scene;
     this.#scene = scene;
     const { view, day, days, entries } = scene;
@@ -325,7 +325,7 @@ export class CalendarGrid {
 }
 
 /** Duration of an event created by a click: one hour, or the whole day. */
-function clickedRange(start: string, isAllDay: boolean): Drawn {
+function clickedRange(start: string, isAllDay: boolean): TimeSpan {
   const end = isAllDay ? at(dayOf(plusSeconds(at(dayOf(start)), 86_400))) : plusSeconds(start, 3_600);
   return { start, end, isAllDay };
 }

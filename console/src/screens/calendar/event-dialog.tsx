@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { CalendarEvent, EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
-import { Overtaken } from '../../app/optimistic-update.ts';
-import { explain, faultsOf } from '../../app/use-query.ts';
+import { EditConflictError } from '../../app/optimistic-update.ts';
+import { explain, fieldErrors } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -9,10 +9,10 @@ import { Check, Select, TextField } from '../../components/field.tsx';
 import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
 import { daysName } from './locale.ts';
 import { MAX_REPEATS, offsets, type Rhythm, repeated, rhythms } from './repeat.ts';
-import { datedFrom, daysFrom, type Filled, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
+import { datedFrom, daysFrom, type FormDates, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
 
 /** Form values; `event` is set when an existing event is edited. */
-export type Draft = Filled & { readonly name: string; readonly projectId: string; readonly event?: CalendarEvent };
+export type Draft = FormDates & { readonly name: string; readonly projectId: string; readonly event?: CalendarEvent };
 
 export const draftOf = (event: CalendarEvent): Draft => {
   return { ...filledFrom(event), name: event.event_name, projectId: event.project_id, event };
@@ -57,10 +57,10 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
       onClose();
       onDone(values.startDay);
     } catch (error) {
-      const isConflict = error instanceof Overtaken;
+      const isConflict = error instanceof EditConflictError;
       if (isConflict) setEvent(error.record as CalendarEvent);
       const text = isConflict ? `${explain(error)} Saved once more, what stands here counts.` : explain(error);
-      setFault({ text, fields: faultsOf(error) });
+      setFault({ text, fields: fieldErrors(error) });
       setCreatedCount(undefined);
     }
   };

@@ -23,7 +23,7 @@ export default function Exchange({ projects, onClose }: ExchangeProps) {
   const [mode, setMode] = useState<(typeof MODES)[number]['value']>('subscribe');
   const [isSecretShown, setSecretShown] = useState(false);
   return (
-    <Dialog title="Subscribe or import" isWide isFirm={isSecretShown} onClose={onClose}>
+    <Dialog title="Subscribe or import" isWide isPersistent={isSecretShown} onClose={onClose}>
       <Choice label="Which way" value={mode} options={MODES} onChange={setMode} />
       {mode === 'subscribe' ? (
         <Subscribe projects={projects} onSecret={setSecretShown} />

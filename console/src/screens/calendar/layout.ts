@@ -1,7 +1,7 @@
-import { type Day, type Days, type Drawn, daysFrom, plusDays } from './time-math.ts';
+import { type Day, type Days, daysFrom, plusDays, type TimeSpan } from './time-math.ts';
 
 /** An item to lay out over days. */
-export type Placed = Drawn & { readonly id: string; readonly title: string; readonly days: Days };
+export type Placed = TimeSpan & { readonly id: string; readonly title: string; readonly days: Days };
 
 /** Items that fit, and the number of hidden ones per day. */
 export type Fitting<T> = { readonly shown: readonly T[]; readonly more: ReadonlyMap<Day, number> };

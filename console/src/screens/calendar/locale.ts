@@ -1,10 +1,10 @@
 import {
-  type Dated,
   type Day,
   type Days,
   dayNumber,
   dayOf,
   drawn,
+  type EventDates,
   isOpen,
   lastDay,
   type TimeText,
@@ -70,7 +70,7 @@ export function timeName(clock: string): string {
 }
 
 /** Formats the times of an event; empty for all-day events. */
-export function timesName(event: Dated): string {
+export function timesName(event: EventDates): string {
   const { start, end, isAllDay } = drawn(event);
   if (isAllDay) return '';
   const first = timeName(start.slice(11));
@@ -78,7 +78,7 @@ export function timesName(event: Dated): string {
 }
 
 /** Days and times of an event, for screen readers. */
-export function spanName(event: Dated): string {
+export function spanName(event: EventDates): string {
   const first = longDay(dayOf(event.start_date));
   const last = lastDay(event);
   const times = timesName(event);

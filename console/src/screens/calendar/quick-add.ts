@@ -5,7 +5,7 @@ import { type Day, dayAt, dayNumber, daysInMonth, plusDays, plusMonths, weekdayO
 type NamedProject = { readonly project_id: string; readonly project_name: string };
 
 /** Context of the parser. */
-export type Reading<P extends NamedProject> = {
+export type ParseContext<P extends NamedProject> = {
   readonly today: Day;
   readonly projects: readonly P[];
   /** Whether `4/5` is April 5 or May 4. `4/20` and `20/4` are unambiguous. */
@@ -13,7 +13,7 @@ export type Reading<P extends NamedProject> = {
 };
 
 /** Result of the parser. Undefined members were not mentioned. Times are `HH:MM`; an end is always set. */
-export type Understood<P extends NamedProject> = {
+export type ParsedLine<P extends NamedProject> = {
   readonly name: string;
   readonly days?: { readonly start: Day; readonly due: Day };
   readonly times?: { readonly start: string; readonly due: string };
@@ -284,7 +284,7 @@ function projectAt<P extends NamedProject>(text: string, from: number, projects:
 const clockText = (minutes: number) =>
   `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`;
 
-export function understand<P extends NamedProject>(text: string, reading: Reading<P>): Understood<P> {
+export function parseQuickAdd<P extends NamedProject>(text: string, reading: ParseContext<P>): ParsedLine<P> {
   const { today, projects, isMonthFirst = false } = reading;
   const line = new Line(text, { today, isMonthFirst });
   const taken: [from: number, to: number][] = [];
@@ -331,7 +331,7 @@ function resolveDaysAndTimes(
   dayRange: DayRange | undefined,
   times: Times | undefined,
   today: Day,
-): Pick<Understood<NamedProject>, 'days' | 'times'> {
+): Pick<ParsedLine<NamedProject>, 'days' | 'times'> {
   const days = dayRange === undefined ? undefined : resolveDays(dayRange, today);
   if (times === undefined) return days === undefined ? {} : { days };
   const { start } = times;

@@ -7,7 +7,7 @@ import { Icon } from '../../components/icon.tsx';
 import { createEvent } from './calendar-actions.ts';
 import { colourOfProject, type Projects } from './entries.ts';
 import { daysName, isMonthFirst, timeName } from './locale.ts';
-import { type Understood, understand } from './quick-add.ts';
+import { type ParsedLine, parseQuickAdd } from './quick-add.ts';
 import { type Day, datedFrom } from './time-math.ts';
 
 type Props = {
@@ -20,7 +20,7 @@ type Props = {
 export const QUICK_LINE = 'quick-line';
 
 /** Event input from a parsed line; undefined while the name is missing. */
-export function inputFrom({ name, days, times, project }: Understood<Project>, cursor: Day): EventInput | undefined {
+export function inputFrom({ name, days, times, project }: ParsedLine<Project>, cursor: Day): EventInput | undefined {
   if (name === '') return undefined;
   const { start, due } = days ?? { start: cursor, due: cursor };
   const dates = datedFrom({ startDay: start, dueDay: due, startTime: times?.start ?? '', dueTime: times?.due ?? '' });
@@ -32,7 +32,7 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
   const [text, setText] = useState('');
   const [isBusy, setBusy] = useState(false);
   const id = useId();
-  const parsed = understand(text, { today: today(), projects: [...projects.values()], isMonthFirst });
+  const parsed = parseQuickAdd(text, { today: today(), projects: [...projects.values()], isMonthFirst });
   const input = inputFrom(parsed, cursor);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -82,7 +82,7 @@ function Chips({
   cursor,
   projects,
 }: {
-  parsed: Understood<Project>;
+  parsed: ParsedLine<Project>;
   cursor: Day;
   projects: Projects;
 }) {

@@ -38,7 +38,7 @@ function queriesFor({ from, to }: Days) {
 }
 
 /** Cache of events by range of days, with optimistic updates and prefetch of the adjacent ranges. */
-export class Windows {
+export class RangeCache {
   readonly held = signal<Held | undefined>(undefined);
   readonly fault = signal<string | undefined>(undefined);
   readonly #cache = new Map<string, Held>();

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import type { Calendar, MadeCalendar } from '../../../../packages/sdk/src/calendars.ts';
+import type { Calendar, CreatedCalendar } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { me } from '../../app/session.ts';
-import { all, attempt, useLoaded, useSubmission } from '../../app/use-query.ts';
+import { all, attempt, useQuery, useSubmission } from '../../app/use-query.ts';
 import { Code } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -16,9 +16,9 @@ type Projects = { readonly projects: readonly Project[] };
 /** Subscription URLs for other calendar programs: create one (shown once), list and revoke. */
 export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret: (isShown: boolean) => void }) {
   const user_id = me().user.user_id;
-  const calendars = useLoaded((signal) => all(client.calendars.each({ user_id }, { signal })), []);
-  const [created, setCreated] = useState<MadeCalendar>();
-  const show = (calendar: MadeCalendar | undefined) => {
+  const calendars = useQuery((signal) => all(client.calendars.each({ user_id }, { signal })), []);
+  const [created, setCreated] = useState<CreatedCalendar>();
+  const show = (calendar: CreatedCalendar | undefined) => {
     setCreated(calendar);
     onSecret(calendar !== undefined);
   };
@@ -79,7 +79,7 @@ function scopeOf({ scope, project_id }: Calendar, projects: readonly Project[]):
   return projects.find((project) => project.project_id === project_id)?.project_name ?? 'a project';
 }
 
-function MakeForm({ projects, onMade }: Projects & { readonly onMade: (calendar: MadeCalendar) => void }) {
+function MakeForm({ projects, onMade }: Projects & { readonly onMade: (calendar: CreatedCalendar) => void }) {
   const [label, setLabel] = useState('');
   const [what, setWhat] = useState('own');
   const options = [

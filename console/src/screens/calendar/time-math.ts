@@ -11,13 +11,13 @@ export type TimeText = string;
 export type Days = { readonly from: Day; readonly to: Day };
 
 /** Start and due date of an event, as in the API. */
-export type Dated = { readonly start_date: TimeText; readonly due_date: TimeText };
+export type EventDates = { readonly start_date: TimeText; readonly due_date: TimeText };
 
 /** The displayed time span; `end` is exclusive. */
-export type Drawn = { readonly start: TimeText; readonly end: TimeText; readonly isAllDay: boolean };
+export type TimeSpan = { readonly start: TimeText; readonly end: TimeText; readonly isAllDay: boolean };
 
 /** The days of a time span. */
-export const daysOf = ({ start, end }: Drawn): Days => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
+export const daysOf = ({ start, end }: TimeSpan): Days => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
 
 /** Day numbers of 0001-01-01 and 9999-12-31. */
 const FIRST_DAY = -719_162;
@@ -118,14 +118,14 @@ export function plusSeconds(text: TimeText, count: number): TimeText {
 }
 
 /** Whether an event has a start time but no end: due on the same day, without a time. */
-export const isOpen = ({ start_date, due_date }: Dated) =>
+export const isOpen = ({ start_date, due_date }: EventDates) =>
   isTimed(start_date) && !isTimed(due_date) && dayOf(start_date) === dayOf(due_date);
 
 /**
  * The displayed time span of an event. A due date without a time makes it an all-day event, except that an
  * event with a start time and no end is shown with one hour.
  */
-export function drawn(event: Dated): Drawn {
+export function drawn(event: EventDates): TimeSpan {
   const { start_date, due_date } = event;
   if (isOpen(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
   if (!isTimed(due_date)) {
@@ -136,16 +136,16 @@ export function drawn(event: Dated): Drawn {
 }
 
 /** Inverse of `drawn`: start and due date for a time span. */
-export function dated({ start, end, isAllDay }: Drawn): Dated {
+export function dated({ start, end, isAllDay }: TimeSpan): EventDates {
   if (isAllDay) return { start_date: at(dayOf(start)), due_date: at(plusDays(dayOf(end), -1)) };
   return { start_date: start, due_date: isTimed(end) ? end : plusSeconds(end, -1) };
 }
 
 /** Last day of an event. */
-export const lastDay = (event: Dated): Day => daysOf(drawn(event)).to;
+export const lastDay = (event: EventDates): Day => daysOf(drawn(event)).to;
 
 /** Moves an event by seconds. A move by whole days keeps its times exactly as stored. */
-export function moved(event: Dated, seconds: number): Dated {
+export function moved(event: EventDates, seconds: number): EventDates {
   const { start_date, due_date } = event;
   if (seconds % DAY_S === 0) {
     return { start_date: plusSeconds(start_date, seconds), due_date: plusSeconds(due_date, seconds) };
@@ -157,7 +157,7 @@ export function moved(event: Dated, seconds: number): Dated {
 }
 
 /** Moves the start and the end of an event by seconds. */
-export function resized(event: Dated, { start: startS, end: endS }: { start: number; end: number }): Dated {
+export function resized(event: EventDates, { start: startS, end: endS }: { start: number; end: number }): EventDates {
   const { start_date, due_date } = event;
   if (startS % DAY_S === 0 && endS % DAY_S === 0) {
     return { start_date: plusSeconds(start_date, startS), due_date: plusSeconds(due_date, endS) };
@@ -167,14 +167,14 @@ export function resized(event: Dated, { start: startS, end: endS }: { start: num
 }
 
 /** Form values: days, and times as `HH:MM`, empty for all-day events. */
-export type Filled = {
+export type FormDates = {
   readonly startDay: Day;
   readonly dueDay: Day;
   readonly startTime: string;
   readonly dueTime: string;
 };
 
-export function filledFrom(event: Dated): Filled {
+export function filledFrom(event: EventDates): FormDates {
   const timed = isTimed(event.start_date) || isTimed(event.due_date);
   return {
     startDay: dayOf(event.start_date),
@@ -188,7 +188,7 @@ export function filledFrom(event: Dated): Filled {
  * Start and due date from form values. An end at 00:00 becomes 23:59:59 of the previous day, or of a one-day
  * event's day.
  */
-export function datedFrom({ startDay, dueDay, startTime, dueTime }: Filled): Dated {
+export function datedFrom({ startDay, dueDay, startTime, dueTime }: FormDates): EventDates {
   const start_date = at(startDay, startTime === '' ? MIDNIGHT : `${startTime}:00`);
   if (dueTime === '') return { start_date, due_date: at(dueDay) };
   if (dueTime !== '00:00') return { start_date, due_date: at(dueDay, `${dueTime}:00`) };

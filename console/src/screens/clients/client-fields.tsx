@@ -2,9 +2,9 @@ import type { Client, ClientChanges } from '../../../../packages/sdk/src/resourc
 import { client } from '../../app/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { type Deletable, inputOf, theirs } from '../../records/delete-with-undo.tsx';
-import { choice, type Kept, text } from '../../records/editable-fields.tsx';
+import { choice, type EditableResource, text } from '../../records/editable-fields.tsx';
 
-export const clients: Kept<Client, ClientChanges> & Deletable<Client> = {
+export const clients: EditableResource<Client, ClientChanges> & Deletable<Client> = {
   noun: client.clients,
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,

@@ -11,7 +11,7 @@ import { Page } from '../../components/page.tsx';
 import { Moment } from '../../components/timestamp.tsx';
 import { ContactList } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { FactField, Facts } from '../../records/editable-fields.tsx';
+import { FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { projects, stateOf } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { PAGE_SIZE, useRecords } from '../../records/records.ts';
@@ -63,21 +63,21 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
           <ContactList clientId={client_id} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Background</h2>
-            <FactField {...shared} fact={background} />
+            <InlineField {...shared} fact={background} />
             <h2>Notes</h2>
-            <FactField {...shared} fact={notes} />
+            <InlineField {...shared} fact={notes} />
           </section>
         </div>
         <section class="card padded" aria-label="Details">
-          <Facts {...shared} facts={[name, state, email, tel, mobile, fax, website, address]} />
-          <Facts {...shared} facts={[postcode, city, region, country]}>
+          <FieldList {...shared} facts={[name, state, email, tel, mobile, fax, website, address]} />
+          <FieldList {...shared} facts={[postcode, city, region, country]}>
             <div>
               <dt>Created</dt>
               <dd>
                 <Moment at={record.date_created} />
               </dd>
             </div>
-          </Facts>
+          </FieldList>
         </section>
       </div>
       {deleting.question}

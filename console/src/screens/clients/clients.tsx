@@ -7,7 +7,7 @@ import { TextField } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { FactField } from '../../records/editable-fields.tsx';
+import { InlineField } from '../../records/editable-fields.tsx';
 import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
 import { clientFacts, clients } from './client-fields.tsx';
@@ -118,16 +118,16 @@ function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
   return (
     <tr>
       <td class="name">
-        <FactField {...shared} fact={clientFacts.name} href={address} />
+        <InlineField {...shared} fact={clientFacts.name} href={address} />
       </td>
       <td class="where">
-        <FactField {...shared} fact={clientFacts.email} />
+        <InlineField {...shared} fact={clientFacts.email} />
       </td>
       <td class="where">
-        <FactField {...shared} fact={clientFacts.tel} />
+        <InlineField {...shared} fact={clientFacts.tel} />
       </td>
       <td class="state">
-        <FactField {...shared} fact={clientFacts.state} />
+        <InlineField {...shared} fact={clientFacts.state} />
       </td>
       <td class="more">
         <Menu

@@ -6,7 +6,7 @@ import { Page } from '../../components/page.tsx';
 import { Moment } from '../../components/timestamp.tsx';
 import { contactFacts, contacts, spokenFor } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { Facts } from '../../records/editable-fields.tsx';
+import { FieldList } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
 import '../../records/records.css';
@@ -49,7 +49,7 @@ function ContactDetails({
       ]}
     >
       <section class="card padded" aria-label="Details">
-        <Facts
+        <FieldList
           kept={contacts}
           record={record}
           onChange={onChange}
@@ -61,7 +61,7 @@ function ContactDetails({
               <Moment at={record.date_created} />
             </dd>
           </div>
-        </Facts>
+        </FieldList>
       </section>
       {deleting.question}
     </Page>

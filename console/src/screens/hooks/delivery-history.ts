@@ -1,15 +1,15 @@
-import type { Delivery, DeliveryDetail, Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { Delivery, DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { lasting } from '../../components/timestamp.tsx';
-import { tell } from '../../components/toast.tsx';
+import { showToast } from '../../components/toast.tsx';
 import { adviceFor, outcomeWords } from '../../delivery/delivery-text.ts';
 
 /** The occurrence of a delivery, and its read receipt. */
-export type Told = { readonly occurrence: Occurrence; readonly told: ToldHook };
+export type DeliveredOccurrence = { readonly occurrence: Occurrence; readonly told: HookDelivery };
 
 /** Activity of a hook loaded so far, by delivery id; `before` is the cursor of the next older page. */
-export type Past = { readonly told: Map<string, Told>; before: string | undefined };
+export type ActivityCache = { readonly told: Map<string, DeliveredOccurrence>; before: string | undefined };
 
 const MAX_REQUESTS = 5;
 
@@ -17,8 +17,8 @@ const MAX_REQUESTS = 5;
  * Loads the activity of a hook back to the given deliveries, with at most `MAX_CALLS` requests; older
  * deliveries remain without occurrence. The newest page is always reloaded, because its read receipts change.
  */
-export async function readPast(
-  past: Past,
+export async function loadActivity(
+  past: ActivityCache,
   hook: Hook,
   deliveries: readonly Delivery[],
   signal: AbortSignal,
@@ -57,10 +57,10 @@ async function nextAttempt(deliveryId: string, before: number): Promise<Delivery
 export async function tellOutcome(what: string, deliveryId: string, before = 0): Promise<void> {
   const last = (await nextAttempt(deliveryId, before))?.attempts.at(-1);
   if (last === undefined) {
-    tell(`${what} is on its way; no answer yet.`);
+    showToast(`${what} is on its way; no answer yet.`);
     return;
   }
   const words = `${what}: ${outcomeWords(last.outcome)} after ${lasting(Number(last.milliseconds))}.`;
   const advice = adviceFor(last.outcome);
-  tell(advice === undefined ? words : `${words} ${advice}`, { isBad: last.outcome !== '200' });
+  showToast(advice === undefined ? words : `${words} ${advice}`, { isBad: last.outcome !== '200' });
 }

@@ -2,18 +2,18 @@ import { useState } from 'preact/hooks';
 import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/activity.ts';
 import { client } from '../../app/client.ts';
 import { to } from '../../app/router.ts';
-import { attempt, useLoaded } from '../../app/use-query.ts';
+import { attempt, useQuery } from '../../app/use-query.ts';
 import { Note, Waiting } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { ClockTime, lasting } from '../../components/timestamp.tsx';
-import { DeliveryBadge, Notification, ReadMark, sentence } from '../../delivery/delivery-badges.tsx';
+import { DeliveryBadge, Notification, ReadReceipt, sentence } from '../../delivery/delivery-badges.tsx';
 import { adviceFor, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
-import { type Told, tellOutcome } from './delivery-history.ts';
+import { type DeliveredOccurrence, tellOutcome } from './delivery-history.ts';
 
 type RowProps = {
   readonly delivery: Delivery;
-  readonly told: Told | undefined;
+  readonly told: DeliveredOccurrence | undefined;
   readonly isHookEnded: boolean;
   readonly target: string;
   readonly onDone: () => void;
@@ -35,7 +35,7 @@ export function DeliveryRow(props: RowProps) {
         </span>
         <span class="row how">
           <DeliveryBadge state={delivery.state} />
-          {told !== undefined && <ReadMark told={told.told} />}
+          {told !== undefined && <ReadReceipt told={told.told} />}
           <span class="small soft">
             {!['', '200'].includes(delivery.last_outcome) && outcomeWords(delivery.last_outcome)}
           </span>
@@ -47,7 +47,7 @@ export function DeliveryRow(props: RowProps) {
 }
 
 function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowProps) {
-  const { data, fault, reload } = useLoaded(
+  const { data, fault, reload } = useQuery(
     (signal) => client.deliveries.get(delivery.id, { signal }),
     [delivery.id, delivery.state, delivery.last_outcome],
   );

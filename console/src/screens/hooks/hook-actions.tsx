@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { me } from '../../app/session.ts';
-import { attempt, useLoaded } from '../../app/use-query.ts';
-import { Ask } from '../../components/dialog.tsx';
+import { attempt, useQuery } from '../../app/use-query.ts';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
 import { tellOutcome } from './delivery-history.ts';
 
@@ -25,7 +25,7 @@ export function useHookActions(onDone: () => void) {
     restore: (hook: Hook) => setConfirmation({ what: 'restore', hook }),
     remove: (hook: Hook) => setConfirmation({ what: 'delete', hook }),
     dialog: confirmation && (
-      <Ask
+      <ConfirmDialog
         title={confirmation.what === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
         yes={confirmation.what === 'restore' ? 'Restore' : 'Delete'}
         onClose={close}
@@ -43,7 +43,7 @@ export function useHookActions(onDone: () => void) {
             restore it until then.
           </p>
         )}
-      </Ask>
+      </ConfirmDialog>
     ),
   };
 }
@@ -55,7 +55,7 @@ export function canRestore(hook: Hook): boolean {
 
 /** Preview of the deliveries that restoring a hook will send. */
 function Missed({ hook }: { readonly hook: Hook }) {
-  const { data, fault } = useLoaded((signal) => missedBy(hook, signal), [hook.id]);
+  const { data, fault } = useQuery((signal) => missedBy(hook, signal), [hook.id]);
   if (fault !== undefined) return <p>It is sent what it missed.</p>;
   if (data === undefined) return <p role="status">Looking up what it missed…</p>;
   const { undelivered, since, isMore } = data;

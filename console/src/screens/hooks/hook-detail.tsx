@@ -4,7 +4,7 @@ import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { place, setQuery, to } from '../../app/router.ts';
 import { me } from '../../app/session.ts';
-import { useEvery, useLoaded } from '../../app/use-query.ts';
+import { usePolling, useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import { Note, Waiting } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
@@ -13,7 +13,7 @@ import { Empty, Page } from '../../components/page.tsx';
 import { ClockTime, lasting, Moment } from '../../components/timestamp.tsx';
 import { Countdown, HookBadge, LastDay, sentence, Target } from '../../delivery/delivery-badges.tsx';
 import { adviceFor, counted, endedWords, hostOf, kindTitle, outcomeWords } from '../../delivery/delivery-text.ts';
-import { type Past, readPast } from './delivery-history.ts';
+import { type ActivityCache, loadActivity } from './delivery-history.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { Signature, signatureCalls } from './signature.tsx';
@@ -34,10 +34,10 @@ async function load(id: string, signal: AbortSignal) {
 
 /** Page of one hook: health, details, signature and deliveries. */
 export function OneHook({ id }: { readonly id: string }) {
-  const { data, fault, reload } = useLoaded((signal) => load(id, signal), [id]);
+  const { data, fault, reload } = useQuery((signal) => load(id, signal), [id]);
   const actions = useHookActions(reload);
   const { hook } = data ?? {};
-  useEvery(hook?.state === 'ended' ? undefined : POLL_INTERVAL_MS, reload);
+  usePolling(hook?.state === 'ended' ? undefined : POLL_INTERVAL_MS, reload);
   return (
     <Page
       title={hook === undefined ? `Hook ${id}` : `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
@@ -180,7 +180,7 @@ function Average({
 const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
 
 /** Loads a page, newest first. The API lists oldest first, so the page is read from the end of the list. */
-async function loadPage(hook: Hook, state: string, page: number, past: Past, signal: AbortSignal) {
+async function loadPage(hook: Hook, state: string, page: number, past: ActivityCache, signal: AbortSignal) {
   const wanted = states.find((one) => one === state);
   const filters = { hook_id: hook.id, user_id: hook.user_id, ...(wanted && { state: wanted }) };
   const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
@@ -189,7 +189,7 @@ async function loadPage(hook: Hook, state: string, page: number, past: Past, sig
   const { data } =
     end === 0 ? { data: [] } : await client.deliveries.list({ ...filters, offset, limit: end - offset }, { signal });
   const deliveries = data.toReversed();
-  await readPast(past, hook, deliveries, signal);
+  await loadActivity(past, hook, deliveries, signal);
   return { deliveries, total };
 }
 
@@ -198,12 +198,12 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
   const { query } = place.value;
   const state = query.get('state') ?? '';
   const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
-  const [past] = useState<Past>(() => ({ told: new Map(), before: undefined }));
-  const { data, fault, reload } = useLoaded(
+  const [past] = useState<ActivityCache>(() => ({ told: new Map(), before: undefined }));
+  const { data, fault, reload } = useQuery(
     (signal) => loadPage(hook, state, page, past, signal),
     [hook.id, state, page, hook.state],
   );
-  useEvery(POLL_INTERVAL_MS, reload);
+  usePolling(POLL_INTERVAL_MS, reload);
   const last = Math.ceil((data?.total ?? 0) / PAGE_SIZE);
   const showPage = (to: number) => setQuery({ page: to <= 0 ? undefined : String(to + 1) });
   return (

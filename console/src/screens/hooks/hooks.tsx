@@ -4,7 +4,7 @@ import type { Hour } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { go, place, type ScreenProps, setQuery, to } from '../../app/router.ts';
 import { isAdmin, me } from '../../app/session.ts';
-import { useEvery, useLoaded } from '../../app/use-query.ts';
+import { usePolling, useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import { Note, Waiting } from '../../components/badge.tsx';
 import { ButtonLink } from '../../components/button.tsx';
@@ -51,9 +51,9 @@ export function HookList() {
   const { query } = place.value;
   const userId = query.get('user') ?? me().user.user_id;
   const state = states.find((one) => one === query.get('state')) ?? '';
-  const { data, fault, reload } = useLoaded((signal) => load(userId, signal), [userId]);
+  const { data, fault, reload } = useQuery((signal) => load(userId, signal), [userId]);
   const actions = useHookActions(reload);
-  useEvery(POLL_INTERVAL_MS, reload);
+  usePolling(POLL_INTERVAL_MS, reload);
   const isMine = userId === me().user.user_id;
   const visible = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
   const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
@@ -116,7 +116,7 @@ function optionsOf(hooks: readonly Hook[]) {
 
 /** Select of the user whose hooks an admin sees. */
 function UserSelect({ userId }: { readonly userId: string }) {
-  const { data } = useLoaded((signal) => client.users.list({}, { signal }), []);
+  const { data } = useQuery((signal) => client.users.list({}, { signal }), []);
   const mine = me().user.user_id;
   const others = (data?.data ?? []).filter(({ user_id }) => user_id !== mine);
   return (

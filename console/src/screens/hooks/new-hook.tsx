@@ -1,15 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
-import type { Verdict } from '../../../../packages/sdk/src/hooks.ts';
+import type { TargetCheck } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { go, to } from '../../app/router.ts';
-import { explain, faultsOf } from '../../app/use-query.ts';
-import { speaker } from '../../components/api-call.tsx';
+import { explain, fieldErrors } from '../../app/use-query.ts';
+import { apiAccount } from '../../components/api-call.tsx';
 import { Badge, Note, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
-import { tell } from '../../components/toast.tsx';
+import { showToast } from '../../components/toast.tsx';
 import { bodyOf, hookKinds, hostOf, kindTitle, kindWords, secretPath } from '../../delivery/delivery-text.ts';
 
 /** Placeholder until a target is entered. */
@@ -25,11 +25,11 @@ const CHECK_DEBOUNCE_MS = 350;
 const checkTarget = (address: string, signal?: AbortSignal) =>
   client.verdict(address, { signal }).catch(() => undefined);
 
-const sentenceOf = ({ says }: Verdict) => `It ${says}.`;
+const sentenceOf = ({ says }: TargetCheck) => `It ${says}.`;
 
 /** Target check of the entered URL, debounced. */
-function useTargetCheck(address: string): Verdict | undefined {
-  const [verdict, setVerdict] = useState<Verdict>();
+function useTargetCheck(address: string): TargetCheck | undefined {
+  const [verdict, setVerdict] = useState<TargetCheck>();
   useEffect(() => {
     setVerdict(undefined);
     if (address === '') return;
@@ -47,7 +47,7 @@ function useTargetCheck(address: string): Verdict | undefined {
   return verdict;
 }
 
-const verdictBadges: Readonly<Record<Verdict['verdict'], readonly [tone: Tone, word: string]>> = {
+const verdictBadges: Readonly<Record<TargetCheck['verdict'], readonly [tone: Tone, word: string]>> = {
   allowed: ['good', 'good'],
   unresolved: ['warn', 'not found yet'],
   forbidden: ['bad', 'forbidden'],
@@ -68,10 +68,10 @@ export function NewHook() {
     setBusy(true);
     try {
       const { id } = await client.hooks.create({ event: kind, target_url: address });
-      tell('The hook is live. Send it a test to see that it is heard.');
+      showToast('The hook is live. Send it a test to see that it is heard.');
       go(to('hooks', id));
     } catch (error) {
-      const fields = faultsOf(error);
+      const fields = fieldErrors(error);
       // The validation error is a code; the target check returns a sentence for it.
       const result = fields.target_url === undefined ? undefined : await checkTarget(address);
       setFault({
@@ -162,7 +162,7 @@ export function NewHook() {
 
 /** Preview of the webhook request, with instructions for the receiver. */
 function Preview({ kind, address }: { readonly kind: Kind; readonly address: string }) {
-  const resourceUrl = `${speaker.baseUrl}/v2${kindWords[kind].example}`;
+  const resourceUrl = `${apiAccount.baseUrl}/v2${kindWords[kind].example}`;
   const path = URL.canParse(address) ? new URL(address).pathname : '/carillon/…';
   return (
     <aside class="card padded stack" aria-label="What is sent">

@@ -5,10 +5,10 @@ import { attempt, useSubmission } from '../../app/use-query.ts';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { Ask, Dialog } from '../../components/dialog.tsx';
+import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Select } from '../../components/field.tsx';
 import { ShownOnce } from '../../components/reveal-secret.tsx';
-import { Moment, momentOf } from '../../components/timestamp.tsx';
+import { Moment, parseTimestamp } from '../../components/timestamp.tsx';
 
 type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
 
@@ -51,7 +51,7 @@ export function Signature({ hook, onDone }: SignatureProps) {
       <State hook={hook} />
       {open === 'rotate' && <Rotate hook={hook} onMade={showSecret} onClose={close} />}
       {open === 'off' && (
-        <Ask
+        <ConfirmDialog
           title="Sign notifications no more?"
           yes="Turn off"
           onClose={close}
@@ -59,7 +59,7 @@ export function Signature({ hook, onDone }: SignatureProps) {
         >
           A receiver that checks signatures refuses what comes without one. Its secrets are forgotten; to sign again, a
           new one is made.
-        </Ask>
+        </ConfirmDialog>
       )}
       {created !== undefined && <NewSecret created={created} onClose={() => setCreated(undefined)} />}
     </section>
@@ -78,7 +78,7 @@ function State({ hook }: Pick<SignatureProps, 'hook'>) {
   return (
     <p>
       <Badge tone="good">on</Badge> By a secret that was made <Moment at={hook.secret_created} />.{' '}
-      {momentOf(hook.secret_previous_until) !== undefined && (
+      {parseTimestamp(hook.secret_previous_until) !== undefined && (
         <>
           The one before it signs, too, and ends <Moment at={hook.secret_previous_until} />.
         </>

@@ -5,7 +5,7 @@ import { client } from '../../app/client.ts';
 import { me } from '../../app/session.ts';
 import { useSubmission } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
-import { Code, quoted, speaker } from '../../components/api-call.tsx';
+import { apiAccount, Code, quoted } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -126,8 +126,8 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
 
 function NewKey({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
   const curl = [
-    `curl ${quoted(`${speaker.baseUrl}/v2/user`)}`,
-    `-H ${quoted(`domain: ${speaker.domain}`)}`,
+    `curl ${quoted(`${apiAccount.baseUrl}/v2/user`)}`,
+    `-H ${quoted(`domain: ${apiAccount.domain}`)}`,
     `-H ${quoted(`key: ${issued.key}`)}`,
   ].join(' \\\n  ');
   return (

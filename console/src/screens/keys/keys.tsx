@@ -4,17 +4,17 @@ import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { place, setQuery } from '../../app/router.ts';
 import { isAdmin, me } from '../../app/session.ts';
-import { all, attempt, useLoaded } from '../../app/use-query.ts';
+import { all, attempt, useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Note, Waiting } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { Ask } from '../../components/dialog.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Choice } from '../../components/field.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
-import { Moment, momentOf } from '../../components/timestamp.tsx';
+import { Moment, parseTimestamp } from '../../components/timestamp.tsx';
 import { IssueKey } from './issue-key.tsx';
 import { inWords, NarrowKey } from './permission-grid.tsx';
 import './keys.css';
@@ -32,11 +32,11 @@ function filtersOf(query: URLSearchParams): Filters {
 export default function Keys() {
   const filters = filtersOf(place.value.query);
   const { user } = me();
-  const keys = useLoaded(
+  const keys = useQuery(
     (signal) => all(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
     [filters.isOwn],
   );
-  const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
+  const people = useQuery((signal) => all(client.users.each({}, { signal })), []);
   const [open, setOpen] = useState<{ what: 'issue' } | { what: 'narrow' | 'revoke'; key: Key }>();
   const visible = keys.data?.filter((key) => hasEnded(key) === filters.isEnded).reverse();
   const close = () => setOpen(undefined);
@@ -98,7 +98,7 @@ export default function Keys() {
       )}
       {open?.what === 'narrow' && <NarrowKey narrowed={open.key} onDone={keys.reload} onClose={close} />}
       {open?.what === 'revoke' && (
-        <Ask
+        <ConfirmDialog
           title={`Revoke ${labelOf(open.key)}?`}
           yes="Revoke"
           onClose={close}
@@ -109,7 +109,7 @@ export default function Keys() {
         >
           Every call with it is refused from this moment on, and it cannot be brought back. Hooks that were made with it
           stay.
-        </Ask>
+        </ConfirmDialog>
       )}
     </Page>
   );
@@ -156,7 +156,7 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: RowProps) {
 
 function State({ of: key }: { readonly of: Key }) {
   if (key.revoked === '1') return <Badge tone="bad">revoked</Badge>;
-  const left = (momentOf(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
+  const left = (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
   if (left <= 0) return <Badge>expired</Badge>;
   return left < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
 }
@@ -185,7 +185,7 @@ function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () =
 const labelOf = (key: Key) => (key.label === '' ? `Key ${key.id}` : key.label);
 
 const hasEnded = (key: Key) =>
-  key.revoked === '1' || (momentOf(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
+  key.revoked === '1' || (parseTimestamp(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
 
 /** Users to whom the current user may issue keys: only themselves; as admin also everybody without a higher role. */
 function issuable(people: readonly User[]): readonly User[] {

@@ -7,7 +7,7 @@ import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
-import { tell } from '../../components/toast.tsx';
+import { showToast } from '../../components/toast.tsx';
 
 type GridProps = {
   readonly chosen: readonly Permission[];
@@ -132,7 +132,7 @@ export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
   const removedCount = narrowed.permissions.length - permissions.length;
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     await client.keys.update(narrowed.id, { label, ...(removedCount > 0 && { permissions }) });
-    tell(removedCount > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
+    showToast(removedCount > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
     onClose();
     onDone();
   });

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Overview } from '../../../../packages/sdk/src/stats.ts';
-import { momentOf } from '../../components/timestamp.tsx';
+import { parseTimestamp } from '../../components/timestamp.tsx';
 
 const MINUTE_MS = 60_000;
 const MINUTES = 60;
@@ -11,8 +11,8 @@ type Bar = { readonly at: number; readonly delivered: number; readonly failed: n
 
 /** Buckets of the last 60 minutes, including empty ones. */
 function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
-  const byMinute = new Map(minutes.map((one) => [momentOf(one.minute)?.getTime(), one]));
-  const newest = momentOf(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
+  const byMinute = new Map(minutes.map((one) => [parseTimestamp(one.minute)?.getTime(), one]));
+  const newest = parseTimestamp(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
   return Array.from({ length: MINUTES }, (_, index) => {
     const at = newest - (MINUTES - 1 - index) * MINUTE_MS;
     const { delivered = '0', failed = '0' } = byMinute.get(at) ?? {};

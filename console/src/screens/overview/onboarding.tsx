@@ -2,14 +2,14 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
 import { to } from '../../app/router.ts';
-import { Code, curlOf, speaker } from '../../components/api-call.tsx';
+import { apiAccount, Code, curlOf } from '../../components/api-call.tsx';
 import { ButtonLink } from '../../components/button.tsx';
 import { secretPath } from '../../delivery/delivery-text.ts';
 
 const RECEIVER_COMMAND =
   `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;
 
-const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(speaker.baseUrl).hostname);
+const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(apiAccount.baseUrl).hostname);
 
 /** Onboarding: three steps to the first delivery. */
 export function FirstSteps() {

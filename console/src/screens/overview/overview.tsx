@@ -5,10 +5,10 @@ import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { to } from '../../app/router.ts';
 import { isAdmin, me } from '../../app/session.ts';
-import { useEvery, useLoaded } from '../../app/use-query.ts';
+import { usePolling, useQuery } from '../../app/use-query.ts';
 import { Badge, Note, Waiting } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { lasting, Moment, momentOf } from '../../components/timestamp.tsx';
+import { lasting, Moment, parseTimestamp } from '../../components/timestamp.tsx';
 import { HookBadge, HookLine } from '../../delivery/delivery-badges.tsx';
 import { counted, hostOf, kindTitle } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
@@ -27,8 +27,8 @@ async function load(signal: AbortSignal) {
 
 /** Dashboard of deliveries. */
 export default function OverviewScreen() {
-  const { data, fault, reload } = useLoaded(load, []);
-  useEvery(POLL_INTERVAL_MS, reload);
+  const { data, fault, reload } = useQuery(load, []);
+  usePolling(POLL_INTERVAL_MS, reload);
   return (
     <Page
       title="Overview"
@@ -60,7 +60,7 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
   const { delivered_last_hour: delivered, failed_last_hour: failed, p50_ms, p95_ms, pending } = overview;
   const attempts = Number(delivered) + Number(failed);
   const rate = attempts === 0 ? undefined : (100 * Number(delivered)) / attempts;
-  const oldest = momentOf(overview.oldest_pending_at);
+  const oldest = parseTimestamp(overview.oldest_pending_at);
   const isFailing = overview.hooks_failing !== '0';
   return (
     <>
@@ -112,7 +112,7 @@ function Metric({ name, value, children }: MetricProps) {
 
 /** List of hooks that are failing or have ended today. */
 function FailingHooks({ failing, ended }: { readonly failing: number; readonly ended: number }) {
-  const { data } = useLoaded((signal) => findTroubled({ failing, ended }, signal), [failing, ended]);
+  const { data } = useQuery((signal) => findTroubled({ failing, ended }, signal), [failing, ended]);
   if (failing + ended === 0) return null;
   const missing = failing + ended - (data?.length ?? 0);
   return (

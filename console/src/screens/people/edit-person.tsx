@@ -7,7 +7,7 @@ import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
-import { tell } from '../../components/toast.tsx';
+import { showToast } from '../../components/toast.tsx';
 import { ShownLink } from './link.tsx';
 
 const roles: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
@@ -141,7 +141,7 @@ export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangePro
         onClose={onClose}
         save={async (values) => {
           await change(values);
-          tell('Saved.', { undo: () => void attempt(() => change(before), 'As it was.') });
+          showToast('Saved.', { undo: () => void attempt(() => change(before), 'As it was.') });
           onClose();
         }}
       />

@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks';
 import type { Invitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { isAdmin, me } from '../../app/session.ts';
-import { all, attempt, useLoaded } from '../../app/use-query.ts';
+import { all, attempt, useQuery } from '../../app/use-query.ts';
 import { nameOf, roleTones } from '../../app/user-name.ts';
 import { Sessions } from '../../auth/session-list.tsx';
 import type { ApiCall } from '../../components/api-call.tsx';
 import { Badge, Initials, Note, Waiting } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { Ask, Dialog } from '../../components/dialog.tsx';
+import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { Page } from '../../components/page.tsx';
 import { Moment } from '../../components/timestamp.tsx';
@@ -34,8 +34,8 @@ function AdminsOnly() {
 }
 
 function PeopleList() {
-  const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
-  const links = useLoaded((signal) => all(client.invitations.each({}, { signal })), []);
+  const people = useQuery((signal) => all(client.users.each({}, { signal })), []);
+  const links = useQuery((signal) => all(client.invitations.each({}, { signal })), []);
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   const reload = () => {
@@ -150,7 +150,7 @@ type DeleteProps = { readonly person: User; readonly onDone: () => void; readonl
 
 function Delete({ person, onDone, onClose }: DeleteProps) {
   return (
-    <Ask
+    <ConfirmDialog
       title={`Delete ${nameOf(person)}?`}
       yes="Delete"
       onClose={onClose}
@@ -166,7 +166,7 @@ function Delete({ person, onDone, onClose }: DeleteProps) {
         <li>What they created stays: events, projects, tasks, clients.</li>
       </ul>
       <p>This cannot be taken back.</p>
-    </Ask>
+    </ConfirmDialog>
   );
 }
 

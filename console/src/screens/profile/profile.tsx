@@ -12,7 +12,7 @@ import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { PassphraseField, TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
-import { tell } from '../../components/toast.tsx';
+import { showToast } from '../../components/toast.tsx';
 import './profile.css';
 
 /** Profile of the current user: name, passphrase, sessions, theme. */
@@ -91,7 +91,7 @@ function Names() {
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     const changed = await client.users.update(user.user_id, { first_name: first, last_name: last, email });
     session.value = { user: changed, company };
-    tell('Saved.');
+    showToast('Saved.');
   });
   return (
     <form class="stack" onSubmit={submit}>
@@ -147,7 +147,7 @@ function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
     setCurrent('');
     setNext('');
     onChanged();
-    tell('Changed. Your other sessions have ended.');
+    showToast('Changed. Your other sessions have ended.');
   });
   return (
     <form class="stack" onSubmit={submit}>

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useQuery } from '../../app/use-query.ts';
 
 /** Progress of a project. `tasks` is undefined when the percentage was set by hand. */
 export type Progress = {
@@ -33,7 +33,7 @@ async function progressByTasks({ project_id }: Project, signal: AbortSignal): Pr
  */
 export function useProgress(projects: readonly Project[], reloads = 0): ReadonlyMap<string, Progress> {
   const computed = projects.filter((project) => setByHand(project) === undefined);
-  const { data } = useLoaded(
+  const { data } = useQuery(
     async (signal) =>
       new Map(
         await Promise.all(computed.map(async (one) => [one.project_id, await progressByTasks(one, signal)] as const)),

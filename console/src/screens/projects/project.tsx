@@ -3,7 +3,7 @@ import type { Project, ProjectChanges } from '../../../../packages/sdk/src/resou
 import { dayOf, showSpan, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { go, type RecordProps, to } from '../../app/router.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useQuery } from '../../app/use-query.ts';
 import { Dot, Note, Waiting } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
@@ -11,7 +11,7 @@ import { Moment } from '../../components/timestamp.tsx';
 import { People } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { colour, FactField, Facts } from '../../records/editable-fields.tsx';
+import { colour, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { clientFact, projectFacts, projects } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
@@ -87,15 +87,15 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           <TaskList projects={[project]} projectId={project_id} onCount={() => setTaskChanges((count) => count + 1)} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
-            <FactField {...shared} fact={description} />
+            <InlineField {...shared} fact={description} />
             <h2>Notes</h2>
-            <FactField {...shared} fact={notes} />
+            <InlineField {...shared} fact={notes} />
           </section>
           <Comments projectId={project_id} name={project_name} />
         </div>
         <div class="stack">
           <section class="card padded" aria-label="Details">
-            <Facts
+            <FieldList
               {...shared}
               facts={[
                 name,
@@ -107,8 +107,8 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               ]}
             >
               <ProgressField {...shared} taskChanges={taskChanges} />
-            </Facts>
-            <Facts {...shared} facts={[tags, uri]}>
+            </FieldList>
+            <FieldList {...shared} facts={[tags, uri]}>
               <div>
                 <dt>Assigned</dt>
                 <dd>
@@ -121,7 +121,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
                   <Moment at={project.date_created} />
                 </dd>
               </div>
-            </Facts>
+            </FieldList>
           </section>
           <NextEvents projectId={project_id} />
         </div>
@@ -147,9 +147,9 @@ function ProgressField({
     <div>
       <dt>Progress</dt>
       <dd>
-        <FactField kept={projects} record={project} onChange={onChange} fact={projectFacts.progress}>
+        <InlineField kept={projects} record={project} onChange={onChange} fact={projectFacts.progress}>
           {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
-        </FactField>
+        </InlineField>
         <p class="small soft">
           {tasks === undefined
             ? 'Set by hand; 0 counts the completed tasks again.'
@@ -162,7 +162,7 @@ function ProgressField({
 
 function NextEvents({ projectId }: { readonly projectId: string }) {
   const filters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: NEXT_EVENTS };
-  const { data, fault } = useLoaded((signal) => client.events.list(filters, { signal }), [filters]);
+  const { data, fault } = useQuery((signal) => client.events.list(filters, { signal }), [filters]);
   return (
     <section class="card padded stack" aria-label="Next on the calendar">
       <h2>Next on the calendar</h2>

@@ -7,7 +7,7 @@ import { Choice } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { type Fact, FactField } from '../../records/editable-fields.tsx';
+import { type FieldDefinition, InlineField } from '../../records/editable-fields.tsx';
 import { clientFact, projectFacts, projects, stateOptions } from '../../records/project-fields.tsx';
 import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from '../../records/records.ts';
@@ -118,7 +118,7 @@ export default function Projects() {
 type ProjectRowProps = {
   readonly project: Project;
   readonly progress: Progress | undefined;
-  readonly client: Fact<Project, object>;
+  readonly client: FieldDefinition<Project, object>;
   readonly onChange: (project: Project) => void;
   readonly onDelete: () => void;
 };
@@ -131,23 +131,23 @@ function ProjectRow({ project, progress, client: clientField, onChange, onDelete
       <td class="name">
         <div class="name-line">
           <Dot color={project.color} />
-          <FactField {...shared} fact={projectFacts.name} href={address} />
+          <InlineField {...shared} fact={projectFacts.name} href={address} />
           <Tags tags={project.tags} />
         </div>
       </td>
       <td class="where">
-        <FactField {...shared} fact={clientField} />
+        <InlineField {...shared} fact={clientField} />
       </td>
       <td class="when">
-        <FactField {...shared} fact={projectFacts.due} />
+        <InlineField {...shared} fact={projectFacts.due} />
       </td>
       <td class="far">
-        <FactField {...shared} fact={projectFacts.progress}>
+        <InlineField {...shared} fact={projectFacts.progress}>
           {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
-        </FactField>
+        </InlineField>
       </td>
       <td class="state">
-        <FactField {...shared} fact={projectFacts.state} />
+        <InlineField {...shared} fact={projectFacts.state} />
       </td>
       <td class="more">
         <Menu

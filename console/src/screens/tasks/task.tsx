@@ -10,7 +10,7 @@ import { People } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { completeTask, reopenTask } from '../../records/complete-task.ts';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { choice, FactField, Facts } from '../../records/editable-fields.tsx';
+import { choice, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useProjects } from '../../records/records.ts';
 import { Subtasks } from '../../records/subtasks.tsx';
@@ -99,22 +99,22 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
           </section>
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
-            <FactField {...shared} fact={description} />
+            <InlineField {...shared} fact={description} />
             <h2>Notes</h2>
-            <FactField {...shared} fact={notes} />
+            <InlineField {...shared} fact={notes} />
           </section>
           <Comments projectId={project_id} task={task} name={task.task_name} reloads={subtaskChanges} />
         </div>
         <section class="card padded" aria-label="Details">
-          <Facts {...shared} facts={[name, project, start, due, recurring, progress]}>
+          <FieldList {...shared} facts={[name, project, start, due, recurring, progress]}>
             <div>
               <dt>Assigned</dt>
               <dd>
                 <People {...shared} />
               </dd>
             </div>
-          </Facts>
-          <Facts {...shared} facts={[state, important, archived, hours, tags]}>
+          </FieldList>
+          <FieldList {...shared} facts={[state, important, archived, hours, tags]}>
             <div>
               <dt>Completed</dt>
               <dd>
@@ -127,7 +127,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
                 <Moment at={task.date_created} />
               </dd>
             </div>
-          </Facts>
+          </FieldList>
         </section>
       </div>
       {deleting.question}

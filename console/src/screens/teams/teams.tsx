@@ -7,12 +7,12 @@ import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { People } from '../../records/assignee-picker.tsx';
 import { type Deletable, useDelete } from '../../records/delete-with-undo.tsx';
-import { colour, FactField, type Kept, text } from '../../records/editable-fields.tsx';
+import { colour, type EditableResource, InlineField, text } from '../../records/editable-fields.tsx';
 import { RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
 import '../../records/records.css';
 
-const teams: Kept<Team, TeamChanges> & Deletable<Team> = {
+const teams: EditableResource<Team, TeamChanges> & Deletable<Team> = {
   noun: client.teams,
   idOf: ({ team_id }) => team_id,
   nameOf: ({ team_name }) => team_name,
@@ -83,10 +83,10 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
   return (
     <tr>
       <td class="name">
-        <FactField {...shared} fact={name} />
+        <InlineField {...shared} fact={name} />
       </td>
       <td class="state">
-        <FactField {...shared} fact={colour<Team, TeamChanges>(team)} />
+        <InlineField {...shared} fact={colour<Team, TeamChanges>(team)} />
       </td>
       <td>
         <People {...shared} being="in" />

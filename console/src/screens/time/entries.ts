@@ -3,7 +3,7 @@ import { dayOf, showDay } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { all } from '../../app/use-query.ts';
 import { type Deletable, inputOf } from '../../records/delete-with-undo.tsx';
-import { day, type Fact, type Kept, text } from '../../records/editable-fields.tsx';
+import { day, type EditableResource, type FieldDefinition, text } from '../../records/editable-fields.tsx';
 import { MAX_DAY_S, readSeconds, showSeconds, timeFault } from './durations.ts';
 
 /** Day as `yyyymmdd`, the format of the API. */
@@ -47,7 +47,7 @@ const checkedEntries: typeof client.timeEntries = {
 /** Normalizes both input formats of the API to `YYYY-MM-DD`. */
 const isoDay = (date: string) => (date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
 
-export const entries: Kept<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
+export const entries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
   noun: checkedEntries,
   idOf: ({ entry_id }) => entry_id,
   nameOf: ({ task_name, seconds }) => `${showSeconds(Number(seconds))} on ${task_name}`,
@@ -55,7 +55,7 @@ export const entries: Kept<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> =
   again: (entry) => client.timeEntries.create(entry.task_id, inputOf(entry)),
 };
 
-const time: Fact<TimeEntry, TimeEntryChanges> = {
+const time: FieldDefinition<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
   read: ({ seconds }) => showSeconds(Number(seconds)),
   fault: timeFault,

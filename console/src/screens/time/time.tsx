@@ -6,13 +6,13 @@ import { wholePage } from '../../app/full-page-navigation.ts';
 import { faultIn } from '../../app/optimistic-update.ts';
 import { place, setQuery, to } from '../../app/router.ts';
 import { me } from '../../app/session.ts';
-import { useLoaded } from '../../app/use-query.ts';
+import { useQuery } from '../../app/use-query.ts';
 import { Note, Waiting } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { FactField } from '../../records/editable-fields.tsx';
+import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
 import { bareHint, mondayOf, readSeconds, showSeconds, timeFault } from './durations.ts';
 import { checkDay, entries, entryFacts, given, isRunning } from './entries.ts';
@@ -36,11 +36,11 @@ export default function Time() {
   const user_id = me().user.user_id;
   const filters = { user_id, date_from: given(monday), date_to: given(sunday), limit: 1000 };
   const records = useRecords((signal) => wholePage(client.timeEntries, filters, signal), [filters], entries.idOf);
-  const timers = useLoaded(
+  const timers = useQuery(
     async (signal) => (await wholePage(client.timeEntries, { user_id, running: '1' }, signal)).data,
     [],
   );
-  const tasks = useLoaded(
+  const tasks = useQuery(
     async (signal) => (await wholePage(client.tasks, { status: 'open', order: 'taskname' }, signal)).data,
     [],
   );
@@ -89,11 +89,11 @@ export default function Time() {
         <ul class="plan-lines" aria-label="Time entries of the week">
           {finished?.map((entry) => (
             <li key={entry.entry_id}>
-              <FactField kept={entries} record={entry} fact={entryFacts.date} onChange={reload} />
-              <FactField kept={entries} record={entry} fact={entryFacts.time} onChange={reload} />
+              <InlineField kept={entries} record={entry} fact={entryFacts.date} onChange={reload} />
+              <InlineField kept={entries} record={entry} fact={entryFacts.time} onChange={reload} />
               <a href={to('tasks', entry.task_id)}>{entry.task_name}</a>
               <span class="grow">
-                <FactField kept={entries} record={entry} fact={entryFacts.description} onChange={reload} />
+                <InlineField kept={entries} record={entry} fact={entryFacts.description} onChange={reload} />
               </span>
               <Button
                 look="quiet"

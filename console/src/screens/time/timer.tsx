@@ -3,10 +3,10 @@ import type { Task, TimeEntry } from '../../../../packages/sdk/src/resources.ts'
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { change } from '../../app/optimistic-update.ts';
-import { attempt, explain, useEvery } from '../../app/use-query.ts';
+import { attempt, explain, usePolling } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
-import { tell } from '../../components/toast.tsx';
+import { showToast } from '../../components/toast.tsx';
 import { bareHint, readSeconds, timeFault } from './durations.ts';
 import { checkDay, DayTooLong } from './entries.ts';
 
@@ -21,7 +21,7 @@ export function Running({ timer, onChange }: RunningProps) {
   const [now, setNow] = useState(Date.now());
   const [isBusy, setBusy] = useState(false);
   const [correctionReason, setCorrectionReason] = useState<string>();
-  useEvery(1_000, () => setNow(Date.now()));
+  usePolling(1_000, () => setNow(Date.now()));
   const end = async () => {
     const elapsedS = secondsOf(timer, Date.now());
     if (elapsedS < 0) return setCorrectionReason('The clock is behind the start of this timer.');
@@ -32,7 +32,7 @@ export function Running({ timer, onChange }: RunningProps) {
       onChange();
     } catch (error) {
       if (error instanceof DayTooLong) setCorrectionReason(error.message);
-      else tell(explain(error), { isBad: true });
+      else showToast(explain(error), { isBad: true });
     } finally {
       setBusy(false);
     }
@@ -186,5 +186,5 @@ async function discard(running: TimeEntry, onChange: () => void, text: string): 
     await client.timeEntries.create(task_id, { seconds: 0, date, date_started, description });
     onChange();
   };
-  tell(text, { undo: () => void attempt(restart) });
+  showToast(text, { undo: () => void attempt(restart) });
 }

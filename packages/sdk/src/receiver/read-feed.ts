@@ -1,7 +1,7 @@
 import type { Kind } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
-import type { Notification, Notifications, Stretch } from '../notifications.ts';
+import type { FeedPage, Notification, Notifications } from '../notifications.ts';
 import { recordAt } from '../parse-notification.ts';
 import type { CallOptions } from '../transport.ts';
 import { contextOf, type Handlers, handle } from './handle-notification.ts';
@@ -9,7 +9,7 @@ import { findHooks, type OwnHooks, tendHooks } from './manage-hooks.ts';
 import { beginning, type State } from './state.ts';
 
 /** Dependencies of a feed sync. */
-export type Reading = {
+export type ReadOptions = {
   readonly carillon: Carillon;
   /** Prefix of every URL of the service. */
   readonly root: string;
@@ -22,7 +22,7 @@ export type Reading = {
 };
 
 /** One feed sync: handles all entries after the cursor in order, and saves the cursor after each. */
-export async function readRound(reading: Reading): Promise<void> {
+export async function readRound(reading: ReadOptions): Promise<void> {
   const { state, onGap } = reading;
   const after = (await state.load()) ?? (await begin(reading));
   try {
@@ -35,14 +35,14 @@ export async function readRound(reading: Reading): Promise<void> {
 }
 
 /** Creates the hooks first: from then on, the service stores pending deliveries. */
-async function begin({ carillon, own, state, signal }: Reading): Promise<string> {
+async function begin({ carillon, own, state, signal }: ReadOptions): Promise<string> {
   await tendHooks(own, true);
   const first = await beginning({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });
   await state.save(first);
   return first;
 }
 
-async function readFrom(reading: Reading, after: string | undefined): Promise<void> {
+async function readFrom(reading: ReadOptions, after: string | undefined): Promise<void> {
   const { carillon, own, state, signal } = reading;
   let saved = after;
   const keep = async (cursor: string) => {
@@ -59,7 +59,7 @@ async function readFrom(reading: Reading, after: string | undefined): Promise<vo
 }
 
 /** Handles an entry. Returns whether there is a handler for its kind. */
-async function isHandled({ carillon, root, on, own, signal }: Reading, entry: Notification): Promise<boolean> {
+async function isHandled({ carillon, root, on, own, signal }: ReadOptions, entry: Notification): Promise<boolean> {
   const kind = own.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
   // Throws for a URL of another service, so that the key is only sent to this one.
@@ -86,7 +86,7 @@ export type Wanted = {
 export async function* stretches(
   { feed, after, kinds }: Wanted,
   options: CallOptions,
-): AsyncGenerator<Stretch, void, undefined> {
+): AsyncGenerator<FeedPage, void, undefined> {
   const kind = kinds.length === 1 ? kinds[0] : undefined;
   for (let cursor = after; ; ) {
     const page = await feed.list({ after: cursor, kind, limit: ENTRIES }, options);
@@ -97,7 +97,7 @@ export async function* stretches(
 }
 
 /** A page that is not full is the last one: in a busy account, waiting for an empty page could take forever. */
-function isLast(after: string | undefined, { data, next }: Stretch): boolean {
+function isLast(after: string | undefined, { data, next }: FeedPage): boolean {
   if (next === after) return true;
   return after !== undefined && data.length < ENTRIES && Number(next) - Number(after) < LOOKED_AT;
 }

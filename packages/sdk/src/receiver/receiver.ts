@@ -12,7 +12,7 @@ import {
 import { type OwnHooks, tendHooks } from './manage-hooks.ts';
 import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
 import { rounds, watch } from './poll-loop.ts';
-import { type Reading, readRound } from './read-feed.ts';
+import { type ReadOptions, readRound } from './read-feed.ts';
 import { verifier } from './signature.ts';
 import { memoryState, type State } from './state.ts';
 import { type WebHandler, webHandler } from './web.ts';
@@ -128,7 +128,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let isReadable = false;
   let isSubscribed = false;
   const { onGap = report } = options;
-  const reading: Reading = {
+  const reading: ReadOptions = {
     ...{ carillon, root, on, own, state, signal: stopping.signal },
     onGap(error) {
       // A restored service may have lost the hooks.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { listed } from '../../src/import-from-api/resource-types.ts';
-import { judge } from '../../src/import-from-api/validate-record.ts';
+import { validateRecord } from '../../src/import-from-api/validate-record.ts';
 import { account } from '../corpus/existing-service.ts';
 
 const numbers = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.double({ min: 0, max: 1e6, noNaN: true }));
@@ -22,7 +22,7 @@ for (const resourceType of listed) {
     fc.assert(
       fc.property(some, (fields) => {
         const written = { ...record, ...Object.fromEntries(fields) };
-        const result = judge(resourceType, JSON.stringify(written), 0);
+        const result = validateRecord(resourceType, JSON.stringify(written), 0);
         assert.ok('input' in result, JSON.stringify(result));
         const input: Readonly<Record<string, unknown>> = result.input;
         const reported = new Set(result.changes.map(({ field }) => field));

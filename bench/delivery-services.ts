@@ -1,5 +1,5 @@
 import { type Database, processorSeconds, processorSecondsBelow, type Stage } from './environment.ts';
-import { asFastAsTold, type Committing, toldPerSecond } from './load/delivery-load.ts';
+import { asFastAsDelivered, type Committing, deliveriesPerSecond } from './load/delivery-load.ts';
 import { ask, Connection, createEvent, subscribe, wired } from './load/load-generator.ts';
 import { type Account, makeAccounts, type Receiver } from './receiver.ts';
 
@@ -16,13 +16,15 @@ export type Crowded = {
 };
 
 /** Deliveries (see `toldPerSecond`), and the CPU time of each in microseconds, by `services` and `PostgreSQL`. */
-export type Told = Awaited<ReturnType<typeof toldPerSecond>> & { readonly micros: Readonly<Record<string, number>> };
+export type DeliveryRate = Awaited<ReturnType<typeof deliveriesPerSecond>> & {
+  readonly micros: Readonly<Record<string, number>>;
+};
 
 /** Services on one database. Writer `n` uses service `n` modulo the number of services. */
-export type Tellers = {
+export type DeliveryServices = {
   readonly pids: readonly (number | undefined)[];
   /** Creates events for this time, by default as fast as they are delivered. */
-  tell(forMs: number, committing?: (write: (writer: number) => Promise<number>) => Committing): Promise<Told>;
+  tell(forMs: number, committing?: (write: (writer: number) => Promise<number>) => Committing): Promise<DeliveryRate>;
   stop(): Promise<void>;
 };
 
@@ -42,7 +44,7 @@ export async function startTellers(
   stage: Stage,
   { crowd, database, address, accounts, receiver }: Crowded,
   { processes = 1, options = {} }: { processes?: number; options?: Readonly<Record<string, string>> } = {},
-): Promise<Tellers> {
+): Promise<DeliveryServices> {
   const services = [await stage.service(address, options)];
   while (services.length < processes) services.push(await stage.service(address, options));
   const calls = services.map(({ baseUrl }) => accounts.map((account) => wired(baseUrl, createEvent(account))));
@@ -56,7 +58,7 @@ export async function startTellers(
   let nextCall = 0;
   return {
     pids,
-    async tell(forMs, committing = (write) => asFastAsTold(write, crowd.writers)) {
+    async tell(forMs, committing = (write) => asFastAsDelivered(write, crowd.writers)) {
       const connections = await Promise.all(
         Array.from({ length: crowd.writers }, (_, writer) => Connection.open(serviceOf(writer))),
       );
@@ -68,7 +70,7 @@ export async function startTellers(
         return crowd.hooksEach;
       };
       const before = cpuSeconds();
-      const told = await toldPerSecond(receiver, forMs, committing(write));
+      const told = await deliveriesPerSecond(receiver, forMs, committing(write));
       const perDelivery = Object.entries(cpuSeconds()).map(([who, seconds]) => {
         return [who, ((seconds - (before[who] ?? 0)) * 1e6) / told.told] as const;
       });
