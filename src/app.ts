@@ -5,7 +5,7 @@ import type { Rate } from './durations.ts';
 import type { RateLimits } from './http/auth/rate-limits.ts';
 import type { RouteGroup } from './http/auth/route-groups.ts';
 import type { SessionCookie } from './http/auth/session-cookie.ts';
-import { leaveBodies } from './http/body/body-parser.ts';
+import { skipBodyParsing } from './http/body/body-parser.ts';
 import { ErrorHandler } from './http/errors/error-handler.ts';
 import { FeedWaiters } from './http/feed/waiters.ts';
 import { type CapabilityUrl, mountCapabilityUrl } from './http/routes/capability-urls.ts';
@@ -118,7 +118,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   app.decorateRequest('caller', undefined);
   app.decorateRequest('door', undefined);
-  leaveBodies(app);
+  skipBodyParsing(app);
 
   app.setErrorHandler((error, request, reply) => errorHandler.reject(error, request, reply));
   app.setNotFoundHandler(() => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { COST, hashLimits, hashToken, newToken, Passphrases, systemRandom } from './secrets.ts';
+import { hashLimits, hashToken, newToken, Passphrases, SCRYPT_COST, systemRandom } from './secrets.ts';
 
 /** A very low cost, so that the tests are fast. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
@@ -33,7 +33,7 @@ test('a hash contains its parameters and its own salt, and the cost can be incre
 });
 
 test('a new passphrase is hashed with 32 MiB, three times', async () => {
-  assert.match(await new Passphrases(systemRandom, COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
+  assert.match(await new Passphrases(systemRandom, SCRYPT_COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
 });
 
 test('hashing leaves one core and two of the four libuv threads free', () => {

@@ -52,13 +52,13 @@ export function hashToken(token: string): string {
 }
 
 /** The cost parameters of scrypt: 2^logN × r × 128 bytes of memory, computed `p` times. */
-export type Cost = { readonly logN: number; readonly r: number; readonly p: number };
+export type ScryptCost = { readonly logN: number; readonly r: number; readonly p: number };
 
 /**
  * 32 MiB, and a large part of a second of CPU time. Each hash contains its parameters, so these can be
  * increased later.
  */
-export const COST: Cost = { logN: 15, r: 8, p: 3 };
+export const SCRYPT_COST: ScryptCost = { logN: 15, r: 8, p: 3 };
 
 /** Hashing uses at most two of libuv's four threads; file access and name resolution need the others. */
 const MAX_HASHES = 2;
@@ -76,17 +76,17 @@ const HASH_BYTES = 32;
 
 const STORED = /^scrypt:(\d{1,2}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w-]+)$/;
 
-type Stored = { readonly cost: Cost; readonly salt: Uint8Array; readonly hash: Uint8Array };
+type Stored = { readonly cost: ScryptCost; readonly salt: Uint8Array; readonly hash: Uint8Array };
 
 /** Hashes passphrases with scrypt, so that stolen hashes are expensive to crack. */
 export class Passphrases {
   readonly #random: Random;
-  readonly #cost: Cost;
+  readonly #cost: ScryptCost;
   /** Compared with if there is no stored hash, so that this takes the same time. */
   readonly #dummy: Stored;
   readonly #semaphore: FairSemaphore<string>;
 
-  constructor(random: Random, cost: Cost, limits = hashLimits(availableParallelism())) {
+  constructor(random: Random, cost: ScryptCost, limits = hashLimits(availableParallelism())) {
     this.#random = random;
     this.#cost = cost;
     this.#semaphore = new FairSemaphore(limits);
@@ -119,7 +119,7 @@ export class Passphrases {
     return 2 ** logN * r * p < 2 ** this.#cost.logN * this.#cost.r * this.#cost.p;
   }
 
-  #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: Cost, network: string): Promise<Buffer> {
+  #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: ScryptCost, network: string): Promise<Buffer> {
     const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
     // Normalize, because keyboards compose characters differently.
     const text = passphrase.normalize('NFKC');

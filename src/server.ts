@@ -4,7 +4,7 @@ import { createApp } from './app.ts';
 import { DeniedRequestLog, type DeniedSignIn } from './audit/denied-requests.ts';
 import { createBackground } from './background.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type Config, openOrigins, summaryOf } from './config/load.ts';
+import { type Config, riskyOrigins, summaryOf } from './config/load.ts';
 import { ReadReceipts } from './delivery/maintenance/read-receipts.ts';
 import { BacklogQuota } from './delivery/outbox/backlog-quota.ts';
 import { enqueueAlerts, noAlerts } from './delivery/outbox/end-hooks.ts';
@@ -12,7 +12,7 @@ import { isTargetTaken } from './delivery/outbox/restore-hook.ts';
 import { type Attempt, createAttempt } from './delivery/transport/attempt.ts';
 import { createResolver, type Resolve } from './delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from './delivery/transport/ssrf-guard.ts';
-import { limited, RateLimits } from './http/auth/rate-limits.ts';
+import { RateLimits, rateLimitedRoutes } from './http/auth/rate-limits.ts';
 import { apiRouteGroup, consoleRouteGroup } from './http/auth/route-groups.ts';
 import { SessionCookie } from './http/auth/session-cookie.ts';
 import { openapi } from './http/routes/openapi.ts';
@@ -29,11 +29,11 @@ import { allRoutes, consoleRoutes, publicRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { LoginThrottle } from './resources/passphrases/login-throttle.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
-import { COST, type Cost, Passphrases, type Random, systemRandom } from './secrets.ts';
+import { Passphrases, type Random, SCRYPT_COST, type ScryptCost, systemRandom } from './secrets.ts';
 import type { OpenOptions } from './store/database-url.ts';
 import { openStore } from './store/open.ts';
 import { DatabaseLost, type Store, StoreError } from './store/store.ts';
-import { explain, findUnfinished } from './transfer/incomplete-transfers.ts';
+import { findUnfinished, unfinishedText } from './transfer/incomplete-transfers.ts';
 import { version } from './version.ts';
 
 /** How long a process still responds 503 after its database was lost, so that clients get a response. */
@@ -62,7 +62,7 @@ export type Ports = {
   readonly listen?: typeof listen;
   /** Timeouts of connections and requests. */
   readonly timeouts?: Timeouts;
-  readonly passphraseCost?: Cost | undefined;
+  readonly passphraseCost?: ScryptCost | undefined;
 };
 
 export type Service = {
@@ -141,10 +141,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
     const backlog = new BacklogQuota({ store, clock, log, most: config.maxPending });
-    const routes = limited(allRoutes(routePorts), limits);
+    const routes = rateLimitedRoutes(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,
-      passphrases: new Passphrases(random, given.passphraseCost ?? COST),
+      passphrases: new Passphrases(random, given.passphraseCost ?? SCRYPT_COST),
       throttle: new LoginThrottle(clock),
       onRefused: (refused: DeniedSignIn) => denials.addSignIn(refused),
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
@@ -226,7 +226,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     });
     background.startRetention();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
-    for (const open of openOrigins(config.corsOrigins)) log.warn({ event: 'cors.open_origin', ...open });
+    for (const open of riskyOrigins(config.corsOrigins)) log.warn({ event: 'cors.open_origin', ...open });
 
     let stopping: Promise<void> | undefined;
     const stop = async () => {
@@ -255,7 +255,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
 /** Throws StartError if the database contains an incomplete import. */
 async function rejectIncomplete(store: Store): Promise<void> {
   const unfinished = await findUnfinished(store.read);
-  if (unfinished !== undefined) throw new StartError(explain(unfinished));
+  if (unfinished !== undefined) throw new StartError(unfinishedText(unfinished));
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];

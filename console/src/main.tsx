@@ -2,23 +2,23 @@ import { render } from 'preact';
 import './components/tokens.css';
 import './components/base.css';
 import './components/components.css';
-import { place } from './app/router.ts';
+import { currentRoute } from './app/router.ts';
 import { findSession, session } from './app/session.ts';
 import { Shell } from './app/shell.tsx';
 import { applyTheme } from './app/theme.tsx';
 import { explain } from './app/use-query.ts';
 import { Welcome } from './auth/accept-invitation.tsx';
 import { SignIn } from './auth/sign-in.tsx';
-import { Waiting } from './components/badge.tsx';
+import { LoadingSkeleton } from './components/badge.tsx';
 import { showToast, Toasts } from './components/toast.tsx';
 
 function App() {
-  const [first, token] = place.value.path;
+  const [first, token] = currentRoute.value.path;
   if (first === 'welcome' && token !== undefined) return <Welcome token={token} />;
   if (session.value === 'unknown') {
     return (
       <div class="door">
-        <Waiting lines={3} />
+        <LoadingSkeleton lines={3} />
       </div>
     );
   }

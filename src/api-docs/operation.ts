@@ -2,7 +2,15 @@ import { headersOf, problemsOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
 import { type ProblemCode, problems } from '../problems.ts';
 import { type Content, type Html, html } from './html.ts';
-import { exampleOf, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from './schema-shape.ts';
+import {
+  exampleOf,
+  type Properties,
+  patternText,
+  propertiesOf,
+  recordOf,
+  requiredOf,
+  typeText,
+} from './schema-shape.ts';
 
 /** The anchor of a route on the page. */
 export function anchorOf({ method, path }: Route): string {
@@ -45,14 +53,14 @@ function recordedKinds({ records }: Route): Content {
 function parametersOf({ parameters }: Route): readonly Content[][] {
   return Object.entries(parameters).map(([name, { description, errorMessage }]) => [
     html`<code>${name}</code>`,
-    html`${description} <span class="soft">${formIn(errorMessage)}</span>`,
+    html`${description} <span class="soft">${patternText(errorMessage)}</span>`,
   ]);
 }
 
 function bodyOf({ body }: Route): readonly Content[][] {
   return Object.entries(propertiesOf(body)).map(([name, schema]) => [
     html`<code>${name}</code>${requiredOf(body).includes(name) ? html` <b>required</b>` : ''}`,
-    html`${String(schema.description ?? '')} <span class="soft">${formIn(schema['x-must'])}</span>`,
+    html`${String(schema.description ?? '')} <span class="soft">${patternText(schema['x-must'])}</span>`,
   ]);
 }
 
@@ -64,13 +72,13 @@ function inputTable(where: string, rows: readonly (readonly Content[])[]): Conte
 function outputTable(record: Properties): Content {
   const rows = Object.entries(record).map(([name, schema]) => [
     html`<code>${name}</code>`,
-    html`${String(schema.description ?? '')} <span class="soft">${formText(formOf(schema))}</span>`,
+    html`${String(schema.description ?? '')} <span class="soft">${formText(typeText(schema))}</span>`,
   ]);
   if (rows.length === 0) return '';
   return html`<details><summary>The record</summary>${table(['Field', 'Meaning'], rows)}</details>`;
 }
 
-function formText(form: ReturnType<typeof formOf>): string {
+function formText(form: ReturnType<typeof typeText>): string {
   return 'words' in form ? form.words.map((word) => (word === '' ? '(empty)' : word)).join(', ') : form.is;
 }
 

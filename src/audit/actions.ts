@@ -61,7 +61,11 @@ export function note(write: AccountWrite, ...entries: readonly Entry[]): void {
 }
 
 /** Like `note`, for a transaction that is not limited to one account. */
-export function noteAcross(tx: Pick<Tx, 'queries' | 'withCommit'>, entries: readonly FullEntry[], now: number): void {
+export function auditInAccounts(
+  tx: Pick<Tx, 'queries' | 'withCommit'>,
+  entries: readonly FullEntry[],
+  now: number,
+): void {
   if (entries.length === 0) return;
   const rows = entries.map((entry) => ({ ...rowOf(entry, entry.by, now), account_id: entry.accountId }));
   tx.withCommit(tx.queries.insertInto('audit').values(rows));
@@ -80,7 +84,7 @@ function rowOf({ action, subject, detail = {} }: Entry, by: Actor, now: number) 
 }
 
 /** Filters of the audit log; undefined for no filter. */
-export type Wanted = {
+export type AuditFilters = {
   readonly accountId: number | undefined;
   readonly action: AuditAction | undefined;
   /** Oldest time to include, milliseconds since the epoch. */
@@ -91,7 +95,7 @@ export type Wanted = {
 const GLOBAL_ACTIONS: readonly AuditAction[] = ['database.restored'];
 
 /** Rows of the audit log, oldest first. */
-export function listAudit(read: Queries, { accountId, action, since }: Wanted) {
+export function listAudit(read: Queries, { accountId, action, since }: AuditFilters) {
   let query = read
     .selectFrom('audit')
     .leftJoin('accounts', 'accounts.account_id', 'audit.account_id')

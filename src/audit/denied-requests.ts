@@ -3,7 +3,7 @@ import type { Log } from '../log.ts';
 import type { Caller } from '../permissions.ts';
 import { hashApiKey } from '../secrets.ts';
 import type { Queries, Store } from '../store/store.ts';
-import { type FullEntry, noteAcross } from './actions.ts';
+import { auditInAccounts, type FullEntry } from './actions.ts';
 
 /** A request denied with 401. `caller` is defined if the key was valid but lacked a permission. */
 export type DeniedRequest = {
@@ -129,7 +129,7 @@ export class DeniedRequestLog {
     this.#others = 0;
     try {
       await this.#store.write(async (tx) => {
-        noteAcross(tx, await entriesOf(tx.queries, groups, others, this.#clock.now()), this.#clock.now());
+        auditInAccounts(tx, await entriesOf(tx.queries, groups, others, this.#clock.now()), this.#clock.now());
       });
     } catch (error) {
       // A failure must not fail anything else; the service log has each denied request as well.

@@ -9,13 +9,13 @@ export type Config = Readonly<{ [N in Exclude<OptionName, 'baseUrl'>]: ValueOf<(
 };
 
 /** Sources of option values: flags (by option name) before environment variables. */
-export type Sources = {
+export type ConfigSources = {
   readonly flags: Readonly<Partial<Record<OptionName, string>>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
 /** The configuration, or all errors, one line each. */
-export function loadConfig(sources: Sources): { config: Config } | { faults: readonly string[] } {
+export function loadConfig(sources: ConfigSources): { config: Config } | { faults: readonly string[] } {
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(options) as [OptionName, Option<unknown>][]) {
@@ -41,7 +41,7 @@ function textOf(
   name: OptionName,
   optionFlag: string,
   initial: string | undefined,
-  sources: Sources,
+  sources: ConfigSources,
 ): { text: string | undefined; writtenAs: string } {
   const flag = sources.flags[name];
   if (flag !== undefined) return { text: flag, writtenAs: `--${optionFlag}` };
@@ -67,7 +67,7 @@ function isWildcard(host: string): boolean {
 }
 
 /** Environment variables that start with `CARILLON_` but are not options, probably misspelled. */
-export function unknownVariables(environment: Sources['environment']): string[] {
+export function unknownVariables(environment: ConfigSources['environment']): string[] {
   const known = new Set(Object.values(options).map((row) => environmentName(row.flag)));
   return Object.keys(environment).filter((name) => name.startsWith('CARILLON_') && !known.has(name));
 }
@@ -97,6 +97,8 @@ export function parseOrigins(origins: readonly string[]): { value: readonly stri
     : { fault: `must list origins such as https://app.example.com, null or *; ${wrong} is none` };
 }
 
-export function openOrigins(origins: readonly string[]): readonly { readonly origin: string; readonly risk: string }[] {
+export function riskyOrigins(
+  origins: readonly string[],
+): readonly { readonly origin: string; readonly risk: string }[] {
   return [...OPEN].filter(([origin]) => origins.includes(origin)).map(([origin, risk]) => ({ origin, risk }));
 }

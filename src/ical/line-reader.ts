@@ -23,7 +23,7 @@ export type Component = {
 };
 
 /** The components of all calendars of a file, and the lines outside of components. */
-export type Outline = { readonly components: readonly Component[]; readonly lines: readonly Line[] };
+export type ComponentTree = { readonly components: readonly Component[]; readonly lines: readonly Line[] };
 
 /** A component whose END has not been read yet. */
 type Open = { readonly name: string; readonly line: number; readonly lines: Line[]; readonly components: Component[] };
@@ -41,7 +41,7 @@ const MAX_DEPTH = 8;
  *
  * @throws CalendarError if the file contains no calendar
  */
-export function outlineOf(text: string, drops: SkippedLines): Outline {
+export function readComponents(text: string, drops: SkippedLines): ComponentTree {
   const outline = new Outliner(drops);
   for (const line of unfolded(text)) outline.add(line);
   return outline.end();
@@ -92,7 +92,7 @@ class Outliner {
     else this.#close(name, line);
   }
 
-  end(): Outline {
+  end(): ComponentTree {
     if (!this.#hasBegun) throw new CalendarError(1, 'must be BEGIN:VCALENDAR');
     const last = this.#open.at(-1);
     if (last !== undefined)

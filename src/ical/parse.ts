@@ -1,6 +1,6 @@
 import { WorkBudget } from './expand-recurrence.ts';
 import { type IcalValue, parseEvent } from './ical-value.ts';
-import { CalendarError, type Component, type Line, outlineOf } from './line-reader.ts';
+import { CalendarError, type Component, type Line, readComponents } from './line-reader.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
 import { type Skipped, SkippedLines } from './skipped.ts';
 import { SourceZones } from './source-zone.ts';
@@ -27,7 +27,7 @@ const MAX_STEPS = 8_000_000;
  */
 export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
   const drops = new SkippedLines();
-  const { components, lines } = outlineOf(text, drops);
+  const { components, lines } = readComponents(text, drops);
   const steps = new WorkBudget(MAX_STEPS);
   const fileZone = zoneNamed(lines, drops);
   const zone = options.zone ?? fileZone;

@@ -31,7 +31,7 @@ export function toUtc(zone: SourceZone, wallMs: number): number {
 export const UTC_ZONE: SourceZone = { offsetAt: () => 0 };
 
 /** A zone of the runtime's time zone database, by its IANA name. */
-export function machineZone(name: string): SourceZone {
+export function intlZone(name: string): SourceZone {
   const offsets = new Map<number, number>();
   const exactOffset = (utcMs: number) => offsetAt(name, utcMs) * SECOND_MS;
   // Intl is slow, so offsets are cached per day. No zone changes its offset twice within a day.
@@ -135,12 +135,12 @@ export class SourceZones {
 
   #look(tzid: string): SourceZone | undefined {
     const name = tzid.trim();
-    if (isZone(name)) return isUtc(name) ? UTC_ZONE : machineZone(name);
+    if (isZone(name)) return isUtc(name) ? UTC_ZONE : intlZone(name);
     const described = this.#described.get(tzid);
     const zone = described && describedZone(described, new WorkBudget(MAX_STEPS, this.#steps).take);
     if (zone !== undefined) return zone;
     const known = ianaZoneOf(name);
-    return known === undefined ? undefined : machineZone(known);
+    return known === undefined ? undefined : intlZone(known);
   }
 }
 

@@ -1,6 +1,6 @@
 import { datedOf, type StoredDates } from './days.ts';
 import type { IcalValue } from './ical-value.ts';
-import { machineZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
+import { intlZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 
 /** Formats a time as `YYYY-MM-DD HH:MM:SS`; years outside 0 to 9999 get another form, see `isWithinYears`. */
@@ -29,7 +29,7 @@ export class Times {
   constructor(zones: Pick<SourceZones, 'find'>, target: string | undefined) {
     this.#zones = zones;
     this.#targetName = target;
-    this.#target = target === undefined ? undefined : machineZone(target);
+    this.#target = target === undefined ? undefined : intlZone(target);
   }
 
   /** The zones used by the file, each with the line of its first use. */

@@ -4,7 +4,7 @@ import { columnsOf, type MovedTable, type Row, tables } from '../transfer/export
 import { FORMAT, LineWriter, TableHasher } from '../transfer/format.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
-import { kept, type ResourceType, type ResourceTypeName } from './resource-types.ts';
+import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
 import { type ConvertedRow, RowMaker, type RowPorts } from './rows.ts';
 import { type Kept, Lines, type Work } from './work-file.ts';
 
@@ -80,7 +80,7 @@ class Conversion {
     this.#writeHeader();
     for (const table of tables) {
       const tallier = new TableHasher();
-      const resourceType = kept.find((candidate) => candidate.table === table);
+      const resourceType = storedTypes.find((candidate) => candidate.table === table);
       if (resourceType !== undefined) this.#writeResourceType(resourceType, tallier);
       else this.#writeOther(table, tallier);
       this.#writer.close(table, tallier);
@@ -99,7 +99,7 @@ class Conversion {
   #writeHeader(): void {
     const { work, domain, now } = this.#ports;
     const exported_at = new Date(now).toISOString();
-    const issued = Object.fromEntries(kept.map(({ name, table }) => [table, highestId(work, name)]));
+    const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, highestId(work, name)]));
     this.#file.text(
       this.#writer.header({ carillon: FORMAT, schema: newestVersion(), version, exported_at, domain, issued }),
     );

@@ -1,14 +1,14 @@
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { importFrom } from '../transfer/import.ts';
-import { findUnfinished, refuseServed } from '../transfer/incomplete-transfers.ts';
+import { findUnfinished, requireNoService } from '../transfer/incomplete-transfers.ts';
 import { countOf } from '../transfer/keyset-pages.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type Converted, convert } from './convert.ts';
 import { type Plan, plan } from './plan.ts';
 import { type PassResult, readAll, totalOf } from './read.ts';
-import { kept, listed, type ResourceTypeName, resourceTypes } from './resource-types.ts';
+import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from './resource-types.ts';
 import type { Source } from './source.ts';
 import type { Work } from './work-file.ts';
 
@@ -70,7 +70,7 @@ type Written = Converted & {
 export async function moveIn(ports: MovePorts): Promise<MoveResult> {
   const written = (await resumeImport(ports)) ?? (await readAndImport(ports));
   const compared: Compared[] = [];
-  for (const resourceType of listed)
+  for (const resourceType of listedTypes)
     if (ports.work.list(resourceType.name).state === 'read')
       compared.push(await compare(ports, resourceType.name, written));
   const missing = resourceTypes.flatMap(({ name: resourceType }) => {
@@ -84,7 +84,7 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
   await ports.withStore((store) => requireFreeDomain(store, ports.domain));
   const standing = await readAll(ports);
   return ports.withExclusiveStore(async (store) => {
-    await refuseServed(store);
+    await requireNoService(store);
     const written = await write(ports, store, standing);
     if (ports.isStrict && written.leftOut + written.changed > 0)
       throw new TransferError(
@@ -155,7 +155,7 @@ async function compare(
   resourceType: ResourceTypeName,
   written: Written,
 ): Promise<Compared> {
-  const definition = kept.find(({ name }) => name === resourceType);
+  const definition = storedTypes.find(({ name }) => name === resourceType);
   if (definition === undefined) throw new Error(`${resourceType} has no rows`);
   const current = await totalOf(source, definition).catch((error: unknown) => {
     if (!(error instanceof TransferError)) throw error;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
 import { contents, type MovedTable } from '../transfer/exported-tables.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { kept, type ResourceType, type ResourceTypeName, resourceTypeOf } from './resource-types.ts';
+import { type ResourceType, type ResourceTypeName, resourceTypeOf, storedTypes } from './resource-types.ts';
 import { validateRecord } from './validate-record.ts';
 import { idText, type Work } from './work-file.ts';
 
@@ -48,7 +48,7 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
   });
   const last = new Map((await store.sequences.all(store.read)).map((sequence) => [sequence.table, sequence.last]));
   const numbering: Partial<Record<ResourceTypeName, Numbering>> = {};
-  for (const resourceType of kept)
+  for (const resourceType of storedTypes)
     numbering[resourceType.name] = await number(work, store.read, resourceType, last.get(resourceType.table) ?? 0);
   const [account] = [...work.pages('company')].flat();
   if (account === undefined) throw new Error('no account was made');
@@ -101,7 +101,7 @@ function onlyUser(work: Work): string | undefined {
 function makeMissingParents(work: Work): void {
   for (const to of ['projects', 'clients'] as const) {
     if (work.list(to).state === 'read') continue;
-    for (const resourceType of kept)
+    for (const resourceType of storedTypes)
       for (const reference of resourceType.references.filter((candidate) => candidate.to === to)) {
         const { id: key } = resourceTypeOf(to);
         const nameField = reference.shownAs ?? '';

@@ -4,7 +4,7 @@ import { type ResourceType, type ResourceTypeName, resourceTypes } from './resou
 import { type Missing, type Reply, type Source, TooLarge } from './source.ts';
 import type { Work } from './work-file.ts';
 
-export const PAGE = 1_000;
+export const PAGE_SIZE = 1_000;
 
 export type ReadPorts = {
   readonly source: Source;
@@ -78,7 +78,7 @@ async function readList(
   resourceType: ResourceType,
   reading: number,
 ): Promise<Missed> {
-  let limit = PAGE;
+  let limit = PAGE_SIZE;
   for (let isFirst = true; ; isFirst = false) {
     const { next: offset, total: lastTotal } = work.list(resourceType.name);
     const page = await nextPage(source, resourceType, { offset, total: lastTotal, limit });

@@ -101,10 +101,10 @@ export const resourceTypes: readonly ResourceType[] = [
 ];
 
 /** Resource types with a list, whose counts can be compared after the import. */
-export const listed = resourceTypes.filter(({ single }) => single === undefined);
+export const listedTypes = resourceTypes.filter(({ single }) => single === undefined);
 
 /** Resource types that are written to a table. */
-export const kept = resourceTypes.filter(
+export const storedTypes = resourceTypes.filter(
   (resourceType): resourceType is ResourceType & { table: MovedTable } => resourceType.table !== undefined,
 );
 

@@ -1,7 +1,7 @@
 import type { FieldError } from '../problems.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import type { Plan } from './plan.ts';
-import { PAGE, pageOf } from './read.ts';
+import { PAGE_SIZE, pageOf } from './read.ts';
 import type { ResourceType } from './resource-types.ts';
 import type { Source } from './source.ts';
 import { type Change, isRaw, type Raw, validateRecord } from './validate-record.ts';
@@ -11,7 +11,7 @@ import { idText, type Kept, type Work } from './work-file.ts';
 export type ConvertedRow = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
 
 /** A record that cannot be imported; `instead` is a placeholder row for the records that refer to it. */
-export type LeftOut = { readonly faults: readonly FieldError[]; readonly instead?: ConvertedRow };
+export type SkippedRow = { readonly faults: readonly FieldError[]; readonly instead?: ConvertedRow };
 
 export type RowPorts = {
   readonly work: Work;
@@ -30,7 +30,7 @@ export class RowMaker {
     this.#ports = ports;
   }
 
-  make(resourceType: ResourceType, record: Kept): ConvertedRow | LeftOut {
+  make(resourceType: ResourceType, record: Kept): ConvertedRow | SkippedRow {
     switch (resourceType.name) {
       case 'company':
         return this.#account(resourceType, record);
@@ -41,7 +41,7 @@ export class RowMaker {
     }
   }
 
-  #account(resourceType: ResourceType, { json, new_id: account_id }: Kept): ConvertedRow | LeftOut {
+  #account(resourceType: ResourceType, { json, new_id: account_id }: Kept): ConvertedRow | SkippedRow {
     const { domain, now } = this.#ports;
     const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const own = { account_id, domain, time_zone: 'UTC' };
@@ -56,7 +56,7 @@ export class RowMaker {
     return { row, changes: converted.changes };
   }
 
-  #user(resourceType: ResourceType, record: Kept): ConvertedRow | LeftOut {
+  #user(resourceType: ResourceType, record: Kept): ConvertedRow | SkippedRow {
     const { plan, now } = this.#ports;
     const raw: Raw = asRaw(JSON.parse(record.json));
     if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
@@ -75,7 +75,7 @@ export class RowMaker {
   }
 
   /** A user who cannot be imported becomes a deleted user, so that their records keep their creator. */
-  #asDeparted(record: Kept, raw: Raw, faults: readonly FieldError[]): LeftOut {
+  #asDeparted(record: Kept, raw: Raw, faults: readonly FieldError[]): SkippedRow {
     if (record.id === this.#ports.plan.owner)
       throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
@@ -93,7 +93,7 @@ export class RowMaker {
     return { row: { user_id, account_id: plan.accountId, ...person, ...dates }, changes: [] };
   }
 
-  #record(resourceType: ResourceType, record: Kept): ConvertedRow | LeftOut {
+  #record(resourceType: ResourceType, record: Kept): ConvertedRow | SkippedRow {
     const { work, now } = this.#ports;
     const raw = asRaw(JSON.parse(record.json));
     const converted = validateRecord(resourceType, record.json, now);
@@ -162,7 +162,7 @@ const MAX_HOOKS = 10_000;
 export async function hooksOf(source: Source): Promise<readonly ForeignHook[] | undefined> {
   const found: ForeignHook[] = [];
   for (let offset = 0; ; ) {
-    const reply = await source.get(['hooks'], { limit: PAGE, offset });
+    const reply = await source.get(['hooks'], { limit: PAGE_SIZE, offset });
     if (reply.state !== 'found') return undefined;
     const { total, records } = pageOf(reply.body, 'hooks');
     found.push(...records.filter(isLive));

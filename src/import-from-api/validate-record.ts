@@ -8,15 +8,15 @@ import type { Input, ResourceType, ResourceTypeName } from './resource-types.ts'
 /** A field that differs from the source, and why. */
 export type Change = FieldError & { readonly was: unknown };
 
-export type Moments = {
+export type RecordTimes = {
   readonly date_created: number;
   readonly date_modified: number | null;
   readonly date_completed: number | null;
 };
 
 /** A record converted to the rules of this service, or the reasons why it cannot be imported. */
-export type Judged =
-  | { readonly input: Input; readonly moments: Moments; readonly changes: readonly Change[] }
+export type ValidationResult =
+  | { readonly input: Input; readonly moments: RecordTimes; readonly changes: readonly Change[] }
   | { readonly faults: readonly FieldError[] };
 
 export type Raw = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export type Raw = Readonly<Record<string, unknown>>;
  *
  * @param now creation time of records that have none, milliseconds since the epoch
  */
-export function validateRecord(resourceType: ResourceType, json: string, now: number): Judged {
+export function validateRecord(resourceType: ResourceType, json: string, now: number): ValidationResult {
   const record: unknown = JSON.parse(json);
   if (!isRaw(record)) return { faults: [{ field: resourceType.id, message: 'there is no record' }] };
   const body = normalized(resourceType, record);
@@ -164,7 +164,7 @@ function changedPrice({ price: was }: Raw, input: Input): Change[] {
   return isOther ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
 }
 
-type ReadTimestamps = { moments: Moments; changes: readonly Change[] } | { faults: readonly FieldError[] };
+type ReadTimestamps = { moments: RecordTimes; changes: readonly Change[] } | { faults: readonly FieldError[] };
 
 function readTimestamps(record: Raw, now: number): ReadTimestamps {
   const names = ['date_created', 'date_modified', 'date_completed'] as const;

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { newestVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
-import { faultOf, isTable, tables } from './exported-tables.ts';
+import { isTable, rowError, tables } from './exported-tables.ts';
 import { FORMAT, type Header, LineWriter, TableHasher, type Totals } from './format.ts';
 import { countOf, pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
@@ -38,7 +38,7 @@ export async function exportTo(
     for (const table of tables) {
       const tallier = new TableHasher();
       for await (const page of pagesOf(queries, table, scope)) {
-        const wrong = page.map((row) => faultOf(table, row)).find((fault) => fault !== undefined);
+        const wrong = page.map((row) => rowError(table, row)).find((fault) => fault !== undefined);
         if (wrong !== undefined)
           throw new TransferError(`The database contains a row that cannot be exported: ${table}${wrong}.`);
         await sink.write(writer.rows(table, page, tallier));

@@ -85,7 +85,7 @@ export function columnsOf(table: MovedTable): readonly string[] {
 }
 
 /** The error of a row, as text that follows the table's name; undefined if it is valid. */
-export function faultOf(table: MovedTable, row: unknown): string | undefined {
+export function rowError(table: MovedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
   const cells = moved.get(table) ?? [];
   const values: [string, unknown][] = Object.entries(row);

@@ -140,11 +140,11 @@ const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, strin
 export const isFormat1 = ({ carillon, schema }: Header): boolean => carillon === 1 && schema === SCHEMA;
 
 /** The current name of a table of format 1. */
-export const tableNamed = (name: string): string => tables[name] ?? name;
+export const currentTableName = (name: string): string => tables[name] ?? name;
 
 /** Converts a header to the current names. */
 export function convertHeader(header: Header): Header {
-  const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [tableNamed(name), id]));
+  const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [currentTableName(name), id]));
   return { ...header, issued };
 }
 

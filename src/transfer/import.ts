@@ -7,11 +7,11 @@ import { columnsOf, type MovedTable, type Row } from './exported-tables.ts';
 import {
   advance,
   begin,
-  explain,
   findUnfinished,
   finish,
-  refuseServed,
+  requireNoService,
   type Unfinished,
+  unfinishedText,
 } from './incomplete-transfers.ts';
 import type { Progress } from './progress.ts';
 import { type FileRow, readExport } from './read-export.ts';
@@ -38,7 +38,7 @@ export type ImportPorts = {
  */
 export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
   const { store, path, progress } = ports;
-  await refuseServed(store);
+  await requireNoService(store);
   const file = await checkFile(path, progress);
   const unfinished = await findUnfinished(store.read);
   if (unfinished === undefined) await start(ports, file);
@@ -66,7 +66,7 @@ async function start({ store, clock }: ImportPorts, file: ValidatedFile): Promis
 }
 
 function resume({ resume: mayResume }: ImportPorts, file: ValidatedFile, unfinished: Unfinished): void {
-  if (unfinished.work !== 'import' || !mayResume) throw new TransferError(explain(unfinished));
+  if (unfinished.work !== 'import' || !mayResume) throw new TransferError(unfinishedText(unfinished));
   if (unfinished.checksum !== file.end.sha256)
     throw new TransferError(`The incomplete import is of another file than ${file.path}.`);
 }

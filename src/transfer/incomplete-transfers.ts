@@ -14,7 +14,7 @@ export async function findUnfinished(read: Queries): Promise<Unfinished | undefi
 }
 
 /** Explains to the operator why no service can start on the database, and what to do. One line. */
-export function explain({ work }: Pick<Unfinished, 'work'>): string {
+export function unfinishedText({ work }: Pick<Unfinished, 'work'>): string {
   return work === 'import'
     ? 'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.'
     : 'The removal of an account from this database is incomplete: carillon import --undo completes it.';
@@ -31,7 +31,7 @@ export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer
     if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(ANOTHER);
   });
   // Checked again after the mark is committed: if a service starts at the same time, one of the two sees the other.
-  await refuseServed(store).catch(async (error: unknown) => {
+  await requireNoService(store).catch(async (error: unknown) => {
     await store.write(finish);
     throw error;
   });
@@ -44,7 +44,7 @@ export async function beginRemoving(store: Store): Promise<void> {
   });
 }
 
-export function isUntouched({ work, line }: Unfinished): boolean {
+export function hasNotStarted({ work, line }: Unfinished): boolean {
   return work === 'removal' && line === 0;
 }
 
@@ -75,7 +75,7 @@ const HEARTBEAT_CHECK_MS = 1_000;
  * Throws while a node is running on the database: its connection is open or its heartbeat changes. Rows of
  * killed nodes are ignored. On SQLite the file lock has already excluded other services.
  */
-export async function refuseServed({ sessions, read }: Store): Promise<void> {
+export async function requireNoService({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;
   const nodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
   const before = await nodes();

@@ -8,6 +8,7 @@ import {
   checkOf,
   convertHeader,
   convertRow,
+  currentTableName,
   FORMAT,
   type Header,
   isFormat1,
@@ -16,7 +17,6 @@ import {
   type Tallies,
   type Tally,
   type Totals,
-  tableNamed,
   tallyNames,
 } from './format.ts';
 import { TransferError } from './transfer-error.ts';
@@ -176,7 +176,7 @@ class Reader {
   async #enterTable(body: string): Promise<void> {
     await this.#flush();
     const [prefix, name = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
-    const table = this.#isFormat1 ? tableNamed(name) : name;
+    const table = this.#isFormat1 ? currentTableName(name) : name;
     if (prefix === undefined) throw new TransferError(`Line ${this.lines} is neither a row nor the end of an export.`);
     if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${name}.`);
     const index = tables.indexOf(table);

@@ -5,11 +5,11 @@ import { leftBehind, tables } from './exported-tables.ts';
 import {
   begin,
   beginRemoving,
-  explain,
   findUnfinished,
   finish,
-  isUntouched,
-  refuseServed,
+  hasNotStarted,
+  requireNoService,
+  unfinishedText,
 } from './incomplete-transfers.ts';
 import { between, countOf, pagesOf, type Scope, within } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
@@ -22,10 +22,10 @@ type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: 
 
 /** Undoes an interrupted import, or completes an interrupted removal; returns the number of removed rows. */
 export async function undoImport({ store, progress }: Ports): Promise<number> {
-  await refuseServed(store);
+  await requireNoService(store);
   const unfinished = await findUnfinished(store.read);
   if (unfinished === undefined) throw new TransferError('There is no incomplete import.');
-  if (isUntouched(unfinished)) {
+  if (hasNotStarted(unfinished)) {
     await store.write(finish);
     return 0;
   }
@@ -37,17 +37,17 @@ export async function undoImport({ store, progress }: Ports): Promise<number> {
  * Returns the number of removed rows. Throws `TransferError`.
  */
 export async function removeMoved({ store, clock, progress }: Ports, path: string, domain: string): Promise<number> {
-  await refuseServed(store);
+  await requireNoService(store);
   const file = await checkFile(path, progress);
   const { header, end, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())
     throw new TransferError(`${path} is not an export of ${domain} only.`);
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined && (unfinished.work !== 'removal' || unfinished.checksum !== end.sha256))
-    throw new TransferError(explain(unfinished));
+    throw new TransferError(unfinishedText(unfinished));
   if (unfinished === undefined)
     await begin(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
-  if (unfinished === undefined || isUntouched(unfinished)) await compare({ store, progress }, file);
+  if (unfinished === undefined || hasNotStarted(unfinished)) await compare({ store, progress }, file);
   return remove(store, scope, progress);
 }
 

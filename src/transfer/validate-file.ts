@@ -1,5 +1,5 @@
 import type { Queries } from '../store/store.ts';
-import { contents, faultOf, type MovedTable, type Row, tables } from './exported-tables.ts';
+import { contents, type MovedTable, type Row, rowError, tables } from './exported-tables.ts';
 import { type Header, TableHasher, type Totals } from './format.ts';
 import { pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
@@ -49,7 +49,7 @@ class Validator {
 
   row(table: MovedTable, { line, json }: FileRow): void {
     const row = readRow(line, json);
-    const fault = faultOf(table, row) ?? this.#belongs(table, row as Row);
+    const fault = rowError(table, row) ?? this.#belongs(table, row as Row);
     if (fault !== undefined) throw new TransferError(`Line ${line}: ${table}${fault}.`);
   }
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { fit, inOrder, type Placed } from '../../console/src/screens/calendar/layout.ts';
+import { fitRows, type GridEntry, inOrder } from '../../console/src/screens/calendar/layout.ts';
 import { parseQuickAdd } from '../../console/src/screens/calendar/quick-add.ts';
-import { offsets, repeated } from '../../console/src/screens/calendar/repeat.ts';
+import { offsets, repeatDates } from '../../console/src/screens/calendar/repeat.ts';
 import {
   dated,
   datedFrom,
@@ -11,7 +11,6 @@ import {
   dayNumber,
   daysOf,
   daysShown,
-  drawn,
   type EventDates,
   filledFrom,
   isDay,
@@ -20,7 +19,8 @@ import {
   plusMonths,
   plusSeconds,
   resized,
-  stepped,
+  stepDate,
+  timeSpanOf,
   weekdayOf,
 } from '../../console/src/screens/calendar/time-math.ts';
 
@@ -226,8 +226,8 @@ test('the month view shows whole weeks, from the first day of the week of the lo
   assert.deepEqual(daysShown('week', '2026-04-26', 1), { from: '2026-04-20', to: '2026-04-26' });
   assert.deepEqual(daysShown('day', '2026-04-26', 1), { from: '2026-04-26', to: '2026-04-26' });
   assert.deepEqual(daysShown('list', '2026-04-26', 1), { from: '2026-04-01', to: '2026-04-30' });
-  assert.equal(stepped('month', '2026-01-31', 1), '2026-02-28');
-  assert.equal(stepped('week', '2026-04-20', -1), '2026-04-13');
+  assert.equal(stepDate('month', '2026-01-31', 1), '2026-02-28');
+  assert.equal(stepDate('week', '2026-04-20', -1), '2026-04-13');
 });
 
 test('isDay accepts only existing days', () => {
@@ -248,19 +248,19 @@ const timeCases: readonly [event: EventDates, start: string, end: string, isAllD
 
 test('the last day of an event is inclusive, and an end of 23:59:59 means midnight; in both directions', () => {
   for (const [stored, start, end, isAllDay] of timeCases) {
-    assert.deepEqual(drawn(stored), { start, end, isAllDay });
+    assert.deepEqual(timeSpanOf(stored), { start, end, isAllDay });
     assert.deepEqual(dated({ start, end, isAllDay }), stored);
     assert.deepEqual(datedFrom(filledFrom(stored)).start_date, stored.start_date);
   }
 });
 
 test('a start time without an end time is one hour on the same day, otherwise all-day', () => {
-  assert.deepEqual(drawn(event('2026-04-20 14:00:00', '2026-04-20 00:00:00')), {
+  assert.deepEqual(timeSpanOf(event('2026-04-20 14:00:00', '2026-04-20 00:00:00')), {
     start: '2026-04-20 14:00:00',
     end: '2026-04-20 15:00:00',
     isAllDay: false,
   });
-  assert.equal(drawn(event('2026-04-20 14:00:00', '2026-04-22 00:00:00')).isAllDay, true);
+  assert.equal(timeSpanOf(event('2026-04-20 14:00:00', '2026-04-22 00:00:00')).isAllDay, true);
 });
 
 test('an entered end at midnight is the end of the day, never an all-day event', () => {
@@ -322,40 +322,40 @@ test('daylight saving time neither skips nor repeats an hour, in any time zone',
 });
 
 test('an event repeats daily, weekly, every two weeks or monthly, including the last day; short months are clamped', () => {
-  assert.deepEqual(repeated('2026-04-20', 'daily', '2026-04-22'), ['2026-04-20', '2026-04-21', '2026-04-22']);
-  assert.deepEqual(repeated('2026-04-20', 'weekly', '2026-05-04'), ['2026-04-20', '2026-04-27', '2026-05-04']);
-  assert.deepEqual(repeated('2026-04-20', 'fortnightly', '2026-05-17'), ['2026-04-20', '2026-05-04']);
-  assert.deepEqual(repeated('2026-01-31', 'monthly', '2026-04-30'), [
+  assert.deepEqual(repeatDates('2026-04-20', 'daily', '2026-04-22'), ['2026-04-20', '2026-04-21', '2026-04-22']);
+  assert.deepEqual(repeatDates('2026-04-20', 'weekly', '2026-05-04'), ['2026-04-20', '2026-04-27', '2026-05-04']);
+  assert.deepEqual(repeatDates('2026-04-20', 'fortnightly', '2026-05-17'), ['2026-04-20', '2026-05-04']);
+  assert.deepEqual(repeatDates('2026-01-31', 'monthly', '2026-04-30'), [
     '2026-01-31',
     '2026-02-28',
     '2026-03-31',
     '2026-04-30',
   ]);
-  assert.deepEqual(repeated('2026-04-20', 'daily', '2026-04-19'), []);
-  assert.equal(repeated('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed');
+  assert.deepEqual(repeatDates('2026-04-20', 'daily', '2026-04-19'), []);
+  assert.equal(repeatDates('2026-04-20', 'daily', '2030-01-01').length, 201, 'one more than allowed');
   assert.deepEqual(offsets(['2026-01-31', '2026-02-28']), [0, 28]);
 });
 
 /** Four weeks, from a Monday. */
 const days = { from: '2027-02-01', to: '2027-02-28' };
 
-function entry(id: string, start: string, due = start): Placed {
+function entry(id: string, start: string, due = start): GridEntry {
   const [from = '', clock = '00:00:00'] = start.split(' ');
-  const times = drawn({ start_date: `${from} ${clock}`, due_date: due.length > 10 ? due : `${due} 00:00:00` });
+  const times = timeSpanOf({ start_date: `${from} ${clock}`, due_date: due.length > 10 ? due : `${due} 00:00:00` });
   return { id, title: id, ...times, days: daysOf(times) };
 }
 
-const names = (entries: readonly Placed[]) => entries.map(({ id }) => id);
+const names = (entries: readonly GridEntry[]) => entries.map(({ id }) => id);
 
 test('entries that fit are shown without a "more" entry', () => {
   const entries = [entry('a', '2027-02-01'), entry('b', '2027-02-01'), entry('c', '2027-02-01')];
-  const { shown, more } = fit(entries, days, 3);
+  const { shown, more } = fitRows(entries, days, 3);
   assert.deepEqual([names(shown), [...more]], [['a', 'b', 'c'], []]);
 });
 
 test('with one entry too many, two are hidden to make room for the "more" entry', () => {
   const entries = ['a', 'b', 'c', 'd'].map((id) => entry(id, '2027-02-01'));
-  const { shown, more } = fit(entries, days, 3);
+  const { shown, more } = fitRows(entries, days, 3);
   assert.deepEqual([names(shown), [...more]], [['a', 'b'], [['2027-02-01', 2]]]);
 });
 
@@ -365,7 +365,7 @@ test('an entry that does not fit on one of its days is hidden on all of them, an
     entry('longer', '2027-02-01', '2027-02-09'),
     ...['a', 'b', 'c'].map((id) => entry(id, '2027-02-02')),
   ].sort(inOrder);
-  const { shown, more } = fit(entries, days, 2);
+  const { shown, more } = fitRows(entries, days, 2);
   assert.deepEqual(names(shown), ['longer']);
   assert.equal(more.get('2027-02-02'), 4);
   assert.equal(more.get('2027-02-03'), 1);
@@ -397,9 +397,9 @@ test('with random entries, no day exceeds its rows, and every entry is shown or 
       return entry(`${index}`, day(from), day(Math.min(28, from + next(3) * next(8))));
     }).sort(inOrder);
     const rows = 1 + next(5);
-    const { shown, more } = fit(entries, days, rows);
+    const { shown, more } = fitRows(entries, days, rows);
     for (let number = 1; number <= 28; number += 1) {
-      const on = (some: readonly Placed[]) =>
+      const on = (some: readonly GridEntry[]) =>
         some.filter((one) => one.days.from <= day(number) && one.days.to >= day(number)).length;
       const hidden = more.get(day(number)) ?? 0;
       assert.equal(on(shown) + hidden, on(entries), day(number));

@@ -14,11 +14,11 @@ import {
 } from '../../console/src/app/calendar-dates.ts';
 import {
   bareHint,
+  durationError,
   HOW_TO_WRITE,
   mondayOf,
   readSeconds,
   showSeconds,
-  timeFault,
 } from '../../console/src/screens/time/durations.ts';
 import { consoleOf } from '../kit/network/browser.ts';
 import type { Person } from '../kit/service/service.ts';
@@ -79,9 +79,9 @@ test('readSeconds accepts the common spellings of a duration', () => {
   assert.ok(spellings.length >= 60);
   for (const { seconds, text } of spellings) {
     assert.equal(readSeconds(text), Number(seconds), text);
-    assert.equal(timeFault(text), undefined, text);
+    assert.equal(durationError(text), undefined, text);
   }
-  for (const text of INVALID_SPELLINGS) assert.equal(timeFault(text), HOW_TO_WRITE, text);
+  for (const text of INVALID_SPELLINGS) assert.equal(durationError(text), HOW_TO_WRITE, text);
 });
 
 test('a whole number is hours up to 24 and minutes above, with a hint; zero and more than 24 hours are rejected', () => {
@@ -90,9 +90,9 @@ test('a whole number is hours up to 24 and minutes above, with a hint; zero and 
   assert.equal(bareHint('90'), '90 minutes (1:30)');
   for (const clear of ['1:30', '1.5', '90m', '', 'x', '2000']) assert.equal(bareHint(clear), undefined, clear);
   for (const long of ['24:01', '25h', '1441', '96:00', '24.5', '99999']) {
-    assert.equal(timeFault(long), 'A day has 24 hours. Enter at most 24:00.', long);
+    assert.equal(durationError(long), 'A day has 24 hours. Enter at most 24:00.', long);
   }
-  for (const none of ['0', '0:00', '0m', '0.0']) assert.equal(timeFault(none), 'Enter a time above zero.', none);
+  for (const none of ['0', '0:00', '0m', '0.0']) assert.equal(durationError(none), 'Enter a time above zero.', none);
 });
 
 test('a duration is formatted as hours and minutes, below a minute with seconds', () => {

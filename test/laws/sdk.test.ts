@@ -7,12 +7,12 @@ import type { Invited, SignIn } from '../../packages/sdk/src/console.ts';
 import * as sdk from '../../packages/sdk/src/index.ts';
 import type { SignedIn } from '../../packages/sdk/src/people.ts';
 import * as receiver from '../../packages/sdk/src/receiver/index.ts';
-import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/read-feed.ts';
+import { ENTRIES, MAX_SCANNED } from '../../packages/sdk/src/receiver/read-feed.ts';
 import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
-import type { openedFields } from '../../src/resources/invitations/invitations.ts';
+import type { publicInvitationFields } from '../../src/resources/invitations/invitations.ts';
 import { MAX_PER_CALL } from '../../src/resources/notifications/notifications.ts';
 import type { signedInFields, signInFields } from '../../src/resources/sessions/sessions.ts';
 import { apiRoutes, consoleRows } from '../kit/api/routes.ts';
@@ -47,7 +47,7 @@ test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
 });
 
 test('X2 the receiver has the same page limits of the feed as the server', () => {
-  assert.deepEqual([ENTRIES, LOOKED_AT], [MAX_RECORDS, MAX_PER_CALL]);
+  assert.deepEqual([ENTRIES, MAX_SCANNED], [MAX_RECORDS, MAX_PER_CALL]);
 });
 
 test('the methods of the SDK cover exactly the API routes, and those of the console client the console routes', () => {
@@ -221,7 +221,7 @@ type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
 
 /** Fields of the public routes, which have no route definitions. */
 const sameFields: {
-  invited: Same<keyof Invited, keyof typeof openedFields>;
+  invited: Same<keyof Invited, keyof typeof publicInvitationFields>;
   signIn: Same<keyof SignIn, keyof typeof signInFields>;
   signedIn: Same<keyof SignedIn, keyof typeof signedInFields>;
 } = { invited: true, signIn: true, signedIn: true };

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { listed } from '../../src/import-from-api/resource-types.ts';
+import { listedTypes } from '../../src/import-from-api/resource-types.ts';
 import { validateRecord } from '../../src/import-from-api/validate-record.ts';
 import { account } from '../corpus/existing-service.ts';
 
 const numbers = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.double({ min: 0, max: 1e6, noNaN: true }));
 const value = fc.oneof(fc.jsonValue(), numbers, numbers.map(String), fc.constant(undefined));
 
-for (const resourceType of listed) {
+for (const resourceType of listedTypes) {
   const [record] = account.lists[resourceType.name as keyof typeof account.lists];
   const optional = Object.entries(resourceType.fields).filter(
     ([, { mode, default: initial }]) => mode === 'written' && initial !== undefined,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isDueBeforeStart } from '../../src/http/fields/dates.ts';
-import { type Dates, movedBy, type Period } from '../../src/resources/core/recurrence.ts';
+import { type Dates, type Period, plusPeriod } from '../../src/resources/core/recurrence.ts';
 
 const periods: Readonly<Record<Period, Temporal.DurationLike>> = {
   ...{ D: { days: 1 }, W: { weeks: 1 }, M: { months: 1 }, Q: { months: 3 }, S: { months: 6 }, Y: { years: 1 } },
@@ -47,18 +47,24 @@ test('C41 the next dates are one period later, clamped to the month, at the same
   fc.assert(
     fc.property(fc.constantFrom(...letters), time, (period, date) => {
       const expected = expectedDate(period, date) ?? date;
-      assert.deepEqual(movedBy(period, { start_date: date, due_date: null }), { start_date: expected, due_date: null });
-      assert.deepEqual(movedBy(period, { start_date: null, due_date: date }), { start_date: null, due_date: expected });
+      assert.deepEqual(plusPeriod(period, { start_date: date, due_date: null }), {
+        start_date: expected,
+        due_date: null,
+      });
+      assert.deepEqual(plusPeriod(period, { start_date: null, due_date: date }), {
+        start_date: null,
+        due_date: expected,
+      });
     }),
     { numRuns: 5_000 },
   );
-  assert.deepEqual(movedBy('M', { start_date: null, due_date: null }), { start_date: null, due_date: null });
+  assert.deepEqual(plusPeriod('M', { start_date: null, due_date: null }), { start_date: null, due_date: null });
 });
 
 test('C26 C41 the next dates are in order after clamping, and both stay unchanged at the end of the calendar', () => {
   fc.assert(
     fc.property(fc.constantFrom(...letters), inOrder, (period, dates) => {
-      const moved = movedBy(period, dates);
+      const moved = plusPeriod(period, dates);
       assert.equal(isDueBeforeStart(moved.start_date, moved.due_date), false);
       const expected = [dates.start_date, dates.due_date].map((date) =>
         date === null ? null : expectedDate(period, date),
@@ -85,8 +91,8 @@ test('C41 concrete examples', () => {
     ['W', '2028-02-25 00:00:00', '2028-03-03 00:00:00'],
   ];
   for (const [period, due_date, expected] of examples)
-    assert.equal(movedBy(period, { start_date: null, due_date }).due_date, expected, `${period} ${due_date}`);
-  assert.deepEqual(movedBy('M', { start_date: '2027-01-29 15:00:00', due_date: '2027-01-31 10:00:00' }), {
+    assert.equal(plusPeriod(period, { start_date: null, due_date }).due_date, expected, `${period} ${due_date}`);
+  assert.deepEqual(plusPeriod('M', { start_date: '2027-01-29 15:00:00', due_date: '2027-01-31 10:00:00' }), {
     ...{ start_date: '2027-02-28 15:00:00', due_date: '2027-02-28 15:00:00' },
   });
 });

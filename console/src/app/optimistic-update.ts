@@ -53,7 +53,7 @@ function serialized(record: object, field: string): string {
 }
 
 /** The validation error of one field as a sentence to show next to it. */
-export function faultIn(error: unknown, label: string): string {
+export function fieldError(error: unknown, label: string): string {
   const [first] = error instanceof CarillonError ? error.errors : [];
   return first === undefined ? explain(error) : `${label} ${first.message.replaceAll('_', ' ')}.`;
 }

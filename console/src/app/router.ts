@@ -23,32 +23,32 @@ function decodeSegment(part: string): string {
   }
 }
 
-export const place = signal<Location>(readLocation());
+export const currentRoute = signal<Location>(readLocation());
 
 addEventListener('hashchange', () => {
-  place.value = readLocation();
+  currentRoute.value = readLocation();
 });
 
 /** The `href` of a screen. */
-export function to(...path: readonly (string | number)[]): string {
+export function hrefTo(...path: readonly (string | number)[]): string {
   return `#/${path.map((part) => encodeURIComponent(part)).join('/')}`;
 }
 
-export function go(address: string): void {
+export function navigate(address: string): void {
   location.hash = address;
 }
 
 /** Changes query parameters without a new history entry. */
 export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
-  const { path, query } = place.value;
+  const { path, query } = currentRoute.value;
   const next = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined || value === '') next.delete(name);
     else next.set(name, value);
   }
   const text = next.toString();
-  history.replaceState(null, '', to(...path) + (text === '' ? '' : `?${text}`));
-  place.value = { path, query: next };
+  history.replaceState(null, '', hrefTo(...path) + (text === '' ? '' : `?${text}`));
+  currentRoute.value = { path, query: next };
 }
 
 /** Props of a screen: the path segments after its name. */

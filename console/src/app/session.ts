@@ -58,10 +58,10 @@ export function isSignedOut(error: unknown): boolean {
 }
 
 /** The current session, for components that are only rendered when signed in. */
-export function me(): Session {
+export function currentUser(): Session {
   const { value } = session;
   if (value === undefined || value === 'unknown') throw new Error('not signed in');
   return value;
 }
 
-export const isAdmin = () => me().user.role !== 'member';
+export const isAdmin = () => currentUser().user.role !== 'member';

@@ -1,26 +1,26 @@
 import type { FunctionComponent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { PlainHttp } from '../auth/auth-layout.tsx';
-import { Note, Waiting } from '../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
-import { place, type RecordProps, type ScreenProps, to } from './router.ts';
+import { currentRoute, hrefTo, type RecordProps, type ScreenProps } from './router.ts';
 import { type Screen, screens } from './screens.ts';
-import { isAdmin, me, signOut } from './session.ts';
+import { currentUser, isAdmin, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
 import { attempt, explain } from './use-query.ts';
 import './shell.css';
 
 /** Frame around every screen: header, sidebar, signed-in user. */
 export function Shell() {
-  const { path } = place.value;
+  const { path } = currentRoute.value;
   const [name, ...rest] = path;
   const screen = screens.find((one) => one.name === name) ?? screens[0];
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [name]);
   // An unknown path shows the first screen; correct the address.
   useEffect(() => {
-    if (screen !== undefined && name !== screen.name) location.replace(to(screen.name));
+    if (screen !== undefined && name !== screen.name) location.replace(hrefTo(screen.name));
   }, [name]);
   if (screen === undefined) return null;
   return (
@@ -32,7 +32,7 @@ export function Shell() {
       <header class="bar">
         <Button look="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
         <img src="./bell.svg" alt="" width={20} height={20} />
-        <strong class="cut">{me().company.company_name}</strong>
+        <strong class="cut">{currentUser().company.company_name}</strong>
       </header>
       <Sidebar current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
       <main>
@@ -43,11 +43,11 @@ export function Shell() {
 }
 
 function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; onLeave: () => void }) {
-  const { user, company } = me();
+  const { user, company } = currentUser();
   const groups = ['Plan', 'Integrate', 'Account'] as const;
   return (
     <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onLeave()}>
-      <a class="brand" href={to('calendar')}>
+      <a class="brand" href={hrefTo('calendar')}>
         <img src="./bell.svg" alt="" />
         <span class="grow">
           Carillon
@@ -62,7 +62,7 @@ function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolea
               .filter((screen) => screen.group === group && (!screen.forAdmins || isAdmin()))
               .map(({ name, title, icon }) => (
                 <li key={name}>
-                  <a href={to(name)} aria-current={name === current.name ? 'page' : undefined} onClick={onLeave}>
+                  <a href={hrefTo(name)} aria-current={name === current.name ? 'page' : undefined} onClick={onLeave}>
                     <Icon name={icon} />
                     {title}
                   </a>
@@ -80,7 +80,7 @@ function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolea
         </nav>
       ))}
       <div class="who">
-        <a class="grow cut" href={to('you')}>
+        <a class="grow cut" href={hrefTo('you')}>
           {user.user_name.trim() === '' ? user.email : user.user_name}
         </a>
         <ThemeButton />
@@ -104,7 +104,7 @@ function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[
   return (
     <div class="page">
       {fault === undefined ? (
-        <Waiting />
+        <LoadingSkeleton />
       ) : (
         <Note tone="bad">
           This screen could not be fetched: {fault} <Button onClick={load}>Try again</Button>

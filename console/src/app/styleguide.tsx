@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import { Badge, Initials, Note, Progress, Waiting } from '../components/badge.tsx';
+import { Badge, Initials, LoadingSkeleton, Note, Progress } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
-import { Check, Choice, Select, TextArea, TextField } from '../components/field.tsx';
+import { Checkbox, RadioGroup, Select, TextArea, TextField } from '../components/field.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Menu } from '../components/menu.tsx';
 import { Empty, Page } from '../components/page.tsx';
-import { Spark } from '../components/sparkline.tsx';
+import { Sparkline } from '../components/sparkline.tsx';
 import { showToast, Toasts } from '../components/toast.tsx';
 import { ThemeButton } from './theme.tsx';
 
@@ -54,7 +54,7 @@ export function Styleguide() {
                 { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => showToast('Deleted.') },
               ]}
             />
-            <Choice label="View" value={choice} options={options} onChange={setChoice} />
+            <RadioGroup label="View" value={choice} options={options} onChange={setChoice} />
           </div>
           <div class="row">
             <Badge>plain</Badge>
@@ -67,7 +67,7 @@ export function Styleguide() {
               Node 27
             </span>
             <Initials name="Release Team" />
-            <Spark bars={bars} label="Attempts of the last day" />
+            <Sparkline bars={bars} label="Attempts of the last day" />
           </div>
         </section>
         <section class="card padded stack" aria-label="Fields">
@@ -80,7 +80,7 @@ export function Styleguide() {
           />
           <TextArea label="Notes" rows={3} value={text} onInput={setText} />
           <Select label="View" value={choice} options={options} onChange={setChoice} />
-          <Check label="All day" checked={isChecked} onChange={setChecked} />
+          <Checkbox label="All day" checked={isChecked} onChange={setChecked} />
         </section>
         <section class="card padded stack" aria-label="States">
           <Note>Something to know.</Note>
@@ -90,7 +90,7 @@ export function Styleguide() {
           <Progress percent={60} label="Progress" />
           <Progress percent={100} label="Progress" />
           <Progress label="Working" />
-          <Waiting lines={2} />
+          <LoadingSkeleton lines={2} />
         </section>
         <section class="card" aria-label="A table">
           <table class="table">

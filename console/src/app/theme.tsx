@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { Button } from '../components/button.tsx';
-import { Choice } from '../components/field.tsx';
+import { RadioGroup } from '../components/field.tsx';
 
 type Theme = 'light' | 'dark' | 'system';
 
@@ -28,7 +28,7 @@ function choose(chosen: Theme): void {
 /** Light, dark, or as the machine has it. */
 export function ThemeChoice() {
   return (
-    <Choice
+    <RadioGroup
       label="Colours"
       value={theme.value}
       options={[

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import type { Invited } from '../../../packages/sdk/src/console.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { client } from '../app/client.ts';
-import { to } from '../app/router.ts';
+import { hrefTo } from '../app/router.ts';
 import { findSession } from '../app/session.ts';
 import { useQuery, useSubmission } from '../app/use-query.ts';
-import { Note, Waiting } from '../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button, ButtonLink } from '../components/button.tsx';
 import { PassphraseField, TextField } from '../components/field.tsx';
 import { AuthLayout } from './auth-layout.tsx';
@@ -29,10 +29,10 @@ export function Welcome({ token }: { readonly token: string }) {
             Ask an admin of the account for a new one. Whoever runs the service can make one, too:{' '}
             <code>carillon users invite</code>.
           </p>
-          <ButtonLink href={to('calendar')}>Sign in instead</ButtonLink>
+          <ButtonLink href={hrefTo('calendar')}>Sign in instead</ButtonLink>
         </>
       )}
-      {invitation.data === undefined && invitation.fault === undefined && <Waiting lines={3} />}
+      {invitation.data === undefined && invitation.fault === undefined && <LoadingSkeleton lines={3} />}
     </AuthLayout>
   );
 }
@@ -54,7 +54,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
     await client.welcome(token, passphrase);
     await findSession();
     // Replace the history entry, so that Back does not return to the used link.
-    location.replace(to('calendar'));
+    location.replace(hrefTo('calendar'));
   });
   return (
     <form class="stack" onSubmit={submit}>

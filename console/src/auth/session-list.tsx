@@ -1,15 +1,15 @@
 import type { Session } from '../../../packages/sdk/src/people.ts';
 import { client } from '../app/client.ts';
 import { all, attempt, useQuery } from '../app/use-query.ts';
-import { Badge, Note, Waiting } from '../components/badge.tsx';
+import { Badge, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { Moment } from '../components/timestamp.tsx';
+import { Timestamp } from '../components/timestamp.tsx';
 
 /** The active sessions of a user, each with a button to revoke it. */
 export function Sessions({ userId }: { readonly userId: string }) {
   const sessions = useQuery((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
   if (sessions.data === undefined) {
-    return sessions.fault === undefined ? <Waiting lines={2} /> : <Note tone="bad">{sessions.fault}</Note>;
+    return sessions.fault === undefined ? <LoadingSkeleton lines={2} /> : <Note tone="bad">{sessions.fault}</Note>;
   }
   const end = async (ended: readonly Session[], done: string) => {
     await attempt(async () => {
@@ -33,8 +33,8 @@ export function Sessions({ userId }: { readonly userId: string }) {
                   {session.current === '1' && <Badge tone="good">this one</Badge>}
                 </div>
                 <p class="small soft">
-                  from {session.source}, signed in <Moment at={session.date_created} />, last used{' '}
-                  <Moment at={session.last_used} />
+                  from {session.source}, signed in <Timestamp at={session.date_created} />, last used{' '}
+                  <Timestamp at={session.last_used} />
                 </p>
               </div>
               {session.current !== '1' && (

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
-import { Choice } from './field.tsx';
+import { RadioGroup } from './field.tsx';
 import { showToast } from './toast.tsx';
 
 /** An API call that the console shows as curl and as SDK code. */
@@ -83,7 +83,7 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
       {isOpen && (
         <Dialog title="The same over the interface" isWide onClose={() => setOpen(false)}>
           <div class="row spread">
-            <Choice
+            <RadioGroup
               label="As"
               value={format}
               options={[

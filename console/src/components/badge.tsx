@@ -33,7 +33,7 @@ export function Progress({ percent, label }: { readonly percent?: number; readon
 }
 
 /** Loading skeleton. */
-export function Waiting({ lines = 4 }: { readonly lines?: number }) {
+export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
   return (
     <div class="stack" role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, line) => (

@@ -135,7 +135,7 @@ type CheckProps = {
   readonly onChange: (checked: boolean) => void;
 };
 
-export function Check({ label, onChange, ...rest }: CheckProps) {
+export function Checkbox({ label, onChange, ...rest }: CheckProps) {
   return (
     <label class="row">
       <input type="checkbox" {...rest} onChange={(event) => onChange(event.currentTarget.checked)} />
@@ -152,7 +152,7 @@ type ChoiceProps<T extends string> = {
 };
 
 /** Segmented control: one of a few options, all visible. */
-export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
+export function RadioGroup<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
   return (
     <fieldset class="choice" aria-label={label}>
       {options.map((option) => (

@@ -16,7 +16,7 @@ type ShownOnceProps = {
 };
 
 /** Dialog that shows a secret once. Escape and backdrop clicks do not close it, only its buttons. */
-export function ShownOnce({ title, label, text, warning, isWide = false, onClose, children }: ShownOnceProps) {
+export function RevealSecret({ title, label, text, warning, isWide = false, onClose, children }: ShownOnceProps) {
   return (
     <Dialog title={title} isWide={isWide} isPersistent onClose={onClose}>
       <Note tone="warn">{warning}</Note>

@@ -18,19 +18,19 @@ export function parseTimestamp(text: string): Date | undefined {
 }
 
 /** Relative time: `3 minutes ago`, `in 2 days`. */
-export function distance(moment: Date, now = Date.now()): string {
+export function relativeTime(moment: Date, now = Date.now()): string {
   const seconds = Math.round((moment.getTime() - now) / 1_000);
   const [unit, unitSeconds] = UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
   return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / unitSeconds), unit);
 }
 
 /** Relative time of an API timestamp; the tooltip shows the exact time. */
-export function Moment({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
+export function Timestamp({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
   const moment = parseTimestamp(at);
   if (moment === undefined) return <span class="soft">{never}</span>;
   return (
     <time class="number" dateTime={moment.toISOString()} title={exact.format(moment)}>
-      {distance(moment)}
+      {relativeTime(moment)}
     </time>
   );
 }
@@ -57,7 +57,7 @@ export function ClockTime({ at, never = 'never' }: { readonly at: string; readon
 }
 
 /** Formats a duration: `12 ms`, `1.2 s`, `1 min 5 s`, `29 min`, `1 h 58 min`, `2 d 3 h`. */
-export function lasting(milliseconds: number): string {
+export function durationText(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1_000);

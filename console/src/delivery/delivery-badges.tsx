@@ -10,9 +10,9 @@ import { usePolling } from '../app/use-query.ts';
 import { Code, curlOf } from '../components/api-call.tsx';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { type Bar, Spark } from '../components/sparkline.tsx';
-import { ClockTime, lasting, parseTimestamp } from '../components/timestamp.tsx';
-import { bodyOf, counted, cutTarget, endedWords, outcomeWords, pathOf } from './delivery-text.ts';
+import { type Bar, Sparkline } from '../components/sparkline.tsx';
+import { ClockTime, durationText, parseTimestamp } from '../components/timestamp.tsx';
+import { bodyOf, counted, cutTarget, endedText, outcomeWords, pathOf } from './delivery-text.ts';
 
 /** Targets that the user has unmasked. Shared by all screens until the page is reloaded. */
 const shownTargets = signal<ReadonlySet<string>>(new Set());
@@ -47,7 +47,7 @@ export function Countdown({ until }: { readonly until: string }) {
   const [now, setNow] = useState(Date.now);
   usePolling(1_000, () => setNow(Date.now()));
   const left = (parseTimestamp(until)?.getTime() ?? 0) - now;
-  return <span class="number">{left <= 0 ? 'now' : `in ${lasting(Math.max(1_000, left))}`}</span>;
+  return <span class="number">{left <= 0 ? 'now' : `in ${durationText(Math.max(1_000, left))}`}</span>;
 }
 
 export function HookBadge({ hook }: { readonly hook: Hook }) {
@@ -59,7 +59,7 @@ export function HookBadge({ hook }: { readonly hook: Hook }) {
 /** Details after the state: last outcome, time of the next attempt, or the reason why the hook ended. */
 export function HookLine({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'live') return <>{sentence(outcomeWords(hook.last_outcome))}</>;
-  if (hook.state === 'ended') return <>{sentence(endedWords(hook).why)}</>;
+  if (hook.state === 'ended') return <>{sentence(endedText(hook).why)}</>;
   return (
     <>
       {sentence(outcomeWords(hook.last_outcome))}; tries again <Countdown until={hook.next_attempt_at} />
@@ -86,7 +86,7 @@ export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
 const HOUR_MS = 3_600_000;
 
 /** Hourly buckets of the last 24 hours, oldest first, including empty ones. */
-export function barsOf(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
+export function sparklineBars(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
   const byHour = new Map(hours.map((hour) => [parseTimestamp(hour.hour)?.getTime(), hour]));
   return Array.from({ length: 24 }, (_, index) => {
     const at = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
@@ -103,7 +103,7 @@ export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; re
   const words = `${counted(delivered, 'delivered', 'delivered')}, ${counted(failed, 'failed', 'failed')}`;
   return (
     <div class="last-day">
-      <Spark bars={barsOf(hours)} height={height} label={`The last 24 hours: ${words}`} />
+      <Sparkline bars={sparklineBars(hours)} height={height} label={`The last 24 hours: ${words}`} />
       <span class="small soft number">{delivered + failed === 0 ? 'quiet for a day' : words}</span>
     </div>
   );
@@ -138,7 +138,7 @@ export function Notification({ delivery, target }: { readonly delivery: Delivery
 /** Read receipt of a delivery: whether the record was fetched after it was delivered. */
 export type ReadStatus = 'not told' | 'read' | 'never read';
 
-export function readingOf({ state, fetched_at }: HookDelivery): ReadStatus {
+export function readStatusOf({ state, fetched_at }: HookDelivery): ReadStatus {
   if (state !== 'delivered') return 'not told';
   return parseTimestamp(fetched_at) === undefined ? 'never read' : 'read';
 }
@@ -150,7 +150,7 @@ export const NEVER_READ =
 
 /** Badge of the read receipt. */
 export function ReadReceipt({ told }: { readonly told: HookDelivery }) {
-  const reading = readingOf(told);
+  const reading = readStatusOf(told);
   if (reading === 'not told') return null;
   if (reading === 'never read') {
     return (

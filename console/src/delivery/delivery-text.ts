@@ -2,7 +2,7 @@ import type { FeedKind, Kind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
 /** Description of each hook kind, and an example path of its record. */
-export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly example: string }>> = {
+export const kindTexts: Readonly<Record<Kind, { readonly says: string; readonly example: string }>> = {
   new_event: { says: 'Something new stands on the calendar.', example: '/events/512' },
   new_project: { says: 'A project was created.', example: '/projects/27' },
   new_task: { says: 'A task was added to a project.', example: '/tasks/1204' },
@@ -16,7 +16,7 @@ export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly 
 };
 
 /** Kinds that a hook can subscribe to, most common first. */
-export const hookKinds = Object.keys(kindWords) as Kind[];
+export const hookKinds = Object.keys(kindTexts) as Kind[];
 
 const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
@@ -70,7 +70,7 @@ export function outcomeWords(outcome: string): string {
 }
 
 /** Advice for an outcome; undefined when there is nothing to do. */
-export function adviceFor(outcome: string): string | undefined {
+export function outcomeAdvice(outcome: string): string | undefined {
   if (outcome === '200' || outcome === '') return undefined;
   const status = Number(outcome);
   if (outcome === '401') return '401 means: not wanted any more. Answer 200 to go on being told.';
@@ -88,7 +88,7 @@ export function adviceFor(outcome: string): string | undefined {
 }
 
 /** Reason why a hook ended, and how to fix it. */
-export function endedWords({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
+export function endedText({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
   const known: Readonly<Record<EndedReason, { why: string; todo: string }>> = {
     '': { why: 'ended', todo: '' },
     deleted: { why: 'deleted', todo: 'Somebody unsubscribed it. Restore it if that was a mistake.' },
@@ -98,7 +98,7 @@ export function endedWords({ ended_reason, last_outcome }: Hook): { readonly why
     },
     three_failures: {
       why: `three failures in a row, the last: ${outcomeWords(last_outcome)}`,
-      todo: `${adviceFor(last_outcome) ?? 'Repair the receiver.'} Then restore the hook: it is sent what it missed.`,
+      todo: `${outcomeAdvice(last_outcome) ?? 'Repair the receiver.'} Then restore the hook: it is sent what it missed.`,
     },
     user_deleted: {
       why: 'its user was deleted',

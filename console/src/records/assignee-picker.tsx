@@ -3,13 +3,13 @@ import { useState } from 'preact/hooks';
 import type { Assigned, AssignedTeam, Id } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
-import { change, EditConflictError, faultIn, idsOf } from '../app/optimistic-update.ts';
+import { change, EditConflictError, fieldError, idsOf } from '../app/optimistic-update.ts';
 import { attempt, useQuery } from '../app/use-query.ts';
 import { nameOf } from '../app/user-name.ts';
-import { Dot, Initials, Note, Waiting } from '../components/badge.tsx';
+import { Dot, Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
-import { Check } from '../components/field.tsx';
+import { Checkbox } from '../components/field.tsx';
 import { Icon } from '../components/icon.tsx';
 import { showToast } from '../components/toast.tsx';
 import type { EditableResource } from './editable-fields.tsx';
@@ -103,13 +103,13 @@ function Picker<T extends WithAssigned>({
       setFault(
         error instanceof EditConflictError
           ? `Somebody else has changed who is ${being} it. Look again, then save.`
-          : faultIn(error, 'People'),
+          : fieldError(error, 'People'),
       );
       if (error instanceof EditConflictError) setChosen(idsIn(error.record as T));
     }
   };
   const check = (of: 'users' | 'teams', one: string, name: string, begin: ComponentChildren) => (
-    <Check
+    <Checkbox
       key={one}
       label={
         <span class="row">
@@ -129,7 +129,7 @@ function Picker<T extends WithAssigned>({
       <form class="stack" onSubmit={save}>
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
         {loadError !== undefined && <Note tone="bad">{loadError}</Note>}
-        {data === undefined && loadError === undefined && <Waiting lines={2} />}
+        {data === undefined && loadError === undefined && <LoadingSkeleton lines={2} />}
         {data?.users.map((user) => check('users', user.user_id, nameOf(user), <Initials name={nameOf(user)} />))}
         {chosen.teams !== undefined && data !== undefined && data.teams.length > 0 && (
           <>

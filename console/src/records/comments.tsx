@@ -3,15 +3,15 @@ import { useState } from 'preact/hooks';
 import type { Comment, ListedComment, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
-import { faultIn } from '../app/optimistic-update.ts';
-import { to } from '../app/router.ts';
+import { fieldError } from '../app/optimistic-update.ts';
+import { hrefTo } from '../app/router.ts';
 import { all, useQuery } from '../app/use-query.ts';
 import { nameOf } from '../app/user-name.ts';
-import { Initials, Note, Waiting } from '../components/badge.tsx';
+import { Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select, TextArea } from '../components/field.tsx';
-import { Moment } from '../components/timestamp.tsx';
-import { counted, type Deletable, inputOf, theirs, useDelete } from './delete-with-undo.tsx';
+import { Timestamp } from '../components/timestamp.tsx';
+import { counted, type Deletable, dependentsText, inputOf, useDelete } from './delete-with-undo.tsx';
 import { useRecords } from './records.ts';
 
 /** A comment with its number of replies, or a reply. */
@@ -26,7 +26,7 @@ const comments: Deletable<CommentOrReply> = {
   async consequence({ reply_count = '0' }) {
     const replies = Number(reply_count);
     if (replies === 0) return undefined;
-    const text = `${theirs(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
+    const text = `${dependentsText(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
     return { yes: `Delete with ${counted(replies, 'reply')}`, text };
   },
   again: (comment) => client.comments.create(comment.project_id, inputOf(comment)),
@@ -87,13 +87,13 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
   /** The task or subtask that a thread is on. */
   const partIn = ({ task_id, subtask_id }: CommentOrReply) => {
     if (task !== undefined) return parts.get(subtask_id);
-    return task_id !== '0' && <a href={to('tasks', task_id)}>{parts.get(task_id) ?? 'a task'}</a>;
+    return task_id !== '0' && <a href={hrefTo('tasks', task_id)}>{parts.get(task_id) ?? 'a task'}</a>;
   };
   return (
     <section class="card padded stack" aria-label="Comments">
       <h2>Comments</h2>
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
-      {records.rows === undefined && records.fault === undefined && <Waiting lines={2} />}
+      {records.rows === undefined && records.fault === undefined && <LoadingSkeleton lines={2} />}
       <ul class="comments" aria-label={`Comments on ${name}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
@@ -183,7 +183,7 @@ function CommentView({ comment, by, on, onDelete }: CommentProps) {
         <p class="row">
           <strong>{by}</strong>
           <span class="small soft">
-            <Moment at={comment.date_created} />
+            <Timestamp at={comment.date_created} />
           </span>
           {on && <span class="small soft">on {on}</span>}
         </p>
@@ -217,7 +217,7 @@ function CommentForm({ label, onSubmit, onCancel, children }: CommentFormProps) 
       setText('');
       setFault(undefined);
     } catch (error) {
-      setFault(faultIn(error, 'It'));
+      setFault(fieldError(error, 'It'));
     } finally {
       setBusy(false);
     }

@@ -1,16 +1,16 @@
 import './records.css';
 import type { Client, Contact, ContactChanges, ContactFilters } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
-import { go, place, to } from '../app/router.ts';
+import { currentRoute, hrefTo, navigate } from '../app/router.ts';
 import { Menu } from '../components/menu.tsx';
 import { Empty } from '../components/page.tsx';
 import { type Deletable, inputOf, useDelete } from './delete-with-undo.tsx';
 import { choice, type EditableResource, type FieldDefinition, InlineField, text } from './editable-fields.tsx';
-import { Narrow, RecordList } from './record-list.tsx';
+import { FilterSelect, RecordList } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from './records.ts';
 
 /** API filters from the query of the route; `clientId` limits the list to one client. */
-export function contactFilters(clientId = place.value.query.get('client') ?? ''): ContactFilters {
+export function contactFilters(clientId = currentRoute.value.query.get('client') ?? ''): ContactFilters {
   return { ...(clientId !== '' && { client_id: clientId }), limit: PAGE_SIZE, offset: pageOffset() };
 }
 
@@ -27,7 +27,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
     <section class="stack" aria-label="Contacts">
       {isUnfiltered ? (
         <div class="row filters">
-          <Narrow
+          <FilterSelect
             name="client"
             label="Client"
             options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...named]}
@@ -49,7 +49,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
           <ContactRow
             key={contact.contact_id}
             contact={contact}
-            clientField={isUnfiltered ? spokenFor(contact, clients.data) : undefined}
+            clientField={isUnfiltered ? clientField(contact, clients.data) : undefined}
             onChange={records.put}
             onDelete={deleting.begin}
           />
@@ -68,12 +68,12 @@ type ContactRowProps = {
   readonly onChange: (contact: Contact) => void;
   readonly onDelete: (contact: Contact) => void;
   /** Field of the client; undefined in the list of a single client. */
-  readonly clientField: ReturnType<typeof spokenFor> | undefined;
+  readonly clientField: ReturnType<typeof clientField> | undefined;
 };
 
 function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProps) {
   const shared = { kept: contacts, record: contact, onChange };
-  const address = to('contacts', contact.contact_id);
+  const address = hrefTo('contacts', contact.contact_id);
   const { name, role, email, tel } = contactFacts;
   return (
     <tr>
@@ -89,7 +89,7 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
         <Menu
           label={`More for ${contact.contact_name}`}
           items={[
-            { text: 'Open', icon: 'user', onPick: () => go(address) },
+            { text: 'Open', icon: 'user', onPick: () => navigate(address) },
             { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => onDelete(contact) },
           ]}
         />
@@ -118,7 +118,10 @@ export const contactFacts = {
 };
 
 /** Select for the client that a contact belongs to; includes the current client if the list does not. */
-export function spokenFor(contact: Contact, clients: readonly Client[] = []): FieldDefinition<Contact, ContactChanges> {
+export function clientField(
+  contact: Contact,
+  clients: readonly Client[] = [],
+): FieldDefinition<Contact, ContactChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
   const own = isMissing ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }] : [];

@@ -8,7 +8,7 @@ import { ConfirmDialog } from '../components/dialog.tsx';
 import { showToast } from '../components/toast.tsx';
 
 /** Side effects of a deletion: label of the confirm button, and text of the confirmation dialog. */
-export type Consequence = { readonly yes: string; readonly text: ComponentChildren };
+export type DeleteWarning = { readonly yes: string; readonly text: ComponentChildren };
 
 /** How records of a resource are deleted and restored. */
 export type Deletable<T> = {
@@ -16,7 +16,7 @@ export type Deletable<T> = {
   idOf(record: T): string;
   nameOf(record: T): string;
   /** Dependent records that are deleted or changed as well; undefined when there are none. */
-  consequence(record: T): Promise<Consequence | undefined>;
+  consequence(record: T): Promise<DeleteWarning | undefined>;
   /** Undo: creates the record again. Omit it when deletion always needs confirmation and cannot be undone. */
   again?(record: T): Promise<T>;
 };
@@ -32,7 +32,7 @@ export function useDelete<T>(
   { noun, idOf, nameOf, consequence, again }: Deletable<T>,
   { onGone, onBack }: DeleteCallbacks<T>,
 ) {
-  const [confirmation, setConfirmation] = useState<{ readonly record: T } & Consequence>();
+  const [confirmation, setConfirmation] = useState<{ readonly record: T } & DeleteWarning>();
   const remove = async (record: T, toastOptions: { readonly undo?: () => void }) => {
     if (!(await attempt(() => noun.delete(idOf(record))))) return;
     onGone(record);
@@ -90,11 +90,11 @@ export async function going(
 }
 
 /** Describes all dependents of a record; undefined when there are none. */
-export async function goneWith(counting: readonly Promise<Dependents>[]): Promise<Consequence | undefined> {
+export async function deleteWarning(counting: readonly Promise<Dependents>[]): Promise<DeleteWarning | undefined> {
   const [first, ...others] = (await Promise.all(counting)).filter(({ count }) => count > 0);
   if (first === undefined) return undefined;
   const isOne = first.count === 1 && first.more === '' && others.length === 0;
-  const all = others.length === 0 ? theirs(first.count, first.word) : `Its ${counted(first.count, first.word)}`;
+  const all = others.length === 0 ? dependentsText(first.count, first.word) : `Its ${counted(first.count, first.word)}`;
   const rest = others.map(({ count, word }) => `, ${counted(count, word)}`).join('');
   return {
     yes: `Delete with ${counted(first.count, first.word)}${others.length > 0 ? ' and more' : ''}`,
@@ -103,4 +103,5 @@ export async function goneWith(counting: readonly Promise<Dependents>[]): Promis
 }
 
 /** Subject of a sentence about dependents: `Its task`, `Its 3 tasks`. */
-export const theirs = (count: number, word: string) => (count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`);
+export const dependentsText = (count: number, word: string) =>
+  count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
 import { dayOf, showDay, withDay } from '../app/calendar-dates.ts';
-import { change, EditConflictError, faultIn, restore } from '../app/optimistic-update.ts';
+import { change, EditConflictError, fieldError, restore } from '../app/optimistic-update.ts';
 import { attempt } from '../app/use-query.ts';
 import { Dot, palette } from '../components/badge.tsx';
 import { Inline, type InlineProps } from '../components/inline-edit.tsx';
@@ -130,7 +130,7 @@ export function InlineField<T extends object, C extends object>(props: FactField
   };
   const explain = (error: unknown) => {
     if (error instanceof InvalidInput) return error.message;
-    if (!(error instanceof EditConflictError)) return faultIn(error, fact.label);
+    if (!(error instanceof EditConflictError)) return fieldError(error, fact.label);
     const now = fact.read(error.record as T);
     return `Somebody else has set this to “${now === '' ? 'nothing' : now}” meanwhile. Enter keeps yours, Escape theirs.`;
   };

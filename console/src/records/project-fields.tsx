@@ -2,7 +2,7 @@ import type { Client, Project, ProjectChanges } from '../../../packages/sdk/src/
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
-import { type Deletable, going, goneWith, inputOf, theirs } from './delete-with-undo.tsx';
+import { type Deletable, deleteWarning, dependentsText, going, inputOf } from './delete-with-undo.tsx';
 import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
 import { Due } from './tags.tsx';
 
@@ -13,7 +13,7 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
   async consequence({ project_id }) {
     const countOnly = { project_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
-      goneWith([
+      deleteWarning([
         going('task', client.tasks.list(countOnly), ' and all subtasks'),
         going('comment', client.comments.list(countOnly)),
         going('time entry', client.timeEntries.list(countOnly)),
@@ -29,7 +29,7 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
           {gone !== undefined && <p>{gone.text}</p>}
           {events > 0 && (
             <p>
-              {theirs(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
+              {dependentsText(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
             </p>
           )}
           <p>This cannot be taken back. Archived, it would be out of the way and nothing would be lost.</p>

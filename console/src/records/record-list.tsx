@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import { faultIn } from '../app/optimistic-update.ts';
-import { place, setQuery } from '../app/router.ts';
-import { Note, Waiting } from '../components/badge.tsx';
+import { fieldError } from '../app/optimistic-update.ts';
+import { currentRoute, setQuery } from '../app/router.ts';
+import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select } from '../components/field.tsx';
 import { AddLine } from '../components/inline-edit.tsx';
@@ -36,7 +36,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
       <section class="card" aria-label={`List of ${words[1]}`} aria-busy={isLoading}>
         {rows === undefined && fault === undefined && (
           <div class="card-waiting">
-            <Waiting />
+            <LoadingSkeleton />
           </div>
         )}
         {rows?.length === 0 && (paging.offset === 0 ? empty : <Beyond />)}
@@ -48,7 +48,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
                   <th key={index}>{column}</th>
                 ))}
                 <th>
-                  <Unseen>More</Unseen>
+                  <HiddenText>More</HiddenText>
                 </th>
               </tr>
             </thead>
@@ -58,7 +58,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
         {create !== undefined && (
           <AddLine
             label={`Add a ${words[0]}`}
-            explain={(error) => faultIn(error, 'Name')}
+            explain={(error) => fieldError(error, 'Name')}
             onAdd={async (name) => append(await create(name))}
           >
             {children}
@@ -87,7 +87,7 @@ function Beyond() {
 }
 
 /** Text for screen readers only. */
-export const Unseen = ({ children }: { readonly children: string }) => <span class="hidden-text">{children}</span>;
+export const HiddenText = ({ children }: { readonly children: string }) => <span class="hidden-text">{children}</span>;
 
 type FilterProps = {
   /** Query parameter. */
@@ -97,12 +97,12 @@ type FilterProps = {
 };
 
 /** Select that filters or sorts the list; its value is a query parameter of the route. */
-export function Narrow({ name, label, options }: FilterProps) {
+export function FilterSelect({ name, label, options }: FilterProps) {
   return (
     <Select
       label={label}
       hideLabel
-      value={place.value.query.get(name) ?? ''}
+      value={currentRoute.value.query.get(name) ?? ''}
       options={options}
       onChange={(value) => setQuery({ [name]: value, page: '' })}
     />
@@ -111,7 +111,7 @@ export function Narrow({ name, label, options }: FilterProps) {
 
 /** Value of a query parameter, if it is one of the options. */
 export function chosen<V extends string>(name: string, options: readonly { readonly value: V }[]): V | undefined {
-  return options.find(({ value }) => value === place.value.query.get(name))?.value;
+  return options.find(({ value }) => value === currentRoute.value.query.get(name))?.value;
 }
 
 /** Query string of list filters. */

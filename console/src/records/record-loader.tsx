@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Gets } from '../../../packages/sdk/src/resource-methods.ts';
-import { to } from '../app/router.ts';
+import { hrefTo } from '../app/router.ts';
 import { useQuery } from '../app/use-query.ts';
-import { Note, Waiting } from '../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { ButtonLink } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
 
@@ -23,9 +23,9 @@ export function RecordPage<T>({ noun, id, title, all, children }: RecordPageProp
   if (data !== undefined) return <>{children(data, set)}</>;
   return (
     <Page title={title} calls={[]}>
-      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
+      {fault === undefined ? <LoadingSkeleton /> : <Note tone="bad">{fault}</Note>}
       <div>
-        <ButtonLink href={to(all)}>All {all}</ButtonLink>
+        <ButtonLink href={hrefTo(all)}>All {all}</ButtonLink>
       </div>
     </Page>
   );

@@ -2,14 +2,14 @@ import { useRef } from 'preact/hooks';
 import type { Page, Paging } from '../../../packages/sdk/src/api-types.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
-import { place } from '../app/router.ts';
+import { currentRoute } from '../app/router.ts';
 import { type Query, useQuery } from '../app/use-query.ts';
 
 export const PAGE_SIZE = 100;
 
 /** Offset of the page in the route; pages are numbered from 1. */
 export function pageOffset(): number {
-  const page = Math.trunc(Number(place.value.query.get('page') ?? 1));
+  const page = Math.trunc(Number(currentRoute.value.query.get('page') ?? 1));
   return page > 1 ? PAGE_SIZE * (page - 1) : 0;
 }
 

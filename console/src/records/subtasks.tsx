@@ -2,8 +2,8 @@ import { useEffect } from 'preact/hooks';
 import type { Subtask, Task } from '../../../packages/sdk/src/resources.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
-import { faultIn } from '../app/optimistic-update.ts';
-import { Note, Waiting } from '../components/badge.tsx';
+import { fieldError } from '../app/optimistic-update.ts';
+import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { AddLine } from '../components/inline-edit.tsx';
 import { People } from './assignee-picker.tsx';
@@ -40,7 +40,7 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
   return (
     <div class="subtasks">
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
-      {records.rows === undefined && records.fault === undefined && <Waiting lines={2} />}
+      {records.rows === undefined && records.fault === undefined && <LoadingSkeleton lines={2} />}
       {records.rows !== undefined && (
         <ul aria-label={`Subtasks of ${task.task_name}`}>
           {records.rows.map((subtask) => (
@@ -71,7 +71,7 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
       )}
       <AddLine
         label={`Add a subtask to ${task.task_name}`}
-        explain={(error) => faultIn(error, 'Name')}
+        explain={(error) => fieldError(error, 'Name')}
         onAdd={async (subtask_name) => counted(records.append)(await client.subtasks.create(task_id, { subtask_name }))}
       />
       {deleting.question}

@@ -1,5 +1,5 @@
 import { dayOf, dueIn, showDay, today } from '../app/calendar-dates.ts';
-import { place, setQuery } from '../app/router.ts';
+import { currentRoute, setQuery } from '../app/router.ts';
 import { Progress } from '../components/badge.tsx';
 
 /** Tags of a record; a click filters the list by the tag. */
@@ -20,7 +20,7 @@ export function Tags({ tags }: { readonly tags: string }) {
 
 /** The active tag filter, with a button to clear it. */
 export function TagFilter() {
-  const tag = place.value.query.get('tag') ?? '';
+  const tag = currentRoute.value.query.get('tag') ?? '';
   if (tag === '') return null;
   return (
     <button

@@ -1,7 +1,7 @@
 import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packages/sdk/src/resources.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
-import { type Deletable, going, goneWith, inputOf } from './delete-with-undo.tsx';
+import { type Deletable, deleteWarning, going, inputOf } from './delete-with-undo.tsx';
 import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
 import { Due, Percent } from './tags.tsx';
 
@@ -11,7 +11,7 @@ export const tasks: EditableResource<Task, TaskChanges> & Deletable<Task> = {
   nameOf: ({ task_name }) => task_name,
   async consequence({ task_id }) {
     const countOnly = { task_id, limit: 1 };
-    const gone = await goneWith([
+    const gone = await deleteWarning([
       going('subtask', client.subtasks.list(countOnly)),
       going('comment', client.comments.list(countOnly)),
       going('time entry', client.timeEntries.list(countOnly)),
@@ -28,7 +28,7 @@ export const subtasks: EditableResource<Subtask, SubtaskChanges> & Deletable<Sub
   async consequence({ subtask_id }) {
     const countOnly = { subtask_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
-      goneWith([going('comment', client.comments.list(countOnly))]),
+      deleteWarning([going('comment', client.comments.list(countOnly))]),
       client.timeEntries.list(countOnly),
     ]);
     const stays = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';

@@ -3,16 +3,16 @@ import type { Project, Task, TaskFilters } from '../../../packages/sdk/src/resou
 import { plusDays, SOON_DAYS, today } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { wholePage } from '../app/full-page-navigation.ts';
-import { go, place, setQuery, to } from '../app/router.ts';
+import { currentRoute, hrefTo, navigate, setQuery } from '../app/router.ts';
 import { Badge } from '../components/badge.tsx';
-import { Choice, Select } from '../components/field.tsx';
+import { RadioGroup, Select } from '../components/field.tsx';
 import { Menu } from '../components/menu.tsx';
 import { Empty } from '../components/page.tsx';
 import { People } from './assignee-picker.tsx';
 import { completeTask, reopenTask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
 import { InlineField } from './editable-fields.tsx';
-import { chosen, Narrow, RecordList, Unseen } from './record-list.tsx';
+import { chosen, FilterSelect, HiddenText, RecordList } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import { Subtasks } from './subtasks.tsx';
 import { TagFilter, Tags } from './tags.tsx';
@@ -46,10 +46,10 @@ const orders = [
 const filterDay = (day: string) => day.replaceAll('-', '');
 
 /** API filters from the query of the route; `projectId` limits the list to one project. */
-export function taskFilters(projectId = place.value.query.get('project') ?? ''): TaskFilters {
+export function taskFilters(projectId = currentRoute.value.query.get('project') ?? ''): TaskFilters {
   const order = chosen('order', orders) ?? '';
   const view = views[chosen('view', viewOptions) ?? 'open'];
-  const tag = place.value.query.get('tag') ?? '';
+  const tag = currentRoute.value.query.get('tag') ?? '';
   return {
     ...view.filters(),
     ...(projectId !== '' && { project_id: projectId }),
@@ -78,7 +78,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
     onCount();
   };
   const deleting = useDelete(tasks, { onGone: change(records.drop), onBack: change(records.append) });
-  const narrowed = projectId ?? place.value.query.get('project') ?? '';
+  const narrowed = projectId ?? currentRoute.value.query.get('project') ?? '';
   const [target, setTarget] = useState('');
   const addTo = narrowed || target || projects?.[0]?.project_id;
   const view = chosen('view', viewOptions) ?? 'open';
@@ -87,23 +87,23 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
   return (
     <section class="stack" aria-label="Tasks">
       <div class="row filters">
-        <Choice
+        <RadioGroup
           label="Which tasks"
           value={view}
           options={viewOptions}
           onChange={(next) => setQuery({ view: next === 'open' ? '' : next, page: '' })}
         />
         {isUnfiltered && (
-          <Narrow name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />
+          <FilterSelect name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />
         )}
-        <Narrow name="order" label="Order" options={orders} />
+        <FilterSelect name="order" label="Order" options={orders} />
         <TagFilter />
       </div>
       <RecordList
         records={records}
         words={['task', 'tasks']}
         columns={[
-          <Unseen key="tick">Completed</Unseen>,
+          <HiddenText key="tick">Completed</HiddenText>,
           'Task',
           ...(isUnfiltered ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
         ]}
@@ -143,7 +143,7 @@ function NoTasks({ view, needsProject }: { readonly view: View; readonly needsPr
     return (
       <Empty icon="folder" title="A task belongs to a project">
         <p>
-          <a href={to('projects')}>Create a project</a> first; its tasks can then be written down here or there.
+          <a href={hrefTo('projects')}>Create a project</a> first; its tasks can then be written down here or there.
         </p>
       </Empty>
     );
@@ -203,7 +203,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
               aria-label={`Subtasks of ${task.task_name}`}
               onClick={() => setOpen(!isOpen)}
             />
-            <InlineField {...shared} fact={taskFacts.name} href={to('tasks', task.task_id)} />
+            <InlineField {...shared} fact={taskFacts.name} href={hrefTo('tasks', task.task_id)} />
             {task.important === '1' && <Badge tone="warn">important</Badge>}
             {task.active === '2' && <Badge>on hold</Badge>}
             <Tags tags={task.tags} />
@@ -211,7 +211,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
         </td>
         {hasProject && (
           <td class="where">
-            <a class="soft" href={to('projects', task.project_id)}>
+            <a class="soft" href={hrefTo('projects', task.project_id)}>
               {task.project_name}
             </a>
           </td>
@@ -231,7 +231,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
           <Menu
             label={`More for ${task.task_name}`}
             items={[
-              { text: 'Open', icon: 'task', onPick: () => go(to('tasks', task.task_id)) },
+              { text: 'Open', icon: 'task', onPick: () => navigate(hrefTo('tasks', task.task_id)) },
               { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
             ]}
           />

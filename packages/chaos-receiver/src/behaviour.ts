@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts';
 export type Phase = 'connected' | 'first-bytes' | 'request-head' | 'request-body' | 'request';
 
 /** The result that a correct sender sees: a status, or the reason why it reads none. */
-export type SeenAs = number | 'timeout' | 'reset' | 'protocol' | 'tls';
+export type SeenResult = number | 'timeout' | 'reset' | 'protocol' | 'tls';
 
 /** One way to misbehave, or to behave well. */
 export type Behaviour = {
@@ -14,7 +14,7 @@ export type Behaviour = {
   readonly slug: string;
   /** One sentence: what the receiver sends or does. */
   readonly description: string;
-  readonly seenAs: SeenAs;
+  readonly seenAs: SeenResult;
   /** Default: `request`. */
   readonly startsAt?: Phase;
   /** Only for senders that use TLS. A function returns the certificate and TLS options; `true` means no handshake at all. */
@@ -40,7 +40,7 @@ export function behavioursOf(table: Readonly<Record<string, BehaviourBody>>): re
 /** Sends the bytes and closes the connection. */
 export const respond = (
   description: string,
-  seenAs: SeenAs,
+  seenAs: SeenResult,
   bytes: string,
   startsAt: Phase = 'request',
 ): BehaviourBody => ({ description, seenAs, startsAt, run: (connection) => connection.end(bytes) });
@@ -48,7 +48,7 @@ export const respond = (
 /** Sends the bytes and waits until the sender closes. A close by the receiver would be a second signal to the sender. */
 export const respondAndKeepOpen = (
   description: string,
-  seenAs: SeenAs,
+  seenAs: SeenResult,
   bytes: string,
   startsAt: Phase = 'request',
 ): BehaviourBody => ({

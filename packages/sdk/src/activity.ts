@@ -1,7 +1,7 @@
 import type { DateText, FeedKind, Flag, Id, Kind, Optional, Window } from './api-types.ts';
 import { type Gets, gets, type Lists, lists } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
-import { type CallOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
+import { type CallOptions, type OnceOptions, type Send, unexpectedResponse } from './transport.ts';
 
 /** The delivery of an occurrence to one hook, and whether its user has fetched the record since. */
 export type HookDelivery = {
@@ -77,7 +77,7 @@ export function activity(send: Send): Activity {
     async list(filters = {}, options) {
       const { status, body } = await send({ ...options, method: 'GET', path: ['activity'], query: filters });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpected(status, `The response (${status}) contains no activity.`);
+        throw unexpectedResponse(status, `The response (${status}) contains no activity.`);
       }
       return body as ActivityPage;
     },

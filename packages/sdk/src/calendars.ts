@@ -1,6 +1,6 @@
 import type { DateText, FlagInput, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { deletes, type Gets, gets, type Lists, lists } from './resource-methods.ts';
-import { issuedOf, recordOf } from './response-body.ts';
+import { recordOf, withSecret } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
 /** The content of a calendar: what concerns its user, one project, or the whole account. X9. */
@@ -82,7 +82,7 @@ export function calendars(send: Send): Calendars {
     ...lists<Calendar, CalendarFilters>(send, 'calendars', 'id'),
     ...gets<Calendar>(send, 'calendars'),
     create: async (input, options) =>
-      issuedOf<CreatedCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
+      withSecret<CreatedCalendar>(await send({ ...options, method: 'POST', path: ['calendars'], body: input }), 'url'),
     revoke: deletes(send, 'calendars').delete,
   };
 }

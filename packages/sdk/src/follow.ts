@@ -1,7 +1,7 @@
 import { CarillonError } from './errors.ts';
 import { systemPorts } from './runtime.ts';
 import { messages } from './sse-parser.ts';
-import { type Call, type Open, unexpected } from './transport.ts';
+import { type Call, type OpenStream, unexpectedResponse } from './transport.ts';
 
 /** Exponential backoff before reconnecting. The service may set the first delay. */
 const FIRST_WAIT_MS = 1_000;
@@ -21,7 +21,7 @@ export type FollowOptions = {
  * event by the query parameter `after`.
  */
 export async function* followEvents<T>(
-  open: Open,
+  open: OpenStream,
   { path, query = {} }: Pick<Call, 'path' | 'query'>,
   { signal }: FollowOptions = {},
 ): AsyncGenerator<T, void, undefined> {
@@ -67,7 +67,7 @@ function parse<T>(data: string): T {
   try {
     return JSON.parse(data);
   } catch (error) {
-    throw unexpected(200, 'An event of the stream is not JSON.', error);
+    throw unexpectedResponse(200, 'An event of the stream is not JSON.', error);
   }
 }
 

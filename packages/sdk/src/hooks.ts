@@ -1,8 +1,8 @@
 import type { Delivery } from './activity.ts';
 import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
 import { type Deletes, deletes, type Gets, gets, type Lists, lists } from './resource-methods.ts';
-import { fieldOf, issuedOf, recordOf } from './response-body.ts';
-import { type CallOptions, type ChangeOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
+import { fieldOf, recordOf, withSecret } from './response-body.ts';
+import { type CallOptions, type ChangeOptions, type OnceOptions, type Send, unexpectedResponse } from './transport.ts';
 
 /** `failing`: live, with one or two failures in a row, waiting for the next attempt. X1. */
 export type HookState = 'live' | 'failing' | 'ended';
@@ -141,14 +141,14 @@ export function hooks(send: Send): Hooks {
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
       const id = fieldOf(body, 'id'); // C11: at top level, unlike every other record
-      if (typeof id !== 'string') throw unexpected(status, `The response (${status}) contains no id.`);
+      if (typeof id !== 'string') throw unexpectedResponse(status, `The response (${status}) contains no id.`);
       return { id };
     },
     restore: async (id, options) =>
       recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'restore'] })),
     test: async (id, options) => recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'test'] })),
     createSecret: async (id, input = {}, options) =>
-      issuedOf<HookSecret>(
+      withSecret<HookSecret>(
         await send({ ...options, method: 'POST', path: ['hooks', id, 'secret'], body: input }),
         'secret',
       ),

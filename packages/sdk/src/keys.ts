@@ -1,6 +1,6 @@
 import type { DateText, Flag, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { deletes, type Gets, gets, type Lists, lists, type Updates, updates } from './resource-methods.ts';
-import { issuedOf } from './response-body.ts';
+import { withSecret } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 
 /**
@@ -101,7 +101,7 @@ export function keys(send: Send): Keys {
     ...lists<Key, KeyFilters>(send, 'keys', 'id'),
     ...gets<Key>(send, 'keys'),
     create: async (input, options) =>
-      issuedOf<IssuedKey>(await send({ ...options, method: 'POST', path: ['keys'], body: input }), 'key'),
+      withSecret<IssuedKey>(await send({ ...options, method: 'POST', path: ['keys'], body: input }), 'key'),
     ...updates<Key, KeyChanges>(send, 'keys'),
     revoke: deletes(send, 'keys').delete,
   };

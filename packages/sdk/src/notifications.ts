@@ -1,7 +1,7 @@
 import type { DateText, FeedKind, Optional } from './api-types.ts';
 import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './response-body.ts';
-import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
+import { type CallOptions, type OpenStream, type Send, unexpectedResponse } from './transport.ts';
 
 /** Added to the wait of a long poll for its default timeout. */
 const MARGIN_MS = 15_000;
@@ -71,7 +71,7 @@ export interface Notifications {
 }
 
 /** The feed at `/notifications`. */
-export function notifications(send: Send, open: Open): Notifications {
+export function notifications(send: Send, open: OpenStream): Notifications {
   return {
     follow: (query, options) => followEvents(open, { path: ['notifications'], query }, options),
     async list(filters = {}, options) {
@@ -80,7 +80,7 @@ export function notifications(send: Send, open: Open): Notifications {
       const call = { method: 'GET', path: ['notifications'], query: filters } as const;
       const { status, body } = await send({ ...timeout, ...options, ...call });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpected(status, `The response (${status}) contains no page of the feed.`);
+        throw unexpectedResponse(status, `The response (${status}) contains no page of the feed.`);
       }
       return body as FeedPage;
     },

@@ -1,5 +1,5 @@
 import type { Id, Page, Window } from './api-types.ts';
-import { behindPage, etagOf, pageOf, recordOf } from './response-body.ts';
+import { etagOf, nextPageLink, pageOf, recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, OnceOptions, QueryValue, Send } from './transport.ts';
 
 /** Options of reading a single record. */
@@ -225,7 +225,7 @@ export function lists<T, F extends Filters>(
           yielded.add(idOf(record));
           yield record;
         }
-        const nextPage = behindPage(response);
+        const nextPage = nextPageLink(response);
         next = nextPage && { ...filters, ...nextPage };
       }
     },

@@ -1,19 +1,19 @@
 import type { Page } from './api-types.ts';
 import { CarillonError } from './errors.ts';
-import { type Answer, unexpected } from './transport.ts';
+import { type Answer, unexpectedResponse } from './transport.ts';
 
 /** The record in `{ data }`; stores its `ETag`. Only the envelope is validated, not the fields of the record. C8. */
 export function recordOf<T>({ status, headers, body }: Answer): T {
   const data = fieldOf(body, 'data');
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    throw unexpected(status, `The response (${status}) contains no record.`);
+    throw unexpectedResponse(status, `The response (${status}) contains no record.`);
   }
-  keepEtag(data, headers);
+  rememberEtag(data, headers);
   return data as T;
 }
 
 /** A created record with a secret. A replayed response does not contain the secret: throws `secret_gone`. X4. */
-export function issuedOf<T extends object>(answer: Answer, secret: keyof T & string): T {
+export function withSecret<T extends object>(answer: Answer, secret: keyof T & string): T {
   const record = recordOf<T>(answer);
   if (record[secret] !== undefined) return record;
   const json = JSON.stringify(record);
@@ -28,13 +28,13 @@ export function pageOf<T>(answer: Answer): Page<T> {
   const paging = fieldOf(body, 'paging');
   const [offset, limit, total_records] = ['offset', 'limit', 'total_records'].map((name) => fieldOf(paging, name));
   const isPage = Array.isArray(data) && [offset, limit, total_records].every(Number.isInteger);
-  if (!isPage) throw unexpected(status, `The response (${status}) contains no list.`);
-  const nextPage = behindPage(answer);
+  if (!isPage) throw unexpectedResponse(status, `The response (${status}) contains no list.`);
+  const nextPage = nextPageLink(answer);
   return nextPage === undefined ? (body as Page<T>) : { ...(body as Page<T>), next: nextPage.after };
 }
 
 /** The parameters of the next page, from the `Link` header; undefined on the last page. C7. */
-export function behindPage({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
+export function nextPageLink({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
   const [, url] = /<([^<>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
   if (url === undefined) return undefined;
   const query = new URL(url, 'http://any').searchParams;
@@ -50,7 +50,7 @@ export function fieldOf(body: unknown, name: string): unknown {
 const etags = new WeakMap<object, string>();
 
 /** Stores the ETag of a record. */
-export function keepEtag(record: object, headers: Headers): void {
+export function rememberEtag(record: object, headers: Headers): void {
   const etag = headers.get('etag');
   if (etag !== null) etags.set(record, etag);
 }

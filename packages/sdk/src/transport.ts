@@ -56,7 +56,7 @@ export type Send = (call: Call) => Promise<Answer>;
  * Opens a stream of server-sent events: resolves with its bytes when the response headers have arrived.
  * `timeoutMs` does not apply; only `signal` ends a stream.
  */
-export type Open = (call: Call) => Promise<ReadableStream<Uint8Array>>;
+export type OpenStream = (call: Call) => Promise<ReadableStream<Uint8Array>>;
 
 /** The subset of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -85,7 +85,7 @@ export function transport(options: TransportOptions): Send {
 }
 
 /** Creates an `Open` for streams; until the stream is open, it rejects like a `Send`. */
-export function streaming(options: TransportOptions): Open {
+export function streaming(options: TransportOptions): OpenStream {
   return (call) => exchange(options, call, EVENT_STREAM, undefined, opened);
 }
 
@@ -122,14 +122,14 @@ async function rejectRedirect({ type, status, headers, body }: Response, request
   if (!isRedirect) return;
   await body?.cancel();
   const target = headers.get('location') ?? 'another URL';
-  throw unexpected(status, `${request}: redirects are not followed; the service redirects to ${target}`);
+  throw unexpectedResponse(status, `${request}: redirects are not followed; the service redirects to ${target}`);
 }
 
 async function opened(response: Response): Promise<ReadableStream<Uint8Array>> {
   const { status, headers, body } = response;
   if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM) && body !== null) return body;
   read(response, await response.text());
-  throw unexpected(status, `The response (${status}) is not a stream of events.`);
+  throw unexpectedResponse(status, `The response (${status}) is not a stream of events.`);
 }
 
 function addressOf(root: string, call: Call): string {
@@ -205,12 +205,12 @@ function parse(status: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw unexpected(status, `The body of the response (${status}) is not JSON.`, error);
+    throw unexpectedResponse(status, `The body of the response (${status}) is not JSON.`, error);
   }
 }
 
 /** The error for a response that does not follow the API. */
-export function unexpected(status: number, message: string, cause?: unknown): CarillonError {
+export function unexpectedResponse(status: number, message: string, cause?: unknown): CarillonError {
   return new CarillonError({ code: 'unexpected_answer', status, message, ...(cause !== undefined && { cause }) });
 }
 

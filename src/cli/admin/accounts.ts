@@ -6,7 +6,7 @@ import { formatTimestamp } from '../../http/fields/dates.ts';
 import { parseId } from '../../http/fields/field.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { changeAccount, createAccount, parseDomain, parseZone } from '../../resources/accounts/actions.ts';
-import { insertInvitation, linkTo } from '../../resources/invitations/invitations.ts';
+import { insertInvitation, invitationLink } from '../../resources/invitations/invitations.ts';
 import { insertKey, revoke } from '../../resources/keys/keys.ts';
 import { findByEmail, insertUser } from '../../resources/users/users.ts';
 import { systemRandom } from '../../secrets.ts';
@@ -133,7 +133,7 @@ async function invite(flags: InviteFlags): Promise<void> {
     if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
     return insertInvitation(write, user.user_id, systemRandom);
   });
-  const invitation = { link: linkTo(baseUrl, token), expires: formatTimestamp(expires_at) };
+  const invitation = { link: invitationLink(baseUrl, token), expires: formatTimestamp(expires_at) };
   print(flags, invitation, [`link: ${invitation.link}`, `expires: ${invitation.expires}`]);
 }
 

@@ -1,12 +1,12 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { noteAcross } from '../../audit/actions.ts';
+import { auditInAccounts } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
 import { COMMAND_LINE } from '../../permissions.ts';
 import { revokeEverything } from '../../resources/auth/revoke-access.ts';
-import { backUp, mebibytes, stampOf } from '../../store/backup/backup.ts';
+import { backUp, fileTimestamp, mebibytes } from '../../store/backup/backup.ts';
 import { beginEpoch, type Epoch } from '../../store/backup/epoch.ts';
 import { replaceDatabase } from '../../store/backup/restore.ts';
 import type { Sequences } from '../../store/sequences.ts';
@@ -54,7 +54,7 @@ export function addBackup(program: Command): void {
 
 /** Path of the backup. In a folder, or by default next to the database, the file name contains the time. */
 function nameFor(path: string, to: string | undefined): string {
-  const name = `backup-${stampOf(systemClock.now())}`;
+  const name = `backup-${fileTimestamp(systemClock.now())}`;
   if (to === undefined) return `${path}.${name}`;
   return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
 }
@@ -100,7 +100,7 @@ async function restoreFile(flags: RestoreFlags, path: string, from: string): Pro
   const now = systemClock.now();
   const prepare = (tx: RestoreWrite, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
   const done = await withCliErrors(() =>
-    replaceDatabase({ path, from, stamp: stampOf(now), force: flags.force === true, prepare }),
+    replaceDatabase({ path, from, stamp: fileTimestamp(now), force: flags.force === true, prepare }),
   );
   report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
 }
@@ -124,7 +124,7 @@ async function beginAndNote(tx: RestoreWrite, sequences: Sequences, now: number,
   const epoch = await beginEpoch(tx.queries, sequences, now);
   await revokeEverything(tx.queries);
   const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
-  noteAcross(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
+  auditInAccounts(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
   return epoch;
 }
 

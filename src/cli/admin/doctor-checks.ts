@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { type Config, openOrigins } from '../../config/load.ts';
+import { type Config, riskyOrigins } from '../../config/load.ts';
 import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
 import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
@@ -84,7 +84,7 @@ function allowTargets({ allowTargets: rules }: Config): Finding[] {
 }
 
 function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
-  return openOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
+  return riskyOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
 }
 
 /** Minimum free disk space; less may be used up within a busy hour. */

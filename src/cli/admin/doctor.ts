@@ -3,7 +3,7 @@ import { systemClock } from '../../clock.ts';
 import { loadConfig, unknownVariables } from '../../config/load.ts';
 import type { OptionName } from '../../config/options.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
-import { createSsrfGuard, explain, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
+import { createSsrfGuard, parseTarget, refusalText } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import type { Location } from '../../store/database-url.ts';
 import { inspect } from '../../store/inspect.ts';
@@ -83,7 +83,7 @@ function addTarget(doctor: Command): void {
       );
       if ('failure' in check) throw new CliError([FAILURES[check.failure]]);
       // No full stop: the line ends with a setting that can be copied.
-      if (!check.allowed) throw new CliError([`forbidden: ${explain(check)}`]);
+      if (!check.allowed) throw new CliError([`forbidden: ${refusalText(check)}`]);
       stdout.print(`allowed: ${check.addresses.map(({ address }) => address).join(', ')}`);
     });
 }

@@ -8,7 +8,7 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import type { Location, OpenOptions } from '../../store/database-url.ts';
 import { openStore } from '../../store/open.ts';
 import { DatabaseLost, type Store, StoreError } from '../../store/store.ts';
-import { explain, findUnfinished } from '../../transfer/incomplete-transfers.ts';
+import { findUnfinished, unfinishedText } from '../../transfer/incomplete-transfers.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { CliError, type Line, stdout } from '../output/screen.ts';
 
@@ -30,7 +30,7 @@ export function addDatabaseOptions(command: Command): Command {
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'command', async (store) => {
     const unfinished = await findUnfinished(store.read);
-    if (unfinished !== undefined) throw new TransferError(explain(unfinished));
+    if (unfinished !== undefined) throw new TransferError(unfinishedText(unfinished));
     return work(store);
   });
 }

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import type { Kind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { systemClock } from '../../clock.ts';
-import { cursorFileOf, type Listener, type Mark, readMark, saveMark } from '../listen/cursor-file.ts';
-import { explainGone, Feed } from '../listen/feed.ts';
+import { cursorFileOf, type Listener, readCursor, type SavedCursor, saveCursor } from '../listen/cursor-file.ts';
+import { Feed, goneMessage } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
 import { addListenOptions, type ListenFlags, type ListenSettings, readSettings } from '../listen/options.ts';
-import { heardAnswer, Notes, printOccurrence } from '../listen/print.ts';
+import { Notices, occurrenceJson, printOccurrence } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ResolvedConnection, withService } from './connect.ts';
 
@@ -41,7 +41,7 @@ async function listen(
   const { target, timeoutMs, secret, wanted } = settings;
   const kinds = flags.kinds === undefined ? '' : [...wanted].join(',');
   const listener = { service, domain, user_id, forward_to: target ?? '', kinds, scope: flags.scope ?? 'own' };
-  const notes = new Notes((line) => stderr.print(line));
+  const notes = new Notices((line) => stderr.print(line));
   const feed = new Feed(resolved, {
     scope: flags.scope,
     kind: onlyOne(wanted),
@@ -76,21 +76,26 @@ function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
 }
 
 /** Start position: from the flags, the saved cursor, or now; undefined for the oldest stored entry. */
-async function startOf(flags: ListenFlags, feed: Feed, file: string, listener: Listener): Promise<Mark | undefined> {
+async function startOf(
+  flags: ListenFlags,
+  feed: Feed,
+  file: string,
+  listener: Listener,
+): Promise<SavedCursor | undefined> {
   if (flags.fromOldest) return undefined;
   if (flags.after !== undefined) return { cursor: flags.after, occurred_at: '' };
-  const saved = flags.fromNow ? undefined : readMark(file, listener);
+  const saved = flags.fromNow ? undefined : readCursor(file, listener);
   if (saved !== undefined) return saved;
   const now = { cursor: await feed.end(), occurred_at: '' };
   // Save the cursor now, so that nothing is missed even if the command stops before the first occurrence.
-  saveMark(file, listener, now);
+  saveCursor(file, listener, now);
   return now;
 }
 
 type ListenWork = {
   readonly feed: Feed;
   readonly forwarder: Forwarder | undefined;
-  readonly notes: Notes;
+  readonly notes: Notices;
   readonly wanted: ReadonlySet<string>;
   readonly file: string;
   readonly listener: Listener;
@@ -98,11 +103,11 @@ type ListenWork = {
 };
 
 /** Handles occurrences in order, one at a time. The cursor moves only after an occurrence was forwarded and printed. */
-async function followFeed(work: ListenWork, start: Mark | undefined): Promise<void> {
+async function followFeed(work: ListenWork, start: SavedCursor | undefined): Promise<void> {
   const { feed, forwarder, notes, wanted, file, listener, json } = work;
   let mark = start ?? { cursor: '', occurred_at: '' };
   const move = (cursor: string, occurred_at = mark.occurred_at) => {
-    if (cursor !== mark.cursor) saveMark(file, listener, { cursor, occurred_at });
+    if (cursor !== mark.cursor) saveCursor(file, listener, { cursor, occurred_at });
     mark = { cursor, occurred_at };
   };
   try {
@@ -111,7 +116,7 @@ async function followFeed(work: ListenWork, start: Mark | undefined): Promise<vo
         const [record, result] = await Promise.all([feed.record(entry), forwarder?.tell(entry)]);
         if (result !== undefined) notes.hint(result);
         const heard = { entry, record, told: result };
-        if (json) stdout.printJson(heardAnswer(heard));
+        if (json) stdout.printJson(occurrenceJson(heard));
         else printOccurrence(heard, stdout);
         move(entry.cursor, entry.occurred_at);
       }
@@ -119,6 +124,6 @@ async function followFeed(work: ListenWork, start: Mark | undefined): Promise<vo
     }
   } catch (error) {
     if (!(error instanceof CarillonError) || error.code !== 'cursor_gone') throw error;
-    throw new CliError(explainGone(mark, await feed.oldest()));
+    throw new CliError(goneMessage(mark, await feed.oldest()));
   }
 }

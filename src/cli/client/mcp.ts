@@ -2,13 +2,13 @@ import { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Command } from 'commander';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import { behindPage } from '../../../packages/sdk/src/response-body.ts';
+import { nextPageLink } from '../../../packages/sdk/src/response-body.ts';
 import type { Send } from '../../../packages/sdk/src/transport.ts';
 import { propertiesOf, recordOf, requiredOf } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { version } from '../../version.ts';
 import { CliError } from '../output/screen.ts';
-import { pathOf } from '../resource-commands/command.ts';
+import { pathSegments } from '../resource-commands/command.ts';
 import { isList, rowsByResourceType, type Verb, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
@@ -100,7 +100,7 @@ const TIMEOUT_MS = 65_000;
 
 async function call({ verb }: Tool, given: Readonly<Record<string, unknown>>, send: Send): Promise<{ body: unknown }> {
   const { row, ids } = verb;
-  const path = pathOf(
+  const path = pathSegments(
     verb,
     ids.map((name) => textOf(name, given[name])),
   );
@@ -114,7 +114,7 @@ async function call({ verb }: Tool, given: Readonly<Record<string, unknown>>, se
   );
   const body = row.body === undefined ? undefined : Object.fromEntries(rest);
   const response = await send({ method: row.method, path, query, body, timeoutMs: TIMEOUT_MS });
-  const nextPage = isList(row) ? behindPage(response) : undefined;
+  const nextPage = isList(row) ? nextPageLink(response) : undefined;
   return { body: nextPage === undefined ? response.body : { ...Object(response.body), next: nextPage.after } };
 }
 

@@ -8,8 +8,8 @@ import { hookKinds, type Kind, resourceTypeOf, resourceTypes } from '../../deliv
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { type Output, stdout } from '../output/screen.ts';
-import { pathOf } from '../resource-commands/command.ts';
-import { addFields, bodyOf, type FlagValues, givenFor } from '../resource-commands/flags.ts';
+import { pathSegments } from '../resource-commands/command.ts';
+import { addFields, bodyOf, type FlagValues, flagValue } from '../resource-commands/flags.ts';
 import { type Verb, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, flagOf, type ResolvedConnection, withService } from './connect.ts';
 
@@ -80,7 +80,7 @@ async function make(
 ): Promise<readonly CreatedRecord[]> {
   const create = creationOf(resourceType);
   const [parent] = create.ids;
-  const givenParent = parent === undefined ? undefined : givenFor(values, parent);
+  const givenParent = parent === undefined ? undefined : flagValue(values, parent);
   const parents =
     parent === undefined || givenParent !== undefined
       ? []
@@ -88,7 +88,7 @@ async function make(
   const parentIds =
     parent === undefined ? [] : [givenParent === undefined ? (parents.at(-1)?.id ?? '') : String(givenParent)];
   const body = { ...generatedValues(resourceType, create.row.body), ...bodyOf(create.row.body, values) };
-  const response = await resolved.send({ method: 'POST', path: pathOf(create, parentIds), body });
+  const response = await resolved.send({ method: 'POST', path: pathSegments(create, parentIds), body });
   const record = fieldOf(response.body, 'data');
   const textOf = (field: string) => String(fieldOf(record, field) ?? '');
   const location = response.headers.get('location') ?? '';
@@ -115,7 +115,7 @@ function generatedValues(resourceType: string, body: JsonSchema | undefined): Re
 function completion({ id }: CreatedRecord, kind: Kind) {
   const complete = verbsOf(pluralOf(resourceTypeOf(kind))).find(({ word }) => word === 'complete');
   if (complete === undefined) throw new Error(`nothing completes for ${kind}`);
-  return { method: 'PUT', path: pathOf(complete, [id]), body: complete.sends } as const;
+  return { method: 'PUT', path: pathSegments(complete, [id]), body: complete.sends } as const;
 }
 
 /** The live hooks that the occurrence is delivered to (C14); undefined if the key may not read hooks. */
@@ -124,7 +124,7 @@ async function notifiedHooks(
   kind: Kind,
   flags: Flags,
 ): Promise<readonly Hook[] | undefined> {
-  const userId = givenFor(flags, 'user_id');
+  const userId = flagValue(flags, 'user_id');
   const filter = userId === undefined ? {} : { user_id: String(userId) };
   try {
     const notified: Hook[] = [];

@@ -10,7 +10,7 @@ import { Work } from '../../import-from-api/work-file.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { parseDomain } from '../../resources/accounts/actions.ts';
-import { insertInvitation, linkTo } from '../../resources/invitations/invitations.ts';
+import { insertInvitation, invitationLink } from '../../resources/invitations/invitations.ts';
 import { insertKey } from '../../resources/keys/keys.ts';
 import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
@@ -57,7 +57,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       const account = { ...flags, domain };
       const { key, token } = await issueAccess(account, moved, settings.base);
       const made = flags.hooks ? await makeHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
-      const arrival = { moved, key, link: linkTo(consoleUrl, token), paths, hooks: made };
+      const arrival = { moved, key, link: invitationLink(consoleUrl, token), paths, hooks: made };
       print(flags, answerOf(arrival), linesOf(arrival));
       work.remove();
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;

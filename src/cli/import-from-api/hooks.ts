@@ -13,7 +13,7 @@ import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
 import { CliError } from '../output/screen.ts';
 
 /** A hook of the other service, and whether it was created here. */
-export type HookMoved = ForeignHook & { readonly made: boolean; readonly why?: string };
+export type HookResult = ForeignHook & { readonly made: boolean; readonly why?: string };
 
 const input = creation(hookInputFields);
 
@@ -23,8 +23,8 @@ export async function makeHooks(
   userId: number,
   hooks: readonly ForeignHook[],
   config: Config,
-): Promise<readonly HookMoved[]> {
-  const made: HookMoved[] = [];
+): Promise<readonly HookResult[]> {
+  const made: HookResult[] = [];
   for (const hook of hooks) {
     const why = await makeHook(flags, userId, hook, config).then(() => undefined, reasonOf);
     made.push({ ...hook, made: why === undefined, ...(why !== undefined && { why }) });

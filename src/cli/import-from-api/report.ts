@@ -1,7 +1,7 @@
 import type { Compared, MoveResult } from '../../import-from-api/move.ts';
 import type { ForeignHook } from '../../import-from-api/rows.ts';
 import { grouped } from '../output/progress.ts';
-import type { HookMoved } from './hooks.ts';
+import type { HookResult } from './hooks.ts';
 
 /** Result of an import from another service. */
 export type Arrival = {
@@ -10,7 +10,7 @@ export type Arrival = {
   readonly link: string;
   readonly paths: { readonly report: string; readonly idMap: string };
   /** Hooks of the other service; undefined if they could not be read. */
-  readonly hooks: readonly (ForeignHook | HookMoved)[] | undefined;
+  readonly hooks: readonly (ForeignHook | HookResult)[] | undefined;
 };
 
 /** The result as JSON. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { CliError } from '../output/screen.ts';
-import { cursorFileOf, readMark, saveMark } from './cursor-file.ts';
+import { cursorFileOf, readCursor, saveCursor } from './cursor-file.ts';
 import { pause } from './feed.ts';
 
 const listener = {
@@ -26,9 +26,9 @@ test('X2 listeners with different filters have separate cursors', () => {
 
 test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
   const file = join(temporaryFolder(t), 'cursor.json');
-  assert.equal(readMark(file, listener), undefined);
-  saveMark(file, listener, mark);
-  assert.deepEqual(readMark(file, listener), mark);
+  assert.equal(readCursor(file, listener), undefined);
+  saveCursor(file, listener, mark);
+  assert.deepEqual(readCursor(file, listener), mark);
 
   const { service, domain, user_id } = listener;
   const ownerless = JSON.stringify({ cursor: '42' });
@@ -36,16 +36,16 @@ test('an invalid cursor file is an error in one line, which says how to continue
   for (const text of ['', 'carillon_secret\n', '{}', 'null', '[]', '"42"', ownerless, long]) {
     writeFileSync(file, text);
     const line = `${file} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
-    assert.throws(() => readMark(file, listener), { name: 'Refusal', lines: [line] }, text);
+    assert.throws(() => readCursor(file, listener), { name: 'Refusal', lines: [line] }, text);
   }
   writeFileSync(file, JSON.stringify({ service, domain, user_id, cursor: '42' }));
-  assert.deepEqual(readMark(file, listener), { cursor: '42', occurred_at: '' });
+  assert.deepEqual(readCursor(file, listener), { cursor: '42', occurred_at: '' });
 });
 
 test('a failed write is an error and leaves no file behind', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
-  assert.throws(() => saveMark(join(folder, 'taken'), listener, mark), CliError);
+  assert.throws(() => saveCursor(join(folder, 'taken'), listener, mark), CliError);
   assert.deepEqual(readdirSync(folder), ['taken']);
 });
 

@@ -17,7 +17,7 @@ export type Listener = {
 };
 
 /** Position of a listener in the feed. */
-export type Mark = {
+export type SavedCursor = {
   readonly cursor: string;
   /** Time of the last handled occurrence; empty before the first. */
   readonly occurred_at: string;
@@ -38,7 +38,7 @@ const feedIdentity = ['service', 'domain', 'user_id'] as const;
 export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 
 /** The saved position; undefined if there is none. Throws for the file of another listener. */
-export function readMark(path: string, listener: Listener): Mark | undefined {
+export function readCursor(path: string, listener: Listener): SavedCursor | undefined {
   const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
   const stored = readJsonFile(path, parseError);
   if (stored === undefined) return undefined;
@@ -52,6 +52,6 @@ export function readMark(path: string, listener: Listener): Mark | undefined {
 }
 
 /** Saves the position; it is durable when this returns. */
-export function saveMark(path: string, listener: Listener, mark: Mark): void {
+export function saveCursor(path: string, listener: Listener, mark: SavedCursor): void {
   writeJsonFile(path, { ...listener, ...mark });
 }

@@ -3,7 +3,7 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedPage, Notification, NotificationFilters } from '../../../packages/sdk/src/notifications.ts';
 import type { Clock } from '../../clock.ts';
 import type { ResolvedConnection } from '../client/connect.ts';
-import type { Mark } from './cursor-file.ts';
+import type { SavedCursor } from './cursor-file.ts';
 
 /** Maximum wait of a call, by the service's limit, and entries per call. */
 const MAX_WAIT_S = 30;
@@ -24,7 +24,7 @@ export type FeedOptions = {
 export class Feed {
   readonly #resolved: ResolvedConnection;
   readonly #options: FeedOptions;
-  readonly #waits = new Waits();
+  readonly #waits = new Backoff();
   #isLost = false;
 
   constructor(resolved: ResolvedConnection, options: FeedOptions) {
@@ -99,7 +99,7 @@ function isTemporary({ status, code }: CarillonError): boolean {
 }
 
 /** Error lines for a cursor that the service no longer has: what is missing, and how to continue. */
-export function explainGone(mark: Mark, oldest: Notification | undefined): string[] {
+export function goneMessage(mark: SavedCursor, oldest: Notification | undefined): string[] {
   const since = mark.occurred_at === '' ? '' : ` (${mark.occurred_at} UTC)`;
   const isTooOld = oldest !== undefined && Number(oldest.cursor) > Number(mark.cursor);
   const missed = isTooOld
@@ -115,7 +115,7 @@ const INITIAL_WAIT_MS = 250;
 const MAX_WAIT_MS = 30_000;
 
 /** Exponential backoff; `reset` after a success. */
-export class Waits {
+export class Backoff {
   #nextMs = INITIAL_WAIT_MS;
 
   next(): number {

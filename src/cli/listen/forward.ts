@@ -9,7 +9,7 @@ import { signatureOf } from '../../delivery/transport/signature.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { version } from '../../version.ts';
 import type { Listener } from './cursor-file.ts';
-import { pause, Waits } from './feed.ts';
+import { Backoff, pause } from './feed.ts';
 
 /** Result of forwarding an occurrence: the last outcome and the number of attempts. */
 export type ForwardResult = { readonly outcome: Outcome; readonly webhookId: string; readonly attempts: number };
@@ -50,7 +50,7 @@ export class Forwarder {
   readonly #options: ForwardOptions;
   readonly #clock: Clock;
   readonly #attempt: Attempt;
-  readonly #waits = new Waits();
+  readonly #waits = new Backoff();
 
   constructor(listener: Listener, options: ForwardOptions) {
     const { clock = systemClock } = options;

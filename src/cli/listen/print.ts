@@ -3,7 +3,7 @@ import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
 import { kinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import type { Output } from '../output/screen.ts';
-import { columnsOf, fitted } from '../output/table.ts';
+import { columnsOf, fitToColumns } from '../output/table.ts';
 import { type ForwardResult, wordOf } from './forward.ts';
 
 /** A handled occurrence with its record and the result of forwarding it. */
@@ -25,14 +25,14 @@ export function printOccurrence({ entry, record, told: result }: HandledOccurren
   const line = `${cells.join('  ')}  `;
   const name = record === null ? '(gone)' : nameIn(entry, record);
   const available = screen.isTTY ? (screen.columns || 80) - line.length : columnsOf(name);
-  const text = `${line}${fitted(name, Math.max(4, Math.min(available, columnsOf(name))))}`.trimEnd();
+  const text = `${line}${fitToColumns(name, Math.max(4, Math.min(available, columnsOf(name))))}`.trimEnd();
   const [word] = response;
   if (result === undefined || word === undefined) screen.print(text);
   else screen.printColoured(text, word, wordOf(result.outcome) === '200' ? 'green' : 'red');
 }
 
 /** A handled occurrence as JSON. */
-export function heardAnswer({ entry, record, told: result }: HandledOccurrence): object {
+export function occurrenceJson({ entry, record, told: result }: HandledOccurrence): object {
   const forwarded =
     result === undefined
       ? null
@@ -66,7 +66,7 @@ export function hintFor({ outcome, attempts }: ForwardResult): string | undefine
 }
 
 /** Prints notices to a separate stream, so that programs can read the occurrences. Repeated notices are suppressed. */
-export class Notes {
+export class Notices {
   readonly #print: (line: string) => void;
   readonly #hints = new Set<string>();
   #failure = '';

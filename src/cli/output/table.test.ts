@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { printable } from '../../control-characters.ts';
 import { printMany } from '../resource-commands/print.ts';
 import { Output } from './screen.ts';
-import { cell, columnsOf, fieldLines, fitted, headOf, layoutOf, rowOf } from './table.ts';
+import { cell, columnsOf, fieldLines, fitToColumns, headOf, layoutOf, rowOf } from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
   task_id: id,
@@ -60,8 +60,8 @@ test('wide characters, combining marks and emoji count as many columns as on a t
     ['한글', 4],
   ] as const)
     assert.equal(columnsOf(text), columns, text);
-  assert.equal(fitted('日本語', 5), '日本…');
-  assert.equal(fitted('日本語', 4), '日… ');
+  assert.equal(fitToColumns('日本語', 5), '日本…');
+  assert.equal(fitToColumns('日本語', 4), '日… ');
 });
 
 test('control sequences and bidirectional overrides never reach the terminal', () => {

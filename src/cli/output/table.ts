@@ -86,7 +86,7 @@ export function rowOf(layout: Layout, record: Answered): string {
 
 function lineOf(layout: Layout, textOf: (field: string) => string): string {
   return layout
-    .map(({ field, width }) => fitted(textOf(field), width))
+    .map(({ field, width }) => fitToColumns(textOf(field), width))
     .join(GAP)
     .trimEnd();
 }
@@ -135,7 +135,7 @@ function columnsOfGrapheme(grapheme: string): number {
 }
 
 /** Fits a text to a number of columns: padded with spaces, or cut with `…`. */
-export function fitted(text: string, columns: number): string {
+export function fitToColumns(text: string, columns: number): string {
   const taken = columnsOf(text);
   if (taken <= columns) return text + ' '.repeat(columns - taken);
   let cut = '';

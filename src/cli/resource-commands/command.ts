@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { type Call, unexpected } from '../../../packages/sdk/src/transport.ts';
+import { type Call, unexpectedResponse } from '../../../packages/sdk/src/transport.ts';
 import { addConnectionOptions, type ConnectionFlags, type ResolvedConnection, withService } from '../client/connect.ts';
 import { readInput } from '../input/prompt.ts';
 import { CliError, type Output, stdout } from '../output/screen.ts';
@@ -52,14 +52,14 @@ type Invocation = {
 };
 
 async function run(resourceType: string, verb: Verb, { ids, body, flags, screen }: Invocation): Promise<void> {
-  const call = { method: verb.row.method, path: pathOf(verb, ids), body } as const;
+  const call = { method: verb.row.method, path: pathSegments(verb, ids), body } as const;
   await withService(flags, async ({ send }) => {
     const query = queryOf(verb.row.parameters, flags);
     if (isList(verb.row)) return printMany(screen, flags, pagesOf(send, { ...call, query }));
     const response = await sendOr404(send, call, () => notFoundText(resourceType, verb, ids));
     // Only a subscription returns its record at top level (C11); a deletion returns an empty list (C8).
     const data = fieldOf(response.body, 'data') ?? response.body;
-    if (data === undefined) throw unexpected(response.status, `The answer is ${response.status} and empty.`);
+    if (data === undefined) throw unexpectedResponse(response.status, `The answer is ${response.status} and empty.`);
     if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${resourceType} ${ids.join(' ')}`);
     else printOne(screen, flags, data);
   });
@@ -82,7 +82,7 @@ function notFoundText(resourceType: string, { row, ids: names }: Verb, ids: read
 }
 
 /** The path segments of a route below `/v2`, with these ids. */
-export function pathOf({ row }: Pick<Verb, 'row'>, ids: readonly string[]): string[] {
+export function pathSegments({ row }: Pick<Verb, 'row'>, ids: readonly string[]): string[] {
   const remaining = [...ids];
   return row.path
     .split('/')

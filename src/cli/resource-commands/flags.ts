@@ -26,14 +26,14 @@ export function addFilters(command: Command, parameters: Parameters): void {
 
 /** The given fields as a request body. */
 export function bodyOf(body: JsonSchema | undefined, values: FlagValues): Record<string, unknown> {
-  const given = Object.entries(fieldsOf(body)).filter(([field]) => givenFor(values, field) !== undefined);
-  return Object.fromEntries(given.map(([field, schema]) => [field, fieldValue(schema, givenFor(values, field))]));
+  const given = Object.entries(fieldsOf(body)).filter(([field]) => flagValue(values, field) !== undefined);
+  return Object.fromEntries(given.map(([field, schema]) => [field, fieldValue(schema, flagValue(values, field))]));
 }
 
 /** The given parameters as a query. */
 export function queryOf(parameters: Parameters, values: FlagValues): Record<string, string> {
-  const given = Object.keys(parameters).filter((name) => givenFor(values, name) !== undefined);
-  return Object.fromEntries(given.map((name) => [name, String(givenFor(values, name))]));
+  const given = Object.keys(parameters).filter((name) => flagValue(values, name) !== undefined);
+  return Object.fromEntries(given.map((name) => [name, String(flagValue(values, name))]));
 }
 
 function optionOf(name: string, value: string, description: string, words: readonly string[]): Option {
@@ -44,7 +44,7 @@ function optionOf(name: string, value: string, description: string, words: reado
 }
 
 /** The value of a flag; Commander stores `--task-name` as `taskName`. */
-export function givenFor(values: FlagValues, name: string): unknown {
+export function flagValue(values: FlagValues, name: string): unknown {
   return values[name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
 }
 

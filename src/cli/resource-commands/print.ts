@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { behindPage, fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { type Answer, type Call, type Send, unexpected } from '../../../packages/sdk/src/transport.ts';
+import { fieldOf, nextPageLink } from '../../../packages/sdk/src/response-body.ts';
+import { type Answer, type Call, type Send, unexpectedResponse } from '../../../packages/sdk/src/transport.ts';
 import { CliError, type Output } from '../output/screen.ts';
 import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from '../output/table.ts';
 
@@ -93,7 +93,7 @@ export async function* pagesOf(send: Send, call: ListCall): AsyncGenerator<reado
     const response = await send({ ...call, query: pageQuery, timeoutMs: timeoutFor(query.wait) });
     const { status, body } = response;
     const data = fieldOf(body, 'data');
-    if (!Array.isArray(data)) throw unexpected(status, `The answer is ${status} and holds no list.`);
+    if (!Array.isArray(data)) throw unexpectedResponse(status, `The answer is ${status} and holds no list.`);
     if (data.length > 0) yield data;
     left -= data.length;
     const next = nextOf(response, pageQuery);
@@ -117,7 +117,7 @@ function nextOf(
   // Feed: with `wait` one response is the whole result; otherwise an unchanged cursor marks the end.
   if (typeof cursor === 'string')
     return cursor === query.after || query.wait !== undefined ? undefined : { after: cursor };
-  const nextPage = behindPage(response);
+  const nextPage = nextPageLink(response);
   return nextPage && { offset: String(nextPage.offset), after: nextPage.after };
 }
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../../config/load.ts';
 import { environmentName, type Option, type OptionName, options } from '../../config/options.ts';
-import { linkTo } from '../../resources/invitations/invitations.ts';
+import { invitationLink } from '../../resources/invitations/invitations.ts';
 import type { Service } from '../../server.ts';
 import { connectionVariables } from '../client/connect.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
@@ -63,7 +63,9 @@ function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly s
 
 /** Prints the console's URL and, at the first start, the first account's invitation link and key. */
 function greet({ baseUrl, firstAccount }: Service): void {
-  const lines = [`console: ${firstAccount === undefined ? `${baseUrl}/` : linkTo(baseUrl, firstAccount.token)}`];
+  const lines = [
+    `console: ${firstAccount === undefined ? `${baseUrl}/` : invitationLink(baseUrl, firstAccount.token)}`,
+  ];
   if (firstAccount !== undefined) {
     const { domain, key } = firstAccount;
     lines.push(

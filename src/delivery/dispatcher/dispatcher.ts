@@ -16,7 +16,7 @@ import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import { Prefetcher } from './prefetcher.ts';
 import { type HookQueueRow, type PendingDelivery, pendingDeliveries } from './queries.ts';
-import { type Decision, decide, longestWaitMs, outcomeWord, reasonOf } from './retry-policy.ts';
+import { type Decision, decide, longestWaitMs, outcomeText, reasonOf } from './retry-policy.ts';
 import { StartRateLimiter } from './start-rate-limiter.ts';
 import { firstOf, WorkLoop } from './work-loop.ts';
 
@@ -521,7 +521,7 @@ export class Dispatcher {
     const completion = queue.finish({
       flight,
       decision,
-      outcome: outcomeWord(outcome),
+      outcome: outcomeText(outcome),
       reason: reasonOf(decision),
       ms: outcome.ms,
       now,
@@ -539,7 +539,7 @@ export class Dispatcher {
   }
 
   #report(queue: HookQueue, flight: InFlightAttempt, outcome: Outcome, decision: Decision): void {
-    const word = outcomeWord(outcome);
+    const word = outcomeText(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
     this.#ports.onAttempt({ outcome: word, result: decision.is, ms: outcome.ms, lateMs });
     this.#ports.log.info({

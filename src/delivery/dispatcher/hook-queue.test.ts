@@ -4,7 +4,7 @@ import type { Completion, Outcome } from './complete-deliveries.ts';
 import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { type Decision, decide, outcomeWord, reasonOf } from './retry-policy.ts';
+import { type Decision, decide, outcomeText, reasonOf } from './retry-policy.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
@@ -84,7 +84,7 @@ class Drive {
     const settlement = queue.finish({
       flight,
       decision,
-      outcome: outcomeWord(outcome),
+      outcome: outcomeText(outcome),
       reason: reasonOf(decision),
       ms: outcome.ms,
       now,

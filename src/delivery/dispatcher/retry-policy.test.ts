@@ -5,9 +5,9 @@ import {
   type AttemptContext,
   type Decision,
   decide,
-  excusePaused,
+  ignoreIfPaused,
   longestWaitMs,
-  outcomeWord,
+  outcomeText,
   reasonOf,
   remainingMs,
 } from './retry-policy.ts';
@@ -122,7 +122,7 @@ const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures
 
 for (const { row, outcomes, failures, decision: wanted } of stateTable) {
   test(`C17 C18 state table: ${row}`, () => {
-    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeWord(outcome));
+    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeText(outcome));
   });
 }
 
@@ -216,7 +216,7 @@ test('C18 attempts in flight at a failure are part of it: failures are not count
   for (const failures of [1, 2]) {
     const burst = { failures, sameBurst: true };
     for (const outcome of anythingElse) {
-      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeWord(outcome));
+      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeText(outcome));
     }
     assert.deepEqual(decision(answered(200), burst), { is: 'delivered_during_backoff' });
     assert.deepEqual(decision(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
@@ -242,7 +242,7 @@ test('C19 a process pause of a second and a fifth of the deadline excuses timeou
   for (const cause of causes) {
     const isExcused = cause === 'timeout' || cause === 'reset';
     const failure = { kind: 'failed', cause } as const;
-    const result = excusePaused(failure, 60_000, 15_000);
+    const result = ignoreIfPaused(failure, 60_000, 15_000);
     if (isExcused) assert.partialDeepStrictEqual(result, fault, cause);
     else assert.equal(result, failure);
   }
@@ -251,12 +251,13 @@ test('C19 a process pause of a second and a fifth of the deadline excuses timeou
     [5_000, 1_000],
     [1_000, 1_000],
   ] as const) {
-    const judged = (pausedMs: number) => excusePaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
+    const judged = (pausedMs: number) =>
+      ignoreIfPaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
     assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'ours'], String(deadlineMs));
   }
   for (const status of [200, 401, 408, 500]) {
     const result = { kind: 'answered', status } as const;
-    assert.equal(excusePaused(result, 60_000, 15_000), result);
+    assert.equal(ignoreIfPaused(result, 60_000, 15_000), result);
   }
 });
 
@@ -275,7 +276,7 @@ test('C19 the backoff after local errors doubles from a second to a minute', () 
 test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 ends', () => {
   for (const failures of [0, 1, 2]) {
     for (const outcome of anythingElse) {
-      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
+      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeText(outcome));
     }
     for (const sameBurst of [false, true]) {
       const asked = { failures, isManual: true, sameBurst };
@@ -286,9 +287,9 @@ test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 en
 });
 
 test('C6 X3 an outcome is a status or one word of a closed set, and contains no address', () => {
-  assert.equal(outcomeWord(answered(204)), '204');
-  for (const cause of causes) assert.equal(outcomeWord({ ...failed(cause), note: '10.0.0.1:80' }), cause);
-  for (const fault of faults) assert.equal(outcomeWord({ ...ours(fault), note: '10.0.0.1:80' }), fault);
+  assert.equal(outcomeText(answered(204)), '204');
+  for (const cause of causes) assert.equal(outcomeText({ ...failed(cause), note: '10.0.0.1:80' }), cause);
+  for (const fault of faults) assert.equal(outcomeText({ ...ours(fault), note: '10.0.0.1:80' }), fault);
 });
 
 test('X3 every decision has a reason, and that of a counted failure contains its number', () => {

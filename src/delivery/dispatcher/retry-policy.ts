@@ -82,7 +82,7 @@ export function decide(context: AttemptContext): Decision {
  * (C19): the deadline passed, or the target stopped waiting, while nothing could be sent or read. A response
  * counts whenever it is read.
  */
-export function excusePaused(result: Result, pausedMs: number, deadlineMs: number): Result {
+export function ignoreIfPaused(result: Result, pausedMs: number, deadlineMs: number): Result {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
   if (pausedMs < Math.max(MIN_EXCUSING_PAUSE_MS, deadlineMs * EXCUSING_PART)) return result;
   const note = `${result.cause} after this process was paused for ${Math.round(pausedMs)} ms`;
@@ -114,7 +114,7 @@ function localErrorWaitMs(errorsBefore: number): number {
 }
 
 /** An outcome in one word, as stored and counted: an HTTP status, a failure code, or a local error code. */
-export function outcomeWord(outcome: Outcome): string {
+export function outcomeText(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.fault;
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { noteAcross } from '../../audit/actions.ts';
+import { auditInAccounts } from '../../audit/actions.ts';
 import { type Actor, ENGINE } from '../../permissions.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
@@ -56,7 +56,7 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
     .where('date_ended', 'is', null)
     .returning(['hook_id', 'account_id', 'user_id'])
     .execute();
-  noteAcross(
+  auditInAccounts(
     tx,
     ended.map(({ hook_id, account_id, user_id }) => ({
       action: 'hook.ended',

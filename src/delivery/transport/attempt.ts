@@ -1,7 +1,7 @@
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
 import type { Failed, LocalError, Outcome, Result } from '../dispatcher/complete-deliveries.ts';
-import { excusePaused } from '../dispatcher/retry-policy.ts';
+import { ignoreIfPaused } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
 import { asDialError, classify, DialError, dial, startDeadline } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
@@ -48,11 +48,11 @@ type Ports = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
  * `ca` replaces the trusted certificate authorities.
  */
 export function createAttempt(ports: Ports): Attempt {
-  return measured(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
+  return withDuration(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
 }
 
 /** Wraps `make`: measures the duration, and excuses failures during a pause of this process (C19). */
-export function measured(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
+export function withDuration(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
   const pauses = new PauseMonitor(clock);
   return async (order) => {
     if (order.signal.aborted) return { ...STOPPED, ms: 0 };
@@ -61,7 +61,7 @@ export function measured(clock: Clock, make: (order: Order, leftMs: () => number
     const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
     const pause = pauses.watch();
     try {
-      const result = excusePaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
+      const result = ignoreIfPaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
       return { ...result, ms: Math.round(elapsedMs()) };
     } finally {
       pause.end();

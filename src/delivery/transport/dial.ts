@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
 import type { Failed, FailureCode, LocalError, LocalErrorCode } from '../dispatcher/complete-deliveries.ts';
-import { type CheckedAddress, explain, type SsrfGuard } from './ssrf-guard.ts';
+import { type CheckedAddress, refusalText, type SsrfGuard } from './ssrf-guard.ts';
 
 /** Addresses dialled per attempt: a name with a thousand addresses must not turn this service into a port scanner. */
 const MAX_DIALED_ADDRESSES = 6;
@@ -53,7 +53,7 @@ export async function asDialError(
     if (check.failure === 'resolver_silent') throw new DialError({ kind: 'ours', fault: 'no_resolver' });
     throw new DialError({ kind: 'failed', cause: 'no_such_name' });
   }
-  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: explain(check) });
+  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: refusalText(check) });
   return check.addresses;
 }
 

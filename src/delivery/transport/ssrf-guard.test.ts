@@ -5,10 +5,10 @@ import type { Resolve } from './dns-resolver.ts';
 import {
   type AllowRule,
   createSsrfGuard,
-  explain,
   normaliseTarget,
   parseAllowRules,
   parseTarget,
+  refusalText,
 } from './ssrf-guard.ts';
 
 const resolveNames: Resolve = async (hostname) => {
@@ -209,7 +209,7 @@ test('the refusal contains the address and a setting, and that setting allows ex
     assert.equal(verdict.word, 'forbidden');
     assert.equal(verdict.setting, setting);
     assert.equal(
-      explain(verdict),
+      refusalText(verdict),
       `${verdict.address} is not a public address; to allow it, start the service with ${setting}`,
     );
     const opened = setting.replace('CARILLON_ALLOW_TARGETS=', '');
@@ -225,7 +225,7 @@ test('an address that cannot be dialled as written is rejected, whatever the set
   for (const host of ['zone.example', 'octal.example', 'nonsense.example']) {
     const verdict = await guardWith({ rules, loopbackAllowed: true }).check(new URL(`http://${host}/`));
     assert.ok('allowed' in verdict && !verdict.allowed, host);
-    assert.match(explain(verdict), /no setting can allow it$/);
+    assert.match(refusalText(verdict), /no setting can allow it$/);
   }
 });
 

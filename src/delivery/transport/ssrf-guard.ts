@@ -188,7 +188,7 @@ export function createSsrfGuard({
  * Explains a refusal for the operator's log and `carillon doctor target`. Contains addresses: never in API
  * responses.
  */
-export function explain(refused: Refused): string {
+export function refusalText(refused: Refused): string {
   const finding = `${refused.address} is not a public address`;
   if (refused.setting === undefined) return `${finding}, and no setting can allow it`;
   return `${finding}; to allow it, start the service with ${refused.setting}`;

@@ -80,7 +80,7 @@ export class RateLimits {
 }
 
 /** Adds `rate_limited` to the problems of every route that a limit applies to. */
-export function limited(routes: readonly Route[], limits: Pick<RateLimits, 'counts'>): readonly Route[] {
+export function rateLimitedRoutes(routes: readonly Route[], limits: Pick<RateLimits, 'counts'>): readonly Route[] {
   return routes.map((route) =>
     limits.counts(budgetOf(route)) ? { ...route, problems: [...route.problems, 'rate_limited' as const] } : route,
   );

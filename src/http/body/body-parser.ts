@@ -12,7 +12,7 @@ declare module 'fastify' {
  * Disables Fastify's body parsing: a route reads its body itself, so that a response that needs no body does
  * not wait for one. The media type is hidden from Fastify, which would check it before the route is known.
  */
-export function leaveBodies(app: FastifyInstance): void {
+export function skipBodyParsing(app: FastifyInstance): void {
   app.decorateRequest('bodyType', undefined);
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw;
@@ -27,7 +27,7 @@ export function leaveBodies(app: FastifyInstance): void {
 }
 
 /** Throws unless the body is declared as uncompressed JSON in UTF-8, or not declared at all (C4). */
-export function mustBeJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
+export function requireJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
   const encoding = headers['content-encoding'];
   if (!isJson(bodyType) || !isUncompressed(encoding)) throw new Problem('unsupported_media_type');
 }

@@ -7,7 +7,7 @@ import { parseJson } from '../../json.ts';
 import { Problem } from '../../problems.ts';
 import type { ConnectionTracker } from '../server/connections.ts';
 import { overloaded } from '../server/load-shedding.ts';
-import { mustBeJson } from './body-parser.ts';
+import { requireJson } from './body-parser.ts';
 import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
 import { GrowingBuffer, TextFile } from './temporary-file.ts';
 
@@ -57,7 +57,7 @@ export class Bodies {
 
   /** Reads a JSON body; undefined if there is none. */
   read(request: FastifyRequest, reply: FastifyReply, sender: Sender): Promise<Body | undefined> | undefined {
-    mustBeJson(request);
+    requireJson(request);
     if (declaredLength(request.raw) === 0) return undefined;
     const bytes = new GrowingBuffer();
     const { quota } = this.#ports;
@@ -73,7 +73,7 @@ export class Bodies {
     { name, maxBytes }: LongField,
     prefix: string,
   ): Promise<Body | undefined> {
-    mustBeJson(request);
+    requireJson(request);
     if (declaredLength(request.raw) === 0) return undefined;
     const long = new LongText(name, MAX_BODY_BYTES);
     const hashing = createHash('sha256').update(prefix);

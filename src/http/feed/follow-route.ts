@@ -4,7 +4,14 @@ import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { type Fields, type JsonSchema, parseId, responseSchema, type Shown, serializeRecord } from '../fields/field.ts';
+import {
+  type Fields,
+  type JsonSchema,
+  type OutputOf,
+  parseId,
+  responseSchema,
+  serializeRecord,
+} from '../fields/field.ts';
 import { MAX_RECORDS, pagingParameters } from '../routes/pagination.ts';
 import { type Given, type Parameter, type Parameters, readQuery } from '../routes/query-parameters.ts';
 import type { FeedRequest, FeedSlice, Head, Input, Route } from '../routes/route.ts';
@@ -49,8 +56,8 @@ export function follow<Path extends string, P extends Parameters, F extends Fiel
   row: Head<Path> & {
     parameters: P;
     fields: F;
-    call: (view: AccountView, caller: Caller, given: Given<P>, reading: FeedRequest) => Promise<FeedPage<Shown<F>>>;
-    entry: (row: Shown<F>) => { cursor: number; kind: string };
+    call: (view: AccountView, caller: Caller, given: Given<P>, reading: FeedRequest) => Promise<FeedPage<OutputOf<F>>>;
+    entry: (row: OutputOf<F>) => { cursor: number; kind: string };
   },
 ): Route {
   return {

@@ -5,10 +5,10 @@ import {
   type Field,
   type Fields,
   type JsonSchema,
+  type OutputOf,
   parseId,
   readOnly,
   responseSchema,
-  type Shown,
   serializeRecord,
   unreachable,
   writable,
@@ -452,7 +452,7 @@ export const role = (says: string): Field<Role, 'written'> =>
 
 /** A list of nested records with these fields. */
 export const readOnlyRecords = <F extends Fields>(says: string, fields: F, title?: string) =>
-  readOnly<readonly Shown<F>[]>(says, (rows) => rows.map((row) => serializeRecord(fields, row)), {
+  readOnly<readonly OutputOf<F>[]>(says, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',
     items: { ...(title === undefined ? {} : { title }), ...responseSchema(fields) },
   });

@@ -5,13 +5,13 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
  * How a field is used: `shown` is read-only, `fixed` constant, `derived` computed from another field, `written`
  * writable by the caller, `asked` write-only.
  */
-export type Mode = 'shown' | 'fixed' | 'derived' | 'written' | 'asked';
+export type FieldMode = 'shown' | 'fixed' | 'derived' | 'written' | 'asked';
 
 /**
  * One field of a resource in the API: how it is validated, parsed, stored and serialized. OpenAPI and the SDK's
  * types are derived from it.
  */
-export type Field<Stored = unknown, M extends Mode = Mode> = {
+export type Field<Stored = unknown, M extends FieldMode = FieldMode> = {
   readonly mode: M;
   readonly description: string;
   /** Schema of accepted values; empty for fields that cannot be written. */
@@ -44,7 +44,7 @@ export type Created<F extends Fields> = {
 export type Changed<F extends Fields> = Partial<Created<F>>;
 
 /** The stored values that serialization needs. */
-export type Shown<F extends Fields> = {
+export type OutputOf<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
@@ -98,7 +98,7 @@ export function maxLengthOf(field: Field | undefined): number {
 }
 
 /** Serializes a stored row, in the order of its fields. */
-export function serializeRecord<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
+export function serializeRecord<F extends Fields>(fields: F, row: OutputOf<F>): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const name in fields) {
     const field = fields[name];

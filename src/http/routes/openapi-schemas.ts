@@ -150,7 +150,7 @@ function typeOf(value: unknown): string {
 }
 
 /** Names of operations, request bodies and responses for generated clients. */
-export type Names = {
+export type SchemaNames = {
   /** Names of record schemas, by `keyOf(schema)`. */
   readonly records: ReadonlyMap<string, string>;
   operationId(route: Route): string;
@@ -160,7 +160,7 @@ export type Names = {
 };
 
 /** Derives all names from the paths and methods of the routes: `Task`, `TaskCreate`, `TaskList`, `updateTask`. */
-export function namesOf(routes: readonly Route[]): Names {
+export function schemaNames(routes: readonly Route[]): SchemaNames {
   const records = new Map<string, string>();
   for (const [matches, name] of KINDS) {
     for (const route of routes.filter(matches)) {

@@ -2,7 +2,7 @@ import { type ProblemCode, problems } from '../../problems.ts';
 import { EVENT_STREAM } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
 import { isTagged } from './etag.ts';
-import { type Names, namesOf, Schemas } from './openapi-schemas.ts';
+import { type SchemaNames, Schemas, schemaNames } from './openapi-schemas.ts';
 import { idNames, type Route } from './route.ts';
 
 /** The problems that any authenticated route can return. */
@@ -82,7 +82,7 @@ export type Webhook = {
 
 type DocumentContext = {
   readonly routes: readonly Route[];
-  readonly names: Names;
+  readonly names: SchemaNames;
   readonly schemas: Schemas;
 };
 
@@ -93,7 +93,7 @@ export function openapi(
   version: string,
   webhooks: Readonly<Record<string, Webhook>> = {},
 ): Record<string, unknown> {
-  const names = namesOf(routes);
+  const names = schemaNames(routes);
   const described = { routes, names, schemas: new Schemas(names.records) };
   described.schemas.named('Problem', problemSchema);
   const paths: Record<string, Record<string, unknown>> = {};

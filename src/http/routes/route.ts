@@ -9,8 +9,8 @@ import {
   type Created,
   type Fields,
   type JsonSchema,
+  type OutputOf,
   responseSchema,
-  type Shown,
   serializeRecord,
 } from '../fields/field.ts';
 import { type BodySpec, change, creation } from '../fields/validate-body.ts';
@@ -156,7 +156,7 @@ export function list<Path extends string, P extends Parameters, F extends Fields
       given: Given<P>,
       paging: Paging,
       ids: Ids<Path>,
-    ) => Promise<Page<Shown<F>>>;
+    ) => Promise<Page<OutputOf<F>>>;
   },
 ): Route {
   const parameters = { ...definition.parameters, ...pagingParameters };
@@ -184,7 +184,7 @@ export function list<Path extends string, P extends Parameters, F extends Fields
 export function get<Path extends string, F extends Fields>(
   definition: Head<Path> & {
     fields: F;
-    call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>>;
+    call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
   return {
@@ -214,7 +214,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     holding?: LockMode;
     /** The path of the created record: its collection, and the field with its id. */
     at: { collection: string; key: K };
-    call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<Shown<F>>;
+    call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
   const spec = creation(definition.takes ?? definition.fields) as BodySpec<Created<T>>;
@@ -248,7 +248,7 @@ export function update<Path extends string, F extends Fields, T extends Fields =
     /** Input fields, if they differ from the output fields. */
     takes?: T;
     records: readonly string[];
-    call: (write: AccountWrite, caller: Caller, input: Changed<T>, ids: Ids<Path>) => Promise<Shown<F>>;
+    call: (write: AccountWrite, caller: Caller, input: Changed<T>, ids: Ids<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
   const spec = change(definition.takes ?? definition.fields) as BodySpec<Changed<T>>;
@@ -307,7 +307,7 @@ export function action<Path extends string, F extends Fields>(
   definition: Head<Path> & {
     status: 200 | 202;
     fields: F;
-    call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>>;
+    call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
   return {

@@ -1,5 +1,5 @@
 import { type DeliveryKind, type Kind, kinds, resourceTypeOf, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
-import { parseId, responseSchema, type Shown, serializeRecord } from '../../http/fields/field.ts';
+import { type OutputOf, parseId, responseSchema, serializeRecord } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyId,
@@ -20,9 +20,9 @@ import {
 import type { Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { deliveryStates, lastAttempts, pending, settled } from '../deliveries/deliveries.ts';
+import { deliveryStates, finalizedDeliveries, lastAttempts, pending } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
-import { type Occurrence, occurrencesOf, type Reach, reachOf } from '../notifications/notifications.ts';
+import { type Occurrence, occurrencesOf, type Visibility, visibilityOf } from '../notifications/notifications.ts';
 
 /** Maximum number of positions that one call scans for entries visible to the caller. */
 const MAX_POSITIONS_PER_CALL = 100_000;
@@ -36,7 +36,7 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  */
 const MAX_DELIVERIES = 500;
 
-type ActivityRow = Shown<typeof activityFields>;
+type ActivityRow = OutputOf<typeof activityFields>;
 type Query = Given<typeof activityParameters>;
 
 /** A page of activity. `next` is the value of `before` for the next page, undefined at the end. */
@@ -53,7 +53,7 @@ export async function listActivity(
   baseUrl: string,
 ): Promise<ActivityPage> {
   const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
-  const reach = hookId === undefined ? reachOf(caller, query) : await reachOfHook(view, caller, query, hookId);
+  const reach = hookId === undefined ? visibilityOf(caller, query) : await reachOfHook(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
   const before = Math.min(query.before ?? position + 1, position + 1);
   const found = await occurrencesBefore(view, reach, before, limit);
@@ -67,14 +67,14 @@ export async function listActivity(
 }
 
 /** Visible occurrences, also limited in time: `since` and `until` in milliseconds since the epoch. */
-type TimedReach = Reach & { readonly since?: number; readonly until?: number | undefined };
+type TimedReach = Visibility & { readonly since?: number; readonly until?: number | undefined };
 
 /**
  * Occurrences that a hook may have delivered: caused by its user, of its kind, during its lifetime. A caller who may see
  * the hook may see them.
  */
 async function reachOfHook(view: AccountView, caller: Caller, query: Query, hookId: number): Promise<TimedReach> {
-  const { kinds } = reachOf(caller, query);
+  const { kinds } = visibilityOf(caller, query);
   const { user_id: userId, event, date_created: created, date_ended: ended } = await getHook(view, caller, hookId);
   return {
     userId: userId ?? 0,
@@ -177,7 +177,7 @@ function pendingAt(view: AccountView, positions: readonly number[], hookId: numb
 }
 
 function finalizedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
-  let query = settled(view)
+  let query = finalizedDeliveries(view)
     .leftJoin('hooks', 'hooks.hook_id', 'finalized_deliveries.hook_id')
     .select(['finalized_deliveries.position', 'hooks.target as target_url'])
     .where('finalized_deliveries.position', 'in', positions);
@@ -237,7 +237,7 @@ const outcomeFields = {
   ),
 };
 
-export type OutcomeRow = Shown<typeof outcomeFields>;
+export type OutcomeRow = OutputOf<typeof outcomeFields>;
 
 /** An occurrence with its deliveries. */
 export const activityFields = {

@@ -1,5 +1,5 @@
 import { note } from '../../audit/actions.ts';
-import type { Created, Field, Shown } from '../../http/fields/field.ts';
+import type { Created, Field, OutputOf } from '../../http/fields/field.ts';
 import {
   key,
   label,
@@ -101,7 +101,7 @@ export const calendarFilters = {
   ),
 };
 
-type CalendarRow = Shown<typeof calendarFields>;
+type CalendarRow = OutputOf<typeof calendarFields>;
 
 type Stored = {
   calendar_id: number;
@@ -162,7 +162,7 @@ export async function makeCalendar(
   caller: Caller,
   input: Created<typeof calendarInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
-): Promise<Shown<typeof madeCalendarFields>> {
+): Promise<OutputOf<typeof madeCalendarFields>> {
   requireMatchingScope(input.scope, input.project_id);
   if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
   const token = newToken(random);
@@ -170,7 +170,7 @@ export async function makeCalendar(
     ...input,
     user_id: caller.userId,
     token_hash: hashToken(token),
-    permissions: needed.filter((one) => caller.permissions.has(one)).join(','),
+    permissions: calendarPermissions.filter((one) => caller.permissions.has(one)).join(','),
     date_created: write.now,
     last_fetched: null,
     expires_at: caller.expiresAt,
@@ -244,10 +244,15 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
 }
 
 /** Permissions that a calendar can use: events, tasks with subtasks, and the names of projects and users. */
-export const needed = ['events:read', 'tasks:read', 'projects:read', 'users:read'] as const satisfies Permission[];
+export const calendarPermissions = [
+  'events:read',
+  'tasks:read',
+  'projects:read',
+  'users:read',
+] as const satisfies Permission[];
 
 /** Permissions of a calendar: those stored at its creation that the role of its user still has. */
-export function reachOf(permissions: string, role: Role): ReadonlySet<Permission> {
+export function grantedPermissions(permissions: string, role: Role): ReadonlySet<Permission> {
   const own = permissionsOf(role);
   return new Set(permissions.split(',').filter((one) => isPermission(one) && own.includes(one)) as Permission[]);
 }

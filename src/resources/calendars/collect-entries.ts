@@ -10,7 +10,7 @@ import { userName } from '../users/lookup.ts';
 import { assignedNames, type Scope } from './calendars.ts';
 
 /** Selection and presentation of a calendar's entries. */
-export type Wanted = {
+export type CalendarQuery = {
   readonly scope: Scope;
   readonly userId: number;
   readonly projectId: number;
@@ -38,7 +38,7 @@ const DAYS_PER_QUERY = 31;
 const RECENT_DAYS = 31;
 
 /** Yields the iCalendar text of all entries, near days first, so that MAX_ENTRIES cuts off the most distant ones. */
-export async function* entriesOf(view: AccountView, wanted: Wanted, today: string): AsyncGenerator<Buffer> {
+export async function* entriesOf(view: AccountView, wanted: CalendarQuery, today: string): AsyncGenerator<Buffer> {
   const { reach } = wanted;
   const ranges = rangesAround(wanted, today);
   if (reach.has('events:read')) yield* piecesOf(eventReads(view, wanted, ranges));
@@ -77,7 +77,7 @@ async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
 }
 
 /** The day ranges of a calendar: from RECENT_DAYS ago to the end, then the earlier ones, newest first. */
-function rangesAround({ from, to }: Wanted, today: string): readonly DayRange[] {
+function rangesAround({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
   const recent = plusDays(today, -RECENT_DAYS);
   return [...rangesBetween(recent, to), ...rangesBetween(from, plusDays(recent, -1)).reverse()];
 }
@@ -103,7 +103,7 @@ function afterKey(day: string, id: string, after: NonNullable<SortKey>): Express
   return sql<SqlBool>`${days} >= ${after.day} and (${days} > ${after.day} or ${ids} > ${after.id})`;
 }
 
-function eventReads(view: AccountView, wanted: Wanted, ranges: readonly DayRange[]): readonly Read[] {
+function eventReads(view: AccountView, wanted: CalendarQuery, ranges: readonly DayRange[]): readonly Read[] {
   const { from } = wanted;
   const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
   // A join, because these events are few: filtering in the order of the list would scan all events.
@@ -122,21 +122,21 @@ function eventReads(view: AccountView, wanted: Wanted, ranges: readonly DayRange
   return [begunRead, ...reads];
 }
 
-async function eventPiece(query: ReturnType<typeof eventRows>, limit: number, wanted: Wanted): Promise<Piece> {
+async function eventPiece(query: ReturnType<typeof eventRows>, limit: number, wanted: CalendarQuery): Promise<Piece> {
   const rows = await query.orderBy('events.start_date').orderBy('events.event_id').limit(limit).execute();
   const entries = rows.map((row) => eventEntry(row, wanted));
   const last = rows.length === limit ? rows.at(-1) : undefined;
   return pieceOf(entries, last && { day: last.start_date, id: last.event_id }, wanted);
 }
 
-function pieceOf(entries: readonly Entry[], last: SortKey, { zone }: Wanted): Piece {
+function pieceOf(entries: readonly Entry[], last: SortKey, { zone }: CalendarQuery): Piece {
   const text = Buffer.from(entries.map((entry) => entryText(entry, zone)).join(''));
   return { text, count: entries.length, last };
 }
 
 type EventRow = Awaited<ReturnType<ReturnType<typeof eventRows>['execute']>>[number];
 
-function eventRows(view: AccountView, { scope, userId, projectId }: Wanted) {
+function eventRows(view: AccountView, { scope, userId, projectId }: CalendarQuery) {
   const rows = view
     .selectFrom('events')
     .leftJoin('projects', (join) =>
@@ -157,7 +157,7 @@ function eventRows(view: AccountView, { scope, userId, projectId }: Wanted) {
   return rows.where(({ or, eb }) => or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', theirs)]));
 }
 
-function eventEntry(row: EventRow, { reach, domain, baseUrl }: Wanted): Entry {
+function eventEntry(row: EventRow, { reach, domain, baseUrl }: CalendarQuery): Entry {
   const project = reach.has('projects:read') ? (row.project_name ?? '') : '';
   const creator = reach.has('users:read') ? nameOf(row) : '';
   return {
@@ -183,7 +183,12 @@ function labelledLines(...facts: readonly (readonly [label: string, text: string
   return facts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
 }
 
-async function tasks(view: AccountView, wanted: Wanted, range: DayRange, { after, limit }: Batch): Promise<Piece> {
+async function tasks(
+  view: AccountView,
+  wanted: CalendarQuery,
+  range: DayRange,
+  { after, limit }: Batch,
+): Promise<Piece> {
   const { scope, projectId } = wanted;
   let query = view
     .selectFrom('tasks')
@@ -208,7 +213,12 @@ async function tasks(view: AccountView, wanted: Wanted, range: DayRange, { after
   return pieceOf(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
 }
 
-async function subtasks(view: AccountView, wanted: Wanted, range: DayRange, { after, limit }: Batch): Promise<Piece> {
+async function subtasks(
+  view: AccountView,
+  wanted: CalendarQuery,
+  range: DayRange,
+  { after, limit }: Batch,
+): Promise<Piece> {
   const { scope, projectId } = wanted;
   let query = view
     .selectFrom('subtasks')
@@ -260,7 +270,7 @@ type Due = {
 };
 
 /** A task or subtask as an entry at its due date; its duration is not an appointment. */
-function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: Wanted): Entry {
+function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: CalendarQuery): Entry {
   const due = row.due_date ?? '';
   return {
     uid: `${row.resourceType}-${row.id}@${domain}`,

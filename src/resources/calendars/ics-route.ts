@@ -11,8 +11,8 @@ import type { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { userName } from '../users/lookup.ts';
-import { reachOf, type Scope } from './calendars.ts';
-import { entriesOf, MAX_ENTRIES, type Wanted } from './collect-entries.ts';
+import { grantedPermissions, type Scope } from './calendars.ts';
+import { type CalendarQuery, entriesOf, MAX_ENTRIES } from './collect-entries.ts';
 
 /** Range of a calendar in days: one year back, three years ahead. */
 const BACK_DAYS = 366;
@@ -59,7 +59,7 @@ async function find(
   const found = await lookups.find(hashToken(token), (tokenHash) => findCalendar(read, tokenHash, now));
   if (found === undefined) return undefined;
   const role = found.role as Role;
-  const reach = reachOf(found.permissions, role);
+  const reach = grantedPermissions(found.permissions, role);
   if (!reach.has('events:read') && !reach.has('tasks:read')) return undefined;
   await fetches.note(found, now);
   return documentOf(found, reach, now, baseUrl());
@@ -171,7 +171,7 @@ function nameOf(found: Found): string {
   return first === '' ? company : `${first} · ${company}`;
 }
 
-type Unzoned = Omit<Wanted, 'zone'>;
+type Unzoned = Omit<CalendarQuery, 'zone'>;
 
 function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, baseUrl: string): Unzoned {
   return {

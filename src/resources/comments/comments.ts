@@ -1,4 +1,4 @@
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import {
   constant,
   key,
@@ -15,7 +15,7 @@ import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
-import { inPieces, pagedQuery, sizeOf } from '../core/pagination.ts';
+import { pagedQuery, sizeOf, splitBySize } from '../core/pagination.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
@@ -96,8 +96,8 @@ const list = pagedQuery('comment', commentFilters, (view) => view.selectFrom('co
 
 const byId = ascending('id', number('comments.comment_id'));
 
-type CommentRow = Shown<typeof commentFields>;
-type ThreadRow = Shown<typeof threadFields>;
+type CommentRow = OutputOf<typeof commentFields>;
+type ThreadRow = OutputOf<typeof threadFields>;
 
 /** Lists top-level comments, each with its first replies; or the replies to one comment. */
 async function listThreads(
@@ -130,7 +130,7 @@ type Thread = {
 
 /** Adds the first replies to each comment, in slices limited by the size of their texts. */
 async function* withReplies(view: AccountView, threads: readonly Thread[]): AsyncGenerator<readonly ThreadRow[], void> {
-  for (const some of inPieces(threads)) {
+  for (const some of splitBySize(threads)) {
     const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
     const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
     yield some.map(({ row, count, first }) => ({

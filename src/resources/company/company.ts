@@ -1,4 +1,4 @@
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { get, type Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
@@ -20,7 +20,7 @@ export const companyFields = {
 };
 
 /** The caller's own account. */
-export async function getCompany(view: AccountView): Promise<Shown<typeof companyFields>> {
+export async function getCompany(view: AccountView): Promise<OutputOf<typeof companyFields>> {
   const row = await view.selectFrom('accounts').selectAll('accounts').executeTakeFirstOrThrow();
   return { ...row, company_id: row.account_id };
 }

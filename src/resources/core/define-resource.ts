@@ -1,7 +1,7 @@
 import type { SelectQueryBuilder } from 'kysely';
 import { type Kind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { type NewOccurrence, record } from '../../delivery/outbox/record-occurrences.ts';
-import { type Changed, type Created, type Fields, maxLengthOf, type Shown } from '../../http/fields/field.ts';
+import { type Changed, type Created, type Fields, maxLengthOf, type OutputOf } from '../../http/fields/field.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import { type Given, type Parameter, wordParameter } from '../../http/routes/query-parameters.ts';
 import type { Caller } from '../../permissions.ts';
@@ -18,7 +18,7 @@ import { idColumnOf, type ListedTable, type ResourceName, tables } from './resou
 import { ascending, number, type Orders, totalOrders } from './sorting.ts';
 
 /** A record as its query returns it: all response fields except the assignments. */
-type Found<F extends Fields> = Omit<Shown<F>, 'users' | 'teams'>;
+type Found<F extends Fields> = Omit<OutputOf<F>, 'users' | 'teams'>;
 
 /** Options of a table-backed resource. Everything not listed here is the same for all resources. */
 export type ResourceOptions<F extends Fields, C extends Fields, P extends Filters, O extends Orders, Row> = {
@@ -56,11 +56,11 @@ export type Records<F extends Fields, C extends Fields, P extends Filters, O ext
   readonly parameters: ListParameters<P, O>;
   /** Kinds that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly Kind[]; readonly remove: readonly Kind[] };
-  list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<Shown<L>>>;
-  get(view: AccountView, id: number): Promise<Shown<F>>;
+  list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<OutputOf<L>>>;
+  get(view: AccountView, id: number): Promise<OutputOf<F>>;
   /** @param parentId id of the parent record, for a resource that has a parent */
-  create(write: AccountWrite, caller: Caller, input: Created<F>, parentId?: number): Promise<Shown<F>>;
-  change(write: AccountWrite, caller: Caller, id: number, input: Changed<C>): Promise<Shown<F>>;
+  create(write: AccountWrite, caller: Caller, input: Created<F>, parentId?: number): Promise<OutputOf<F>>;
+  change(write: AccountWrite, caller: Caller, id: number, input: Changed<C>): Promise<OutputOf<F>>;
   remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
 };
 

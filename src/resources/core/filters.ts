@@ -75,7 +75,7 @@ export const timestampTo = (description: string, name: string): Filter<string> =
 });
 
 /** Texts that contain this text, compared without case. */
-export const partOf = (description: string, name: string): Filter<string> => ({
+export const dateBound = (description: string, name: string): Filter<string> => ({
   ...textParameter(description),
   where: (part) => sql<SqlBool>`instr(fold(${column(name)}), fold(${part})) > 0`,
 });
@@ -152,10 +152,10 @@ export function requireEqualAliases<F extends Filters>(filters: F, given: Given<
 }
 
 /** A filter of the request with its bound value. */
-export type Bound = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
+export type BoundFilter = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
 
 /** The filters of the request with their bound values; they are combined with AND. */
-export function boundIn<F extends Filters>(filters: F, given: Given<F & Parameters>): Bound[] {
+export function boundFilters<F extends Filters>(filters: F, given: Given<F & Parameters>): BoundFilter[] {
   requireEqualAliases(filters, given);
   return Object.entries(given).flatMap(([name, value]) => {
     const filter = filters[name];
@@ -167,5 +167,5 @@ export function boundIn<F extends Filters>(filters: F, given: Given<F & Paramete
 
 /** The conditions of the request's filters. */
 export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Parameters>): Expression<SqlBool>[] {
-  return boundIn(filters, given).map(({ filter, bound }) => filter.where(bound));
+  return boundFilters(filters, given).map(({ filter, bound }) => filter.where(bound));
 }

@@ -6,7 +6,7 @@ import type { Given, Parameters } from '../../http/routes/query-parameters.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type Counted, totalOf } from './count-cache.ts';
-import { type Bound, boundIn, type Filters } from './filters.ts';
+import { type BoundFilter, boundFilters, type Filters } from './filters.ts';
 import { idColumnOf, type ListedTable, type ResourceName, tables } from './resource-tables.ts';
 import {
   after,
@@ -145,7 +145,7 @@ function slicedPage<Row extends object>(records: Records<Row>, bare: Build<objec
   };
 }
 
-function shapeOf<Row extends object>(records: Records<Row>, given: readonly Bound[], order: Order): Shape<Row> {
+function shapeOf<Row extends object>(records: Records<Row>, given: readonly BoundFilter[], order: Order): Shape<Row> {
   const narrow: Narrow = (query, values) =>
     given.reduce((q, { name, filter, bound }) => q.where(filter.where(filter.chooses ? bound : values[name])), query);
   const bare: Build<object> = (view, values) =>
@@ -177,7 +177,7 @@ export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extend
   );
   const records = { resourceType, shown, longTexts, byIds };
   const shapes = new Map<string, Shape<Row>>();
-  function cachedShape(given: readonly Bound[], order: Order): Shape<Row> {
+  function cachedShape(given: readonly BoundFilter[], order: Order): Shape<Row> {
     const filterNames = given.map(({ name, filter, bound }) => (filter.chooses ? `${name}=${bound}` : name));
     const name = [order.name, ...filterNames].join(' ');
     const shape = shapes.get(name) ?? shapeOf(records, given, order);
@@ -185,7 +185,7 @@ export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extend
     return shape;
   }
   return async (view, given, paging, order) => {
-    const bound = boundIn(filters, given);
+    const bound = boundFilters(filters, given);
     const { offset, place: cursor } = beginOf(paging, order);
     const filterValues = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
     const values: Values = { ...filterValues, max: paging.limit + 1, offset };
@@ -250,7 +250,7 @@ export function pageOfKeys<Row extends object>(
     };
   }
   async function* slices() {
-    for (const piece of inPieces(pageKeys)) yield await sliceOf(piece);
+    for (const piece of splitBySize(pageKeys)) yield await sliceOf(piece);
   }
   const bytes = pageKeys.reduce((sum, { size }) => sum + size, 0);
   return {
@@ -261,7 +261,7 @@ export function pageOfKeys<Row extends object>(
 }
 
 /** Splits records into slices of at most MAX_SLICE_ROWS rows and MAX_SLICE_BYTES bytes, at least one row in each. */
-export function inPieces<Sized extends { readonly size: number }>(
+export function splitBySize<Sized extends { readonly size: number }>(
   all: readonly Sized[],
 ): readonly (readonly Sized[])[] {
   const pieces: Sized[][] = [];

@@ -74,7 +74,7 @@ async function copyOpen(
   const { key } = resourceTypes[resourceType];
   const stamps = { date_created: write.now, date_modified: null };
   const copies = rows.map(({ [key]: _id, account_id: _account, ...fields }) => ({
-    ...{ ...fields, ...movedBy(period, fields as Dates), ...open, ...stamps },
+    ...{ ...fields, ...plusPeriod(period, fields as Dates), ...open, ...stamps },
   }));
   const inserting = write.insertInto(tables[resourceType], copies as never).returning(key as never);
   const created: readonly Columns[] = await inserting.execute();
@@ -129,7 +129,7 @@ export type Dates = { readonly start_date: string | null; readonly due_date: str
  * last day. If that puts the due date before the start (both on the last day of a month), the due date becomes the start
  * (C26). Dates that would leave the calendar stay as they are.
  */
-export function movedBy(period: Period, { start_date, due_date }: Dates): Dates {
+export function plusPeriod(period: Period, { start_date, due_date }: Dates): Dates {
   const [start, due] = [start_date, due_date].map((date) => (date === null ? null : movedDate(period, date)));
   if (start === undefined || due === undefined) return { start_date, due_date };
   return { start_date: start, due_date: isDueBeforeStart(start, due) ? start : due };

@@ -3,7 +3,7 @@ import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts'
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { idColumnOf, ofEach, type ResourceName, tables } from './resource-tables.ts';
+import { forEachResource, idColumnOf, type ResourceName, tables } from './resource-tables.ts';
 
 /** Values of a row by column name. */
 export type Columns = Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ const sharedOf = (resourceType: ResourceName) => [
   ...new Set(relationsTo(resourceType).flatMap(({ shares = [] }) => shares)),
 ];
 
-const finders = ofEach((resourceType) =>
+const finders = forEachResource((resourceType) =>
   AccountView.prepared((view, { id }: { readonly id: number }) => {
     const [table, column] = [tables[resourceType], idColumnOf(resourceType)];
     return view

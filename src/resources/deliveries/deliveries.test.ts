@@ -6,7 +6,7 @@ import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { Person } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { finalizedOfHook, ID_BUCKET, settled } from './deliveries.ts';
+import { finalizedDeliveries, finalizedOfHook, ID_BUCKET } from './deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -122,7 +122,7 @@ for (const { name, test, testService } of stores) {
         .where('user_id', '=', Number(owner.userId))
         .executeTakeFirstOrThrow();
       const view = new AccountView(store.read, account_id, 0);
-      const page = settled(view)
+      const page = finalizedDeliveries(view)
         .where(finalizedOfHook(view, Number(owner.userId), 71))
         .orderBy('id')
         .limit(3);

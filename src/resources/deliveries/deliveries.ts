@@ -2,7 +2,7 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { DELIVERED, localErrorWords } from '../../delivery/dispatcher/retry-policy.ts';
 import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyFlag,
@@ -66,8 +66,8 @@ export const deliveryParameters = {
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
-type DeliveryRow = Shown<typeof deliveryFields>;
-type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
+type DeliveryRow = OutputOf<typeof deliveryFields>;
+type DeliveryDetailRow = OutputOf<typeof deliveryDetailFields>;
 
 /** Pending deliveries, with the same columns as `settled`. */
 export function pending(view: AccountView) {
@@ -87,7 +87,7 @@ export function pending(view: AccountView) {
 }
 
 /** Finalized deliveries, with the same columns as `pending`. */
-export function settled(view: AccountView) {
+export function finalizedDeliveries(view: AccountView) {
   return view
     .selectFrom('finalized_deliveries')
     .select([
@@ -137,7 +137,7 @@ export async function listDeliveries(
 ): Promise<Page<DeliveryRow>> {
   const userId = resolveHookOwner(caller, given.user_id);
   let open = pending(view).where('pending_deliveries.user_id', '=', userId);
-  let finalized = settled(view);
+  let finalized = finalizedDeliveries(view);
   if (given.hook_id === undefined) finalized = finalized.where('finalized_deliveries.user_id', '=', userId);
   else {
     open = open.where('pending_deliveries.hook_id', '=', given.hook_id);
@@ -198,7 +198,7 @@ export async function lastAttempts(
 async function findVisible(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
   const row =
     (await pending(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
-    (await settled(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
+    (await finalizedDeliveries(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
   if (row === undefined) throw notFound();
   if (row.user_id !== caller.userId && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'This delivery belongs to another user.' });

@@ -1,4 +1,4 @@
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import { calendarTime, key, name, resourceIdOrNone } from '../../http/fields/field-types.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
@@ -32,7 +32,7 @@ export const eventFilters = {
   ...aliasFilter('due_to', 'due_date_to', dateTo('Due on this day or earlier.', 'events.due_date')),
 };
 
-type EventRow = Shown<typeof eventFields>;
+type EventRow = OutputOf<typeof eventFields>;
 
 export const events = {
   ...defineResource('event', { fields: eventFields, filters: eventFilters, check: requireDateOrder }),

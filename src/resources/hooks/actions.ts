@@ -3,9 +3,9 @@ import { endHooks, type HookAlerts } from '../../delivery/outbox/end-hooks.ts';
 import { type Kind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
 import { requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
 import { overlapsUntil, readSecrets } from '../../delivery/transport/signature.ts';
-import { explain, normaliseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
+import { normaliseTarget, refusalText, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { requirePermission } from '../../http/auth/authenticate.ts';
-import type { Created, Shown } from '../../http/fields/field.ts';
+import type { Created, OutputOf } from '../../http/fields/field.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
@@ -24,7 +24,7 @@ import { type hookFields, hookFilters, type hookInputFields, type ownerParameter
 /** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
 export const TARGET_CHECK_TIMEOUT_MS = 3_000;
 
-type HookRow = Shown<typeof hookFields>;
+type HookRow = OutputOf<typeof hookFields>;
 
 type Stored = {
   hook_id: number;
@@ -97,7 +97,7 @@ export async function requireAllowedTarget(
   requirePermission(caller, permissionFor(input.event));
   const check = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
   if (!('allowed' in check) || check.allowed) return;
-  onForbidden(explain(check));
+  onForbidden(refusalText(check));
   throw invalidInput([{ field: 'target_url', message: check.word }]);
 }
 

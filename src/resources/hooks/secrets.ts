@@ -2,7 +2,7 @@ import { note } from '../../audit/actions.ts';
 import { setSecrets } from '../../delivery/outbox/rotate-secrets.ts';
 import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/transport/signature.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { Created, Shown } from '../../http/fields/field.ts';
+import type { Created, OutputOf } from '../../http/fields/field.ts';
 import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields/field-types.ts';
 import { create, type Route, remove } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
@@ -39,7 +39,7 @@ export async function createSecret(
   hookId: number,
   { overlap }: Created<typeof secretInputFields>,
   random: Random,
-): Promise<Shown<typeof secretFields>> {
+): Promise<OutputOf<typeof secretFields>> {
   const hook = await getLive(write, caller, hookId);
   const { now } = write;
   const secret = newSigningSecret(random);

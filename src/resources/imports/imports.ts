@@ -5,9 +5,9 @@ import {
   type Created,
   type Field,
   type JsonSchema,
+  type OutputOf,
   readOnly,
   responseSchema,
-  type Shown,
   serializeRecord,
 } from '../../http/fields/field.ts';
 import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
@@ -104,7 +104,7 @@ export async function importCalendar(
   caller: Caller,
   input: Created<typeof importInputFields>,
   file: TextFile | undefined,
-): Promise<Shown<typeof importFields>> {
+): Promise<OutputOf<typeof importFields>> {
   if (input.project_id !== 0) await requireExists(view, 'project', input.project_id);
   const options = await optionsFor(view, input);
   const { events, dropped, zone } = await read(caller.accountId, file, options);

@@ -1,5 +1,5 @@
 import { note } from '../../audit/actions.ts';
-import type { Created, Shown } from '../../http/fields/field.ts';
+import type { Created, OutputOf } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyFlag,
@@ -48,7 +48,7 @@ export const invitationInputFields = {
 export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
 
 /** Response fields for the holder of a link. */
-export const openedFields = {
+export const publicInvitationFields = {
   email: readOnlyText('The e-mail address of the user.'),
   user_name: readOnlyText('First and last name.'),
   domain: readOnlyText('The domain of the account.'),
@@ -76,7 +76,7 @@ type Stored = {
   expires_at: number;
 };
 
-function toRow(row: Stored): Shown<typeof invitationFields> {
+function toRow(row: Stored): OutputOf<typeof invitationFields> {
   const { invitation_id: id, expires_at: expires, user_id, made_by, date_created } = row;
   return { id, user_id, made_by, date_created, expires };
 }
@@ -95,7 +95,7 @@ export async function listInvitations(
   view: AccountView,
   given: Given<typeof invitationFilters>,
   paging: Paging,
-): Promise<Page<Shown<typeof invitationFields>>> {
+): Promise<Page<OutputOf<typeof invitationFields>>> {
   const all = open(view).selectAll('invitations');
   const page = await pageOf(open(view), all, byId, conditionsOf(invitationFilters, given), paging);
   return mapRows(page, toRow);
@@ -107,11 +107,11 @@ export async function makeInvitation(
   caller: Caller,
   input: Created<typeof invitationInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
-): Promise<Shown<typeof issuedInvitationFields>> {
+): Promise<OutputOf<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
   requireNotAbove(user.role, caller);
   const { token, ...row } = await insertInvitation(write, user.user_id, random);
-  return { ...toRow(row), link: linkTo(baseUrl(), token) };
+  return { ...toRow(row), link: invitationLink(baseUrl(), token) };
 }
 
 /**
@@ -143,7 +143,7 @@ export async function insertInvitation(
 }
 
 /** The link of an invitation: a page of the console. The token is in the fragment, which reaches no server and no log. */
-export function linkTo(baseUrl: string, token: string): string {
+export function invitationLink(baseUrl: string, token: string): string {
   return `${baseUrl}/#/welcome/${token}`;
 }
 

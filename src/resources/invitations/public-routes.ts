@@ -6,11 +6,11 @@ import { Problem } from '../../problems.ts';
 import { hashToken, type Passphrases, type Random } from '../../secrets.ts';
 import type { Queries } from '../../store/store.ts';
 import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
-import { mustBeUnlike, storePassphrase } from '../passphrases/passphrases.ts';
+import { requireDifferent, storePassphrase } from '../passphrases/passphrases.ts';
 import { openSession } from '../sessions/sessions.ts';
 import { signedIn, signOut } from '../sessions/sign-in-routes.ts';
 import { userName } from '../users/lookup.ts';
-import { openedFields, openInvitationFields, useInvitation, welcomeFields } from './invitations.ts';
+import { openInvitationFields, publicInvitationFields, useInvitation, welcomeFields } from './invitations.ts';
 
 export type WelcomePorts = { readonly random: Random; readonly passphrases: Passphrases };
 
@@ -32,7 +32,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
           has_passphrase: found.passphrase_hash !== null,
           expires: found.expires_at,
         };
-        return { body: { data: serializeRecord(openedFields, invitation) } };
+        return { body: { data: serializeRecord(publicInvitationFields, invitation) } };
       },
     },
     {
@@ -52,7 +52,7 @@ async function acceptInvitation(
   { random, passphrases }: WelcomePorts,
 ): Promise<PublicResult> {
   const invitation = await findOpen(request.read, token, request.now);
-  mustBeUnlike(passphrase, invitation);
+  requireDifferent(passphrase, invitation);
   const hash = await passphrases.hash(passphrase, networkOf(request.source));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
   const opened = await request.within({ accountId, userId, holding: 'exclusive' }, async (write) => {

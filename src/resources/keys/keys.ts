@@ -1,7 +1,7 @@
 import { note } from '../../audit/actions.ts';
 import { type Expiry, expiryTime, parseExpiry } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { Changed, Created, Field, Shown } from '../../http/fields/field.ts';
+import type { Changed, Created, Field, OutputOf } from '../../http/fields/field.ts';
 import {
   key,
   label,
@@ -35,8 +35,8 @@ import { pageOf } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { getUser } from '../users/users.ts';
 
-type KeyRow = Shown<typeof keyFields>;
-type IssuedKeyRow = Shown<typeof issuedKeyFields>;
+type KeyRow = OutputOf<typeof keyFields>;
+type IssuedKeyRow = OutputOf<typeof issuedKeyFields>;
 
 type Stored = {
   key_id: number;

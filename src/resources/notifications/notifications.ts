@@ -1,6 +1,6 @@
 import { type Kind, kinds, permissionFor, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
 import { type FeedPage, follow } from '../../http/feed/follow-route.ts';
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import { key, readOnlyId, readOnlyText, readOnlyTimestamp, readOnlyWord } from '../../http/fields/field-types.ts';
 import { type Given, wordParameter } from '../../http/routes/query-parameters.ts';
 import type { FeedRequest, Route } from '../../http/routes/route.ts';
@@ -27,7 +27,7 @@ const MIN_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1_000;
 export const MAX_PER_CALL = 10_000;
 
-type NotificationRow = Shown<typeof notificationFields>;
+type NotificationRow = OutputOf<typeof notificationFields>;
 type Query = Given<typeof notificationParameters>;
 
 /**
@@ -41,7 +41,7 @@ export async function followNotifications(
   { after, limit }: FeedRequest,
   baseUrl: string,
 ): Promise<FeedPage<NotificationRow>> {
-  const reach = reachOf(caller, query);
+  const reach = visibilityOf(caller, query);
   const { position, epoch_start: epochStart } = await view
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
@@ -62,7 +62,7 @@ export async function followNotifications(
     for (const row of found) {
       if (rows.length === limit) return { rows, next: reached ?? position, isEnd: false };
       reached = row.position;
-      if (isWithin(reach, row)) rows.push(toRow(row, baseUrl));
+      if (isVisible(reach, row)) rows.push(toRow(row, baseUrl));
     }
     if (found.length < size) return { rows, next: reached ?? position, isEnd: true };
     scanned += found.length;
@@ -119,12 +119,12 @@ export function occurrencesOf(view: AccountView) {
 }
 
 /** Occurrences that a caller sees (X2): those caused by a user, or by anyone if undefined, and of which kinds. */
-export type Reach = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
+export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
 type VisibilityQuery = { readonly kind?: Kind; readonly scope?: 'own' | 'account' };
 
 /** Limits a query to the kinds that the caller may read. Throws `not_permitted` for scope `account` without admin role. */
-export function reachOf(caller: Caller, { kind, scope }: VisibilityQuery): Reach {
+export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): Visibility {
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }
@@ -136,6 +136,6 @@ export function reachOf(caller: Caller, { kind, scope }: VisibilityQuery): Reach
   };
 }
 
-export function isWithin(reach: Reach, occurrence: { readonly kind: string; readonly user_id: number }): boolean {
+export function isVisible(reach: Visibility, occurrence: { readonly kind: string; readonly user_id: number }): boolean {
   return (reach.userId ?? occurrence.user_id) === occurrence.user_id && reach.kinds.has(occurrence.kind);
 }

@@ -60,8 +60,8 @@ export async function preparePassphrase(
   source: string,
   { passphrases, throttle }: { passphrases: Passphrases; throttle: LoginThrottle },
 ): Promise<NewPassphrase> {
-  mustBeUnlike(input.passphrase, await emailAndDomainOf(view, caller.userId));
-  const stored = await storedOf(view, caller.userId);
+  requireDifferent(input.passphrase, await emailAndDomainOf(view, caller.userId));
+  const stored = await storedPassphrase(view, caller.userId);
   const attempt = throttle.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = networkOf(source);
   const isRight = await attempt.check(() => passphrases.matches(input.current, stored, network));
@@ -76,7 +76,7 @@ export async function changePassphrase(
   { stored, made }: NewPassphrase,
 ): Promise<{ user_id: number }> {
   const { userId: user_id, sessionId: except } = caller;
-  if ((await storedOf(write, user_id)) !== stored) throw wrongPassphrase();
+  if ((await storedPassphrase(write, user_id)) !== stored) throw wrongPassphrase();
   await storePassphrase(write, user_id, made);
   await endSessions(write, { userId: user_id, except }, 'a passphrase was set');
   await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
@@ -95,7 +95,7 @@ export async function storePassphrase(write: AccountWrite, userId: number, hash:
 }
 
 /** The stored hash of a user's passphrase; undefined if none was set. */
-export async function storedOf(view: AccountView, userId: number): Promise<string | undefined> {
+export async function storedPassphrase(view: AccountView, userId: number): Promise<string | undefined> {
   const row = await view
     .selectFrom('passphrases')
     .select('passphrases.passphrase_hash')
@@ -105,7 +105,7 @@ export async function storedOf(view: AccountView, userId: number): Promise<strin
 }
 
 /** Rejects a passphrase that equals the e-mail address or the domain: an attacker tries these first. */
-export function mustBeUnlike(passphrase: string, names: { readonly email: string; readonly domain: string }): void {
+export function requireDifferent(passphrase: string, names: { readonly email: string; readonly domain: string }): void {
   const normalized = (text: string) => text.normalize('NFKC').trim().toLowerCase();
   if (![names.email, names.domain].map(normalized).includes(normalized(passphrase))) return;
   throw invalidInput([{ field: 'passphrase', message: 'must be neither your e-mail address nor the domain' }]);

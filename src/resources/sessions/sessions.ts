@@ -1,6 +1,6 @@
 import { type SqlBool, sql } from 'kysely';
 import { note } from '../../audit/actions.ts';
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import {
   key,
   label,
@@ -41,7 +41,7 @@ export async function listSessions(
   caller: Caller,
   given: Given<typeof sessionParameters>,
   paging: Paging,
-): Promise<Page<Shown<typeof sessionFields>>> {
+): Promise<Page<OutputOf<typeof sessionFields>>> {
   const owner = sql<SqlBool>`sessions.user_id = ${resolveHookOwner(caller, given.user_id)}`;
   const rows = live(view).selectAll('sessions');
   const page = await pageOf(live(view), rows, byId, [owner], paging);

@@ -8,7 +8,7 @@ import type { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from '../passphrases/login-throttle.ts';
-import { storedOf } from '../passphrases/passphrases.ts';
+import { storedPassphrase } from '../passphrases/passphrases.ts';
 import { findUserByEmail, type NewSession, openSession, signedInFields, signInFields } from './sessions.ts';
 
 export type SignInPorts = {
@@ -76,7 +76,7 @@ async function signIn(
     const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
     return request.within({ accountId, userId, holding: 'shared' }, async (write) => {
       // The passphrase was changed, or the user deleted, meanwhile.
-      if ((await storedOf(write, userId)) !== stored) return undefined;
+      if ((await storedPassphrase(write, userId)) !== stored) return undefined;
       if (newHash !== '') await replaceHash(write, userId, newHash);
       return openSession(write, { userId, agent: request.agent }, random);
     });

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { nextSlice } from '../../http/routes/page-slices.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
@@ -26,7 +26,7 @@ export const hourParameters = {
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
-type HourRow = Shown<typeof hourFields>;
+type HourRow = OutputOf<typeof hourFields>;
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;

@@ -1,5 +1,5 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { Shown } from '../../http/fields/field.ts';
+import type { OutputOf } from '../../http/fields/field.ts';
 import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { nextSlice } from '../../http/routes/page-slices.ts';
 import { get, type Route } from '../../http/routes/route.ts';
@@ -13,7 +13,7 @@ const minuteFields = {
   failed: readOnlyNumber('Attempts that failed.'),
 };
 
-export type MinuteRow = Shown<typeof minuteFields>;
+export type MinuteRow = OutputOf<typeof minuteFields>;
 
 /** Fields of the current delivery statistics. */
 export const overviewFields = {
@@ -37,7 +37,7 @@ export const overviewFields = {
   ),
 };
 
-type OverviewRow = Shown<typeof overviewFields>;
+type OverviewRow = OutputOf<typeof overviewFields>;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;

@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { type Entry, note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/outbox/end-hooks.ts';
 import { record } from '../../delivery/outbox/record-occurrences.ts';
-import type { Changed, Created, Shown } from '../../http/fields/field.ts';
+import type { Changed, Created, OutputOf } from '../../http/fields/field.ts';
 import { email, key, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, Paging } from '../../http/routes/pagination.ts';
@@ -26,7 +26,7 @@ export const userFields = {
   date_created: readOnlyTimestamp('When the user was added, UTC.'),
 };
 
-type UserRow = Shown<typeof userFields>;
+type UserRow = OutputOf<typeof userFields>;
 
 function live(view: AccountView) {
   return view.selectFrom('users').where('users.date_deleted', 'is', null);
@@ -58,7 +58,7 @@ export async function createUser(
   input: Created<typeof userFields>,
 ): Promise<UserRow> {
   requireNotAbove(caller, input.role);
-  await mustBeFree(write, input.email, 0);
+  await requireUnusedEmail(write, input.email, 0);
   const { user_id } = await insertUser(write, input);
   record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
   return getUser(write, user_id);
@@ -88,7 +88,7 @@ export async function changeUser(
     requireNotAbove(caller, input.role);
     if (before.role === 'owner' && input.role !== 'owner') await requireAnotherOwner(write);
   }
-  if (input.email !== undefined) await mustBeFree(write, input.email, userId);
+  if (input.email !== undefined) await requireUnusedEmail(write, input.email, userId);
   write.accessChanges();
   await write
     .updateTable('users')
@@ -152,7 +152,7 @@ async function requireAnotherOwner(view: AccountView): Promise<void> {
 }
 
 /** Throws `email_taken` if another user of the account has this e-mail address, compared without case. */
-export async function mustBeFree(view: AccountView, email: string, exceptUserId: number): Promise<void> {
+export async function requireUnusedEmail(view: AccountView, email: string, exceptUserId: number): Promise<void> {
   const taken = await findByEmail(view, email);
   if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');
 }

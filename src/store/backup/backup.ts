@@ -3,10 +3,10 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { versionOf } from '../migrate.ts';
 import { SqliteConnection } from '../sqlite/connection.ts';
-import { makeFile, refuseSecondName, toDisk } from '../sqlite/file-lock.ts';
+import { fsyncPath, makeFile, requireSingleName } from '../sqlite/file-lock.ts';
 import { type Queries, StoreError } from '../store.ts';
 
-export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
+export type BackupResult<T> = { readonly bytes: number; readonly version: number; readonly found: T };
 
 /**
  * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is
@@ -19,18 +19,18 @@ export async function backUp<T>(
   path: string,
   to: string,
   check: (queries: Queries) => Promise<T>,
-): Promise<BackedUp<T>> {
+): Promise<BackupResult<T>> {
   if (!existsSync(path)) throw new StoreError(`There is no database ${path}.`);
   let reader: SqliteConnection | undefined;
   try {
-    refuseSecondName(path);
+    requireSingleName(path);
     reader = new SqliteConnection(path, { readOnly: true, patient: true });
     const { database } = reader;
     const version = versionOf(database);
     if (version === 0) throw new StoreError(`${path} is not a database of Carillon.`);
     let found: { value: T } | undefined;
     const verify = async (file: string) => {
-      found = { value: await lookAt(file, check) };
+      found = { value: await checkCopy(file, check) };
     };
     const bytes = await copyDatabase({ database, to, verify });
     if (found === undefined) throw new Error('the copy was not looked at');
@@ -44,10 +44,10 @@ export async function backUp<T>(
 }
 
 /** Checks every page and index of a copy, then runs `check` on it. */
-export async function lookAt<T>(file: string, check: (queries: Queries) => Promise<T>): Promise<T> {
+export async function checkCopy<T>(file: string, check: (queries: Queries) => Promise<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: true, patient: true });
   try {
-    const wrong = whatIsWrong(copy.database, 'integrity_check');
+    const wrong = integrityErrors(copy.database, 'integrity_check');
     if (wrong.length > 0) throw new StoreError(`${file} is damaged: ${wrong[0]}.`);
     return await check(copy.queries);
   } finally {
@@ -75,7 +75,7 @@ export type Copying = {
  * writing. The copy is readable by its owner only, gets its final name after it is verified and synced to disk,
  * and never overwrites anything. Returns its size in bytes.
  */
-export async function copyDatabase({ database, to, verify, freeBytes = freeOn }: Copying): Promise<number> {
+export async function copyDatabase({ database, to, verify, freeBytes = freeBytesIn }: Copying): Promise<number> {
   parts += 1;
   const part = `${to}.part-${process.pid}-${parts}`;
   requireAbsent(to);
@@ -84,10 +84,10 @@ export async function copyDatabase({ database, to, verify, freeBytes = freeOn }:
     requireSpace(to, bytesOf(database), freeBytes(dirname(to)));
     database.prepare('vacuum into ?').run(part);
     await verify(part);
-    toDisk(part, 'r+');
+    fsyncPath(part, 'r+');
     requireAbsent(to);
     renameSync(part, to);
-    toDisk(dirname(to), 'r');
+    fsyncPath(dirname(to), 'r');
     return statSync(to).size;
   } finally {
     rmSync(part, { force: true });
@@ -95,7 +95,7 @@ export async function copyDatabase({ database, to, verify, freeBytes = freeOn }:
 }
 
 /** Free space on the disk of a folder for unprivileged users, bytes. */
-export function freeOn(folder: string): number {
+export function freeBytesIn(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 }
@@ -108,7 +108,7 @@ export function bytesOf(database: DatabaseSync): number {
 }
 
 /** Findings of SQLite's integrity check; empty if there are none. */
-export function whatIsWrong(database: DatabaseSync, how: 'integrity_check' | 'quick_check'): string[] {
+export function integrityErrors(database: DatabaseSync, how: 'integrity_check' | 'quick_check'): string[] {
   const findings = database.prepare(`pragma ${how}(20)`).all().flatMap(Object.values).map(String);
   return findings.filter((line) => line !== 'ok');
 }
@@ -127,6 +127,6 @@ export function mebibytes(bytes: number): string {
 }
 
 /** A timestamp for file names: 20270131T235959, UTC. */
-export function stampOf(at: number): string {
+export function fileTimestamp(at: number): string {
   return new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '');
 }

@@ -10,7 +10,7 @@ import { load, type Release, releases } from '../../../test/kit/service/packages
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import { openStore } from '../open.ts';
 import { StoreError } from '../store.ts';
-import { keepOldVersion } from './pre-migration-backup.ts';
+import { backUpBeforeMigration } from './pre-migration-backup.ts';
 
 const [oldest] = releases as readonly [Release];
 
@@ -64,7 +64,7 @@ test('the last three backups are kept, and no other files are touched', async (t
   const database = new DatabaseSync(path);
   t.after(() => database.close());
   const clock = testClock();
-  const keep = () => keepOldVersion(database, { path, newest: 2, clock, log: pino({ level: 'silent' }) });
+  const keep = () => backUpBeforeMigration(database, { path, newest: 2, clock, log: pino({ level: 'silent' }) });
   const made: string[] = [];
   for (let round = 0; round < 5; round += 1) {
     await keep();
@@ -88,7 +88,7 @@ test('without space for the backup nothing is migrated: one line, and the databa
   const database = new DatabaseSync(path);
   t.after(() => database.close());
   const keeping = { path, newest: 2, clock: testClock(), log: pino({ level: 'silent' }), freeBytes: () => 1_000_000 };
-  await assert.rejects(keepOldVersion(database, keeping), (error) => {
+  await assert.rejects(backUpBeforeMigration(database, keeping), (error) => {
     assert.ok(error instanceof StoreError);
     assert.match(
       error.message,

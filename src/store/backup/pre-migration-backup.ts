@@ -5,16 +5,16 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, sqliteCode } from '../sqlite/connection.ts';
-import { trueName } from '../sqlite/file-lock.ts';
+import { resolvedPath } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
-import { type Copying, copyDatabase, stampOf, whatIsWrong } from './backup.ts';
+import { type Copying, copyDatabase, fileTimestamp, integrityErrors } from './backup.ts';
 
 /** Pre-migration backups kept; older ones are deleted. */
 const MAX_BACKUPS = 3;
 
 const STAMP_LENGTH = '20270131T235959'.length;
 
-export type Keeping = Pick<Copying, 'freeBytes'> & {
+export type BackupOptions = Pick<Copying, 'freeBytes'> & {
   readonly path: string;
   /** The version to which the database will be migrated. */
   readonly newest: number;
@@ -27,19 +27,19 @@ export type Keeping = Pick<Copying, 'freeBytes'> & {
  * Does nothing for a new or current database. Throws if there is no space for the copy; then nothing is
  * migrated.
  */
-export async function keepOldVersion(
+export async function backUpBeforeMigration(
   database: DatabaseSync,
-  { path, newest, clock, log, freeBytes }: Keeping,
+  { path, newest, clock, log, freeBytes }: BackupOptions,
 ): Promise<void> {
   const version = versionOf(database);
   if (version === 0 || version >= newest) return;
-  const begin = `${trueName(path)}.before-${String(version + 1).padStart(4, '0')}-`;
-  const to = begin + stampOf(clock.now());
+  const begin = `${resolvedPath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
+  const to = begin + fileTimestamp(clock.now());
   const bytes = await copyOf(database, to, version, freeBytes);
   // Another process has just made the backup, or has migrated already.
   if (bytes === undefined) return;
   log.info({ event: 'database.kept', file: to, version, bytes });
-  dropOlder(trueName(path));
+  dropOlder(resolvedPath(path));
 }
 
 async function copyOf(
@@ -63,7 +63,7 @@ async function copyOf(
 function requireSound(file: string, version: number): void {
   const copy = new DatabaseSync(file, { readOnly: true });
   try {
-    const wrong = whatIsWrong(copy, 'quick_check');
+    const wrong = integrityErrors(copy, 'quick_check');
     if (wrong.length > 0) throw new StoreError(`the copy is damaged: ${wrong[0]}`);
     if (versionOf(copy) !== version) throw new StoreError(`the copy is at version ${versionOf(copy)}`);
   } finally {

@@ -1,20 +1,20 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { trail } from '../commit-events.ts';
+import { appendEvents } from '../commit-events.ts';
 import { migrate, versionOf } from '../migrate.ts';
 import type { Sequences } from '../sequences.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from '../sqlite/connection.ts';
-import { asFault, makeFolder, takeLock, toDisk, trueName } from '../sqlite/file-lock.ts';
+import { fsyncPath, makeFolder, resolvedPath, takeLock, toStoreError } from '../sqlite/file-lock.ts';
 import { dialect } from '../sqlite/open.ts';
 import { sequences } from '../sqlite/sequences.ts';
 import { StoreError, type Tx } from '../store.ts';
-import { copyDatabase, lookAt } from './backup.ts';
+import { checkCopy, copyDatabase } from './backup.ts';
 
 /** How long to wait for other processes to close the file. */
 const BUSY_TIMEOUT_MS = 5_000;
 
-export type Replacing<T> = {
+export type ReplaceOptions<T> = {
   readonly path: string;
   readonly from: string;
   /** Suffix of the file name under which the old database is kept. */
@@ -25,7 +25,7 @@ export type Replacing<T> = {
   readonly prepare: (tx: Pick<Tx, 'queries' | 'withCommit'>, sequences: Sequences) => Promise<T>;
 };
 
-export type Replaced<T> = {
+export type ReplaceResult<T> = {
   /** The version of the backup before migration. */
   readonly version: number;
   /** Path of the old database; undefined if there was none. */
@@ -39,12 +39,12 @@ export type Replaced<T> = {
  *
  * @throws StoreError with one line for the operator; the database is then unchanged
  */
-export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Replaced<T>> {
+export async function replaceDatabase<T>(replacing: ReplaceOptions<T>): Promise<ReplaceResult<T>> {
   const { from, force, stamp } = replacing;
   if (!existsSync(from)) throw new StoreError(`There is no backup ${from}.`);
   makeFolder(dirname(replacing.path));
-  const path = trueName(replacing.path);
-  if (path === trueName(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
+  const path = resolvedPath(replacing.path);
+  if (path === resolvedPath(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
   const lock = takeLock(path);
   const temporary = `${path}.restoring`;
   const kept = `${path}.replaced-${stamp}`;
@@ -74,7 +74,7 @@ async function copyBackup(from: string, to: string): Promise<number> {
     const { database } = backup;
     const version = versionOf(database);
     if (version === 0) throw new StoreError(`${from} is not a backup of Carillon.`);
-    await copyDatabase({ database, to, verify: (file) => lookAt(file, async () => undefined) });
+    await copyDatabase({ database, to, verify: (file) => checkCopy(file, async () => undefined) });
     return version;
   } catch (error) {
     if (error instanceof StoreError) throw error;
@@ -84,20 +84,20 @@ async function copyBackup(from: string, to: string): Promise<number> {
   }
 }
 
-async function migrateAndPrepare<T>(file: string, { prepare }: Replacing<T>): Promise<T> {
+async function migrateAndPrepare<T>(file: string, { prepare }: ReplaceOptions<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: false });
   try {
     copy.exec('pragma synchronous = full');
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
     const trailing: Promise<unknown>[] = [];
-    const withCommit: Tx['withCommit'] = (query) => trail(trailing, copy.queries, query);
+    const withCommit: Tx['withCommit'] = (query) => appendEvents(trailing, copy.queries, query);
     const prepared = await prepare({ queries: copy.queries, withCommit }, sequences);
     await Promise.all(trailing);
     copy.exec('commit');
     return prepared;
   } catch (error) {
-    throw asFault(error, file);
+    throw toStoreError(error, file);
   } finally {
     copy.close();
   }
@@ -132,9 +132,9 @@ function swapFiles(path: string, temporary: string, kept: string): void {
   // missing.
   for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
   if (existsSync(path)) keepAs(path, kept);
-  toDisk(temporary, 'r+');
+  fsyncPath(temporary, 'r+');
   renameSync(temporary, path);
-  toDisk(dirname(path), 'r');
+  fsyncPath(dirname(path), 'r');
 }
 
 /** Uses a hard link where the file system supports it, so that a database exists at every moment. */

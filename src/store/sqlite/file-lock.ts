@@ -22,7 +22,7 @@ export function makeFile(path: string): void {
     // Never opens an existing file: closing it would release every POSIX lock that this process has on it.
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    if (!isAlreadyThere(error)) throw asFault(error, path);
+    if (!isAlreadyThere(error)) throw toStoreError(error, path);
   }
 }
 
@@ -48,7 +48,7 @@ export function makeFolder(path: string): void {
  */
 export function takeLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
-  const name = `${trueName(path)}.lock`;
+  const name = `${resolvedPath(path)}.lock`;
   makeFile(name);
   try {
     lock = new DatabaseSync(name, { timeout: 0 });
@@ -57,17 +57,17 @@ export function takeLock(path: string): DatabaseSync {
   } catch (error) {
     lock?.close();
     if (sqliteCode(error) === SQLITE_BUSY) throw new StoreError(`Another service is running on ${path}.`);
-    throw asFault(error, name);
+    throw toStoreError(error, name);
   }
 }
 
 /** Resolves symbolic links. The file itself may be missing. */
-export function trueName(path: string): string {
+export function resolvedPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }
 
 /** Syncs a file or a folder to disk (fsync). */
-export function toDisk(path: string, how: 'r' | 'r+'): void {
+export function fsyncPath(path: string, how: 'r' | 'r+'): void {
   // Windows cannot sync a folder.
   if (how === 'r' && process.platform === 'win32') return;
   const handle = openSync(path, how);
@@ -79,7 +79,7 @@ export function toDisk(path: string, how: 'r' | 'r+'): void {
 }
 
 /** Converts an error to a `StoreError` with one line for the operator. */
-export function asFault(error: unknown, path: string): StoreError {
+export function toStoreError(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
 }
@@ -90,7 +90,7 @@ const MOUNTS = '/proc/self/mountinfo';
  * Throws if the database is missing but its WAL exists: SQLite would create a new database and delete the WAL,
  * which may hold the only copy of acknowledged writes.
  */
-export function refuseLogAlone(path: string): void {
+export function requireDatabaseOfLog(path: string): void {
   const log = `${path}-wal`;
   if (existsSync(path) || (statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   throw new StoreError(
@@ -103,8 +103,8 @@ export function refuseLogAlone(path: string): void {
  * are named after the path: two processes that open it by different names would not see each other's and
  * corrupt the database.
  */
-export function refuseSecondName(path: string): void {
-  const name = trueName(path);
+export function requireSingleName(path: string): void {
+  const name = resolvedPath(path);
   const { nlink, ino } = statSync(name, { bigint: true });
   // Folders have several links because of their subfolders; SQLite reports them as not a file.
   if (nlink > 1n && statSync(name).isFile()) {
@@ -152,7 +152,7 @@ export class OpenFiles {
 
   /** @param suffixes of the side files that are open together with the database */
   constructor(path: string, suffixes: readonly string[]) {
-    const name = trueName(path);
+    const name = resolvedPath(path);
     // The path as given, not resolved: a symbolic link in it may be changed.
     this.#files = [path, ...suffixes.map((suffix) => name + suffix)].map((file) => ({
       path: file,

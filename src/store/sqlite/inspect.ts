@@ -1,12 +1,12 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { bytesOf, freeOn, whatIsWrong } from '../backup/backup.ts';
+import { bytesOf, freeBytesIn, integrityErrors } from '../backup/backup.ts';
 import type { Location } from '../database-url.ts';
 import type { Inspection } from '../inspect.ts';
 import { migrations, versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
-import { refuseSecondName, trueName } from './file-lock.ts';
+import { requireSingleName, resolvedPath } from './file-lock.ts';
 import { dialect } from './open.ts';
 
 /** Network file systems, by their Linux magic number: their locks are not reliable. */
@@ -20,15 +20,15 @@ const NETWORK_FILE_SYSTEMS: Readonly<Record<number, string>> = {
 
 export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>): Promise<Inspection | undefined> {
   if (!existsSync(path)) return undefined;
-  refuseSecondName(path);
+  requireSingleName(path);
   const connection = new SqliteConnection(path, { readOnly: true, patient: true });
   try {
     const { database, queries } = connection;
     const [engine] = database.prepare('select sqlite_version()').all().flatMap(Object.values);
     const [journal] = database.prepare('pragma journal_mode').all().flatMap(Object.values);
     const version = versionOf(database);
-    const isServed = isLocked(`${trueName(path)}.lock`);
-    const folder = dirname(trueName(path));
+    const isServed = isLocked(`${resolvedPath(path)}.lock`);
+    const folder = dirname(resolvedPath(path));
     const network = NETWORK_FILE_SYSTEMS[statfsSync(folder).type];
     return {
       engine: `SQLite ${engine}`,
@@ -36,9 +36,9 @@ export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>)
       newest: migrations(dialect).length,
       // A service always sets WAL; another mode while one is running was set from outside.
       weak: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
-      problems: whatIsWrong(database, 'quick_check'),
+      problems: integrityErrors(database, 'quick_check'),
       bytes: bytesOf(database),
-      freeBytes: freeOn(folder),
+      freeBytes: freeBytesIn(folder),
       place: network === undefined ? [] : [`it lies on ${network}, whose locks cannot be relied on`],
       clockAheadMs: undefined,
       isServed,

@@ -1,14 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../clock.ts';
-import { keepOldVersion } from '../backup/pre-migration-backup.ts';
+import { backUpBeforeMigration } from '../backup/pre-migration-backup.ts';
 import { Listeners } from '../commit-events.ts';
 import type { Location, OpenOptions } from '../database-url.ts';
 import { deleteInBatches } from '../delete-in-batches.ts';
 import { type Dialect, migrate, migrations } from '../migrate.ts';
 import { type Queries, type Store, StoreError } from '../store.ts';
 import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
-import { asFault, makeFile, OpenFiles, refuseLogAlone, refuseSecondName, takeLock } from './file-lock.ts';
+import { makeFile, OpenFiles, requireDatabaseOfLog, requireSingleName, takeLock, toStoreError } from './file-lock.ts';
 import { GroupCommit } from './group-commit.ts';
 import { sequences } from './sequences.ts';
 
@@ -43,11 +43,11 @@ export async function openStore(options: Options): Promise<Store> {
   checkVersion();
   const { path } = options.database;
   try {
-    refuseLogAlone(path);
+    requireDatabaseOfLog(path);
     makeFile(path);
-    refuseSecondName(path);
+    requireSingleName(path);
   } catch (error) {
-    throw asFault(error, path);
+    throw toStoreError(error, path);
   }
   const lock = options.as === 'service' ? takeLock(path) : undefined;
   let writer: SqliteConnection | undefined;
@@ -55,7 +55,7 @@ export async function openStore(options: Options): Promise<Store> {
     const connection = new SqliteConnection(path, { readOnly: false, inTransactions: true }, options.sqlite);
     writer = connection;
     const newest = migrations(dialect).length;
-    await retryWhileBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
+    await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newest }));
     await retryWhileBusy(() => prepareFile(connection, options));
     const reader = new SqliteConnection(
       path,
@@ -66,7 +66,7 @@ export async function openStore(options: Options): Promise<Store> {
   } catch (error) {
     writer?.close();
     lock?.close();
-    throw asFault(error, path);
+    throw toStoreError(error, path);
   }
 }
 

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
 import { allRoutes, type ConsolePorts, consoleRoutes, publicRoutes } from '../../../src/resources/index.ts';
 import { LoginThrottle } from '../../../src/resources/passphrases/login-throttle.ts';
-import { COST, Passphrases, systemRandom } from '../../../src/secrets.ts';
+import { Passphrases, SCRYPT_COST, systemRandom } from '../../../src/secrets.ts';
 import type { Person } from '../service/service.ts';
 
 /** Stub dependencies, to build the route tables without a service. */
@@ -12,7 +12,7 @@ const ports: ConsolePorts = {
   random: systemRandom,
   log: createLog('silent'),
   baseUrl: () => '',
-  passphrases: new Passphrases(systemRandom, COST),
+  passphrases: new Passphrases(systemRandom, SCRYPT_COST),
   throttle: new LoginThrottle(systemClock),
   onRefused: () => undefined,
   isTaken: async () => false,

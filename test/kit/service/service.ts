@@ -10,11 +10,11 @@ import type { OptionName } from '../../../src/config/options.ts';
 import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../../src/permissions.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
-import { insertInvitation, linkTo } from '../../../src/resources/invitations/invitations.ts';
+import { insertInvitation, invitationLink } from '../../../src/resources/invitations/invitations.ts';
 import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { openSession } from '../../../src/resources/sessions/sessions.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
-import { type Cost, systemRandom } from '../../../src/secrets.ts';
+import { type ScryptCost, systemRandom } from '../../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../../src/server.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStore } from '../../../src/store/open.ts';
@@ -104,7 +104,7 @@ const slowHeartbeatClock: Clock = {
 };
 
 /** Cheap passphrase hashing, because most tests do not depend on its cost. {@link asShipped} restores the real one. */
-const passphraseCost: Cost = { logN: 5, r: 8, p: 1 };
+const passphraseCost: ScryptCost = { logN: 5, r: 8, p: 1 };
 
 /** Setup with the production cost of passphrase hashing. */
 export const asShipped: Setup = { ports: { passphraseCost: undefined } };
@@ -197,7 +197,7 @@ export async function startTestService(context: Cleanup, database: string, setup
     },
     async link({ domain, userId }) {
       const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
-      return linkTo(baseUrl, token);
+      return invitationLink(baseUrl, token);
     },
     async signIn({ domain, userId }) {
       const { token } = await inAccount(domain, (write) =>

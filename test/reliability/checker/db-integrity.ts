@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { whatIsWrong } from '../../../src/store/backup/backup.ts';
+import { integrityErrors } from '../../../src/store/backup/backup.ts';
 
 /**
  * amcheck on every table and every B-tree index of a PostgreSQL database. `verify_heapam` returns faults as
@@ -44,7 +44,7 @@ export async function inspectDatabase(
 function faultsInFile(file: string): string[] {
   const database = new DatabaseSync(file);
   try {
-    return whatIsWrong(database, 'integrity_check');
+    return integrityErrors(database, 'integrity_check');
   } catch (error) {
     return [String(error)];
   } finally {

@@ -1,5 +1,5 @@
 import type { FailureCode, LocalErrorCode, Result } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
-import { type Attempt, measured, type Order } from '../../../src/delivery/transport/attempt.ts';
+import { type Attempt, type Order, withDuration } from '../../../src/delivery/transport/attempt.ts';
 import { startDeadline } from '../../../src/delivery/transport/dial.ts';
 import type { Resolve, Resolved } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
@@ -128,7 +128,7 @@ export class Network {
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
-    return measured(this.#time.clockOf(life, true), async (order, leftMs) => {
+    return withDuration(this.#time.clockOf(life, true), async (order, leftMs) => {
       if (life.isDead) return never();
       const began = this.#time.timestamp();
       this.onOrder();

@@ -12,7 +12,7 @@ import {
   type Receiver,
   type ReceiverOptions,
 } from '../../../packages/sdk/src/receiver/index.ts';
-import { tendHooks } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
+import { reconcileHooks } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { freePort } from '../../kit/network/port.ts';
@@ -234,7 +234,7 @@ for (const { test, testService } of stores) {
     const signal = new AbortController().signal;
     const live = async () =>
       (await hooksOf(owner)).filter(({ state }) => state !== 'ended').map((hook) => new URL(hook.target_url).search);
-    await tendHooks(
+    await reconcileHooks(
       { carillon: owner.carillon, at, kinds: ['new_task', 'completed_task', 'new_client'], signal },
       false,
     );

@@ -2,7 +2,7 @@ import type { HookDelivery, Occurrence } from '../../../../packages/sdk/src/acti
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import type { Notification } from '../../../../packages/sdk/src/notifications.ts';
 import { parseTimestamp } from '../../components/timestamp.tsx';
-import { readingOf } from '../../delivery/delivery-badges.tsx';
+import { readStatusOf } from '../../delivery/delivery-badges.tsx';
 
 /** A delivery without a read receipt is polled often for this long after it was sent, then slowly. */
 const FAST_READ_POLL_MS = 30_000;
@@ -24,14 +24,14 @@ export function entryOf(one: Notification): Entry {
 }
 
 /** Polling priority of an entry: often, slowly, or not any more because its deliveries are final. */
-export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' | 'never' {
+export function pollUrgency({ deliveries }: Entry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
   const age = (moment: string) => now - (parseTimestamp(moment)?.getTime() ?? 0);
   // Pending for longer: its hook is failing and backs off, poll slowly.
   if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < FAST_PENDING_POLL_MS))
     return 'soon';
   const isUnread = (told: HookDelivery, maxAgeMs: number) =>
-    readingOf(told) === 'never read' && age(told.date_finalized) < maxAgeMs;
+    readStatusOf(told) === 'never read' && age(told.date_finalized) < maxAgeMs;
   // A receiver that fetches records usually does so within seconds.
   if (deliveries.some((told) => isUnread(told, FAST_READ_POLL_MS))) return 'soon';
   return deliveries.some((told) => told.state === 'pending' || isUnread(told, READ_POLL_TIMEOUT_MS))

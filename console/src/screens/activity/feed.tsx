@@ -1,15 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
-import { place, setQuery, to } from '../../app/router.ts';
-import { me } from '../../app/session.ts';
+import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentUser } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
-import { Badge, Note, Waiting } from '../../components/badge.tsx';
+import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { counted } from '../../delivery/delivery-text.ts';
-import { Filters, Legend, wantedIn } from './filters.tsx';
-import { Live, MAX_KEPT_ENTRIES, MAX_SHOWN_ENTRIES, type Phase, type Wanted } from './live-updates.ts';
+import { Filters, filtersFromQuery, Legend } from './filters.tsx';
+import { type FeedFilters, LiveFeed, MAX_KEPT_ENTRIES, MAX_SHOWN_ENTRIES, type Phase } from './live-updates.ts';
 import { Row } from './row.tsx';
 import './activity.css';
 
@@ -27,9 +27,9 @@ function useNames(isAccount: boolean): ReadonlyMap<string, string> {
 
 /** Live view of the feed. */
 export default function Happenings() {
-  const wanted = wantedIn(place.value.query);
+  const wanted = filtersFromQuery(currentRoute.value.query);
   const key = JSON.stringify(wanted);
-  const live = useMemo(() => new Live(wanted), [key]);
+  const live = useMemo(() => new LiveFeed(wanted), [key]);
   const list = useRef<HTMLUListElement>(null);
   const [isPaused, setPaused] = useState(false);
   const isScrolled = useScrolled(list);
@@ -85,7 +85,7 @@ export default function Happenings() {
         </Note>
       )}
       <Held live={live} isHeld={isPaused || isScrolled} onShow={show} />
-      {phase === 'loading' && <Waiting />}
+      {phase === 'loading' && <LoadingSkeleton />}
       {isFresh && <Nothing wanted={wanted} />}
       {entries.length > 0 && (
         <>
@@ -103,7 +103,7 @@ export default function Happenings() {
 }
 
 function byOf(userId: string, names: ReadonlyMap<string, string>): string | undefined {
-  return userId === me().user.user_id ? undefined : names.get(userId);
+  return userId === currentUser().user.user_id ? undefined : names.get(userId);
 }
 
 function State({ phase }: { readonly phase: Phase }) {
@@ -146,7 +146,7 @@ function Held({
   isHeld,
   onShow,
 }: {
-  readonly live: Live;
+  readonly live: LiveFeed;
   readonly isHeld: boolean;
   readonly onShow: () => void;
 }) {
@@ -162,7 +162,7 @@ function Held({
 }
 
 /** Infinite scroll to older entries, with a button as fallback. */
-function Older({ live }: { readonly live: Live }) {
+function Older({ live }: { readonly live: LiveFeed }) {
   const end = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const { current } = end;
@@ -198,7 +198,7 @@ function ShowAll() {
   );
 }
 
-function Nothing({ wanted }: { readonly wanted: Wanted }) {
+function Nothing({ wanted }: { readonly wanted: FeedFilters }) {
   if (wanted.kind !== undefined || wanted.hookId !== undefined || wanted.before !== undefined) {
     return (
       <Empty icon="activity" title="Nothing like that has happened">
@@ -213,12 +213,12 @@ function Nothing({ wanted }: { readonly wanted: Wanted }) {
         Create an event, and it stands here before you are back: who is told of it, what they answer, and whether they
         come for it.
       </p>
-      <ButtonLink href={to('calendar')}>Open the calendar</ButtonLink>
+      <ButtonLink href={hrefTo('calendar')}>Open the calendar</ButtonLink>
     </Empty>
   );
 }
 
-function callsFor({ kind, hookId, scope, before }: Wanted) {
+function callsFor({ kind, hookId, scope, before }: FeedFilters) {
   const isAccount = scope === 'account';
   const search = new URLSearchParams({
     ...(before !== undefined && { after: before }),

@@ -4,10 +4,10 @@ import { setQuery } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Choice, Select } from '../../components/field.tsx';
+import { RadioGroup, Select } from '../../components/field.tsx';
 import { NEVER_READ } from '../../delivery/delivery-badges.tsx';
 import { hostOf, kindTitle } from '../../delivery/delivery-text.ts';
-import type { Wanted } from './live-updates.ts';
+import type { FeedFilters } from './live-updates.ts';
 
 const verbs = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
@@ -18,7 +18,7 @@ const feedKinds: readonly FeedKind[] = [
 ];
 
 /** Filters of the feed from the query of the route. */
-export function wantedIn(query: URLSearchParams): Wanted {
+export function filtersFromQuery(query: URLSearchParams): FeedFilters {
   const kind = feedKinds.find((one) => one === query.get('kind'));
   return {
     scope: isAdmin() && query.get('scope') !== 'own' ? 'account' : 'own',
@@ -29,7 +29,7 @@ export function wantedIn(query: URLSearchParams): Wanted {
 }
 
 /** Filters by kind and hook; for admins also by user: everybody or only themselves. */
-export function Filters({ wanted }: { readonly wanted: Wanted }) {
+export function Filters({ wanted }: { readonly wanted: FeedFilters }) {
   const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
   const hooks = (data?.data ?? []).map((hook) => ({
     value: hook.id,
@@ -58,7 +58,7 @@ export function Filters({ wanted }: { readonly wanted: Wanted }) {
         onChange={(hook) => set({ hook })}
       />
       {isAdmin() && (
-        <Choice
+        <RadioGroup
           label="Whose"
           value={wanted.scope}
           options={[

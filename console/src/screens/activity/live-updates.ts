@@ -4,7 +4,7 @@ import type { FeedKind } from '../../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
 import { explain } from '../../app/use-query.ts';
-import { behind, type Entry, entryOf, merged, urgencyOf } from './feed-store.ts';
+import { behind, type Entry, entryOf, merged, pollUrgency } from './feed-store.ts';
 
 /** Maximum number of entries while new ones arrive. */
 export const MAX_KEPT_ENTRIES = 300;
@@ -24,7 +24,7 @@ const RECONNECT_DELAY_MS = 5_000;
 const PAGE_SIZE = 50;
 
 /** Filters of the feed. */
-export type Wanted = {
+export type FeedFilters = {
   readonly kind?: FeedKind;
   readonly hookId?: string;
   readonly scope: 'own' | 'account';
@@ -43,7 +43,7 @@ function isFinal(error: unknown): boolean {
  * Live feed, newest first: follows the feed by long polling, renders batches, and polls the deliveries of entries in
  * view until they are final. Memory and request rate are bounded.
  */
-export class Live {
+export class LiveFeed {
   readonly entries = signal<readonly Entry[]>([]);
   /** Number of entries held back. */
   readonly waiting = signal(0);
@@ -57,7 +57,7 @@ export class Live {
   /** Cursors of the entries in the viewport. */
   inView: () => ReadonlySet<string> = () => new Set();
 
-  readonly #wanted: Wanted;
+  readonly #wanted: FeedFilters;
   #arrived: Entry[] = [];
   /** More entries arrived than are kept: the displayed ones are not adjacent to the new ones and will be dropped. */
   #hasGap = false;
@@ -73,7 +73,7 @@ export class Live {
   #abortController: AbortController | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(wanted: Wanted) {
+  constructor(wanted: FeedFilters) {
     this.#wanted = wanted;
   }
 
@@ -233,7 +233,7 @@ export class Live {
     const inView = this.inView();
     const isDue = (entry: Entry) => {
       if (!inView.has(entry.cursor)) return false;
-      const urgency = urgencyOf(entry, now);
+      const urgency = pollUrgency(entry, now);
       return urgency === 'soon' || (isSlowPollDue && urgency === 'later');
     };
     const first = entries.findIndex(isDue);

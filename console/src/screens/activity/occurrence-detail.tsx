@@ -2,16 +2,16 @@ import type { ComponentChildren } from 'preact';
 import type { DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
-import { type RecordProps, to } from '../../app/router.ts';
+import { hrefTo, type RecordProps } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
-import { Note, type Tone, Waiting } from '../../components/badge.tsx';
+import { LoadingSkeleton, Note, type Tone } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { ClockTime, lasting, parseTimestamp } from '../../components/timestamp.tsx';
-import { NEVER_READ, Notification, readingOf, sentence, Target } from '../../delivery/delivery-badges.tsx';
-import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
+import { ClockTime, durationText, parseTimestamp } from '../../components/timestamp.tsx';
+import { NEVER_READ, Notification, readStatusOf, sentence, Target } from '../../delivery/delivery-badges.tsx';
+import { counted, kindTitle, outcomeAdvice, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
 import './activity.css';
-import { behind, urgencyOf } from './feed-store.ts';
+import { behind, pollUrgency } from './feed-store.ts';
 
 const FAST_POLL_INTERVAL_MS = 1_000;
 const SLOW_POLL_INTERVAL_MS = 5_000;
@@ -44,21 +44,21 @@ async function load(cursor: string, signal: AbortSignal): Promise<OccurrenceWith
 /** Timeline of one occurrence: commit, attempts, delivery, read receipt. */
 export default function OneOccurrence({ id: cursor }: RecordProps) {
   const { data, fault, isLoading, reload } = useQuery((signal) => load(cursor, signal), [cursor]);
-  const urgency = data === undefined ? 'never' : urgencyOf(data.occurrence, Date.now());
+  const urgency = data === undefined ? 'never' : pollUrgency(data.occurrence, Date.now());
   usePolling({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
   const path = data === undefined ? '' : pathOf(data.occurrence.resource_url);
   return (
     <Page
       title={data === undefined ? 'One occurrence' : `${kindTitle(data.occurrence.kind)} ${path}`}
-      lead={<a href={to('activity')}>All activity</a>}
+      lead={<a href={hrefTo('activity')}>All activity</a>}
       calls={callsFor(cursor, data)}
     >
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && isLoading && <Waiting />}
+      {data === undefined && isLoading && <LoadingSkeleton />}
       {data === undefined && !isLoading && fault === undefined && (
         <Note>
           There is nothing at this place of the feed: it may be somebody else’s, or older than 90 days.{' '}
-          <a href={to('activity')}>See what happens now</a>.
+          <a href={hrefTo('activity')}>See what happens now</a>.
         </Note>
       )}
       {data !== undefined && <TimeLine {...data} />}
@@ -141,7 +141,7 @@ function DeliveryTimeline({
     <section class="card padded stack" aria-label={`Hook ${delivery.hook_id}`}>
       <div class="row">
         <h2>
-          <a href={to('hooks', delivery.hook_id)}>Hook {delivery.hook_id}</a>
+          <a href={hrefTo('hooks', delivery.hook_id)}>Hook {delivery.hook_id}</a>
         </h2>
         {delivery.target_url !== '' && <Target url={delivery.target_url} />}
       </div>
@@ -150,11 +150,11 @@ function DeliveryTimeline({
           <Step
             key={index}
             tone={one.outcome === '200' ? 'good' : one.counted === '1' ? 'bad' : 'plain'}
-            title={`${sentence(outcomeWords(one.outcome))} after ${lasting(Number(one.milliseconds))}`}
+            title={`${sentence(outcomeWords(one.outcome))} after ${durationText(Number(one.milliseconds))}`}
             at={one.attempted_at}
           >
             {sentence(one.reason)}.{' '}
-            {one.outcome !== '200' && index === detail.attempts.length - 1 && adviceFor(one.outcome)}
+            {one.outcome !== '200' && index === detail.attempts.length - 1 && outcomeAdvice(one.outcome)}
           </Step>
         ))}
         <Last delivery={delivery} />
@@ -177,8 +177,8 @@ function Last({ delivery }: { readonly delivery: HookDelivery }) {
     if (isWaiting) {
       return (
         <Step tone="info" title="Waits its turn">
-          Something before it is pending for <a href={to('hooks', delivery.hook_id)}>this hook</a>, which is failing.
-          Once that is answered with 200, this is sent at once.
+          Something before it is pending for <a href={hrefTo('hooks', delivery.hook_id)}>this hook</a>, which is
+          failing. Once that is answered with 200, this is sent at once.
         </Step>
       );
     }
@@ -191,23 +191,24 @@ function Last({ delivery }: { readonly delivery: HookDelivery }) {
   if (delivery.state === 'undelivered') {
     return (
       <Step tone="bad" title="Undelivered" at={delivery.date_finalized}>
-        Its hook ended first. <a href={to('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
+        Its hook ended first. <a href={hrefTo('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
       </Step>
     );
   }
-  if (readingOf(delivery) === 'never read') {
+  if (readStatusOf(delivery) === 'never read') {
     return (
       <Step tone="warn" title="Told, never read">
         {NEVER_READ}
       </Step>
     );
   }
-  if (readingOf(delivery) === 'not told') return null;
+  if (readStatusOf(delivery) === 'not told') return null;
   const since =
     (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (
     <Step tone="good" title="Fetched" at={delivery.fetched_at}>
-      {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming pending, by a key of the hook’s user.
+      {since < 1_000 ? 'Within a second of' : `${durationText(since)} after`} becoming pending, by a key of the hook’s
+      user.
     </Step>
   );
 }

@@ -1,10 +1,10 @@
 import { Component } from 'preact';
 import type { HookDelivery } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
-import { to } from '../../app/router.ts';
+import { hrefTo } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
-import { ClockTime, lasting } from '../../components/timestamp.tsx';
-import { ReadReceipt, readingOf } from '../../delivery/delivery-badges.tsx';
+import { ClockTime, durationText } from '../../components/timestamp.tsx';
+import { ReadReceipt, readStatusOf } from '../../delivery/delivery-badges.tsx';
 import { counted, hostOf, kindTitle, outcomeWords, partsOf, pathOf } from '../../delivery/delivery-text.ts';
 import type { Entry } from './feed-store.ts';
 
@@ -25,7 +25,7 @@ export class Row extends Component<RowProps> {
         </span>
         <span class={`kind-dot ${partsOf(entry.kind).verb}`} aria-hidden="true" />
         <span class="what">
-          <a class="title" href={to('activity', entry.cursor)}>
+          <a class="title" href={hrefTo('activity', entry.cursor)}>
             {kindTitle(entry.kind)}
           </a>{' '}
           <code class="soft">{pathOf(entry.resource_url)}</code>
@@ -43,9 +43,9 @@ export class Row extends Component<RowProps> {
 const MAX_SINGLE = 3;
 
 /** State of one delivery. */
-export function ToldBadge({ told }: { readonly told: HookDelivery }) {
+export function DeliveryOutcomeBadge({ told }: { readonly told: HookDelivery }) {
   const { state, attempts, last_outcome, milliseconds } = told;
-  if (state === 'delivered') return <Badge tone="good">delivered in {lasting(Number(milliseconds))}</Badge>;
+  if (state === 'delivered') return <Badge tone="good">delivered in {durationText(Number(milliseconds))}</Badge>;
   if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
   if (attempts === '0') return <Badge tone="info">pending</Badge>;
   return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
@@ -64,9 +64,9 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
     <>
       {deliveries.map((told) => (
         <span key={told.id} class="row told">
-          <ToldBadge told={told} />
+          <DeliveryOutcomeBadge told={told} />
           <ReadReceipt told={told} />
-          <a class="small soft cut" href={to('hooks', told.hook_id)}>
+          <a class="small soft cut" href={hrefTo('hooks', told.hook_id)}>
             {told.target_url === '' ? `hook ${told.hook_id}` : hostOf(told.target_url)}
           </a>
         </span>
@@ -80,8 +80,8 @@ function Summary({ deliveries }: { readonly deliveries: readonly HookDelivery[] 
   const delivered = count(({ state }) => state === 'delivered');
   const pending = count(({ state }) => state === 'pending');
   const lost = deliveries.length - delivered - pending;
-  const read = count((told) => readingOf(told) === 'read');
-  const unread = count((told) => readingOf(told) === 'never read');
+  const read = count((told) => readStatusOf(told) === 'read');
+  const unread = count((told) => readStatusOf(told) === 'never read');
   return (
     <span class="row told sum">
       {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}

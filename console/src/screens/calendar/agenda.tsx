@@ -3,7 +3,7 @@ import { today } from '../../app/calendar-dates.ts';
 import { Button } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { type Entry, isOn } from './entries.ts';
-import { entryWords } from './event-calendar-adapter.ts';
+import { entryLabel } from './event-calendar-adapter.ts';
 import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
 import { type Day, type Days, everyDay } from './time-math.ts';
 import './agenda.css';
@@ -72,7 +72,7 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
       <span class="time number">{whenOf(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
-      <span class="hidden-text">{entryWords(entry)}</span>
+      <span class="hidden-text">{entryLabel(entry)}</span>
     </button>
   );
 }

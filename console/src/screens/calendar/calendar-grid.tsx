@@ -13,7 +13,7 @@ type Props = GridState & {
 };
 
 /** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
-export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) {
+export function CalendarBoard({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) {
   const target = useRef<HTMLDivElement>(null);
   const grid = useRef<CalendarGrid>(undefined);
   const latest = useRef(wishes);

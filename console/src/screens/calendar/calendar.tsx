@@ -3,18 +3,18 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { place, setQuery, to } from '../../app/router.ts';
+import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { Choice } from '../../components/field.tsx';
+import { RadioGroup } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
 import { Agenda, AgendaRow } from './agenda.tsx';
 import { callsFor } from './api-examples.ts';
 import { deleteEvent, duplicateEvent, moveEvent, windows } from './calendar-actions.ts';
-import { Board } from './calendar-grid.tsx';
+import { CalendarBoard } from './calendar-grid.tsx';
 import { type Entry, entriesOf, isOn } from './entries.ts';
 import type { GridCallbacks } from './event-calendar-adapter.ts';
 import { type Draft, draftOf, EventDialog } from './event-dialog.tsx';
@@ -22,7 +22,7 @@ import { Filters, Help, SEARCH } from './filters.tsx';
 import { useKeys } from './keys.ts';
 import { firstDay, longDay, periodName } from './locale.ts';
 import { QUICK_LINE, QuickLine } from './quick-line.tsx';
-import { follow, type Held, MAX_EVENTS } from './range-cache.ts';
+import { follow, MAX_EVENTS, type RangeData } from './range-cache.ts';
 import {
   type Day,
   dated,
@@ -33,7 +33,7 @@ import {
   moved,
   plusSeconds,
   resized,
-  stepped,
+  stepDate,
   type TimeSpan,
 } from './time-math.ts';
 import './calendar.css';
@@ -55,7 +55,7 @@ const NARROW = '(max-width: 760px)';
 
 /** View, day and filters from the query of the route. */
 function readQuery() {
-  const { query } = place.value;
+  const { query } = currentRoute.value;
   const view = VIEWS.find(({ value }) => value === query.get('view'))?.value ?? 'month';
   const date = query.get('date') ?? '';
   return {
@@ -87,13 +87,13 @@ export default function Calendar() {
     setCursor(next);
     if (isPage || next < days.from || next > days.to) show(next);
   };
-  const step = (count: number) => show(stepped(view, day, count));
+  const step = (count: number) => show(stepDate(view, day, count));
   const make = (drawn: TimeSpan) => setOpen({ draft: emptyDraft(drawn, chosen) });
   const makeOn = (date: Day) =>
     make({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
   const openEntry = ({ event, task }: Entry) => {
     if (event !== undefined) setOpen({ draft: draftOf(event) });
-    else if (task !== undefined) location.hash = to('tasks', task.task_id);
+    else if (task !== undefined) location.hash = hrefTo('tasks', task.task_id);
   };
   const onKey = (pressed: KeyboardEvent, entry: Entry) => keyOnEntry(pressed, entry, openEntry);
   const wishes: GridCallbacks = {
@@ -138,7 +138,7 @@ export default function Calendar() {
             <Button onClick={() => show(today())}>Today</Button>
             <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => step(1)} />
           </span>
-          <Choice label="View" value={view} options={VIEWS} onChange={(other) => show(cursor, other)} />
+          <RadioGroup label="View" value={view} options={VIEWS} onChange={(other) => show(cursor, other)} />
           <Button icon="calendar" label="Subscribe or import" onClick={() => setOpen('exchange')} />
           <Button look="primary" icon="plus" onClick={() => makeOn(cursor)}>
             New event
@@ -155,7 +155,7 @@ export default function Calendar() {
         {view === 'list' ? (
           <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
         ) : (
-          <Board
+          <CalendarBoard
             {...{ view, day, days, entries, cursor, wishes, onKey }}
             onCursor={moveCursor}
             isChoosing={open !== undefined}
@@ -213,7 +213,7 @@ function useCalendar(view: View, day: Day, hasTasks: boolean) {
   }, []);
   const days = daysShown(view, day, firstDay);
   useEffect(() => {
-    const around = [1, -1].map((count) => daysShown(view, stepped(view, day, count), firstDay));
+    const around = [1, -1].map((count) => daysShown(view, stepDate(view, day, count), firstDay));
     windows.show({ days, hasTasks }, around);
   }, [view, days.from, hasTasks]);
   const held = windows.held.value;
@@ -247,7 +247,7 @@ function keyOnEntry(pressed: KeyboardEvent, entry: Entry, openEntry: (entry: Ent
 }
 
 /** Status line: error, loading, truncated or empty. */
-function State({ held, isFiltered, count }: { held: Held | undefined; isFiltered: boolean; count: number }) {
+function State({ held, isFiltered, count }: { held: RangeData | undefined; isFiltered: boolean; count: number }) {
   const fault = windows.fault.value;
   if (fault !== undefined) {
     return (

@@ -1,11 +1,11 @@
 import type { CalendarEvent, Project, Task } from '../../../../packages/sdk/src/resources.ts';
 import { colourOf } from '../../components/badge.tsx';
-import { inOrder, type Placed } from './layout.ts';
-import type { Held } from './range-cache.ts';
-import { at, type Day, dayOf, daysOf, drawn, plusDays } from './time-math.ts';
+import { type GridEntry, inOrder } from './layout.ts';
+import type { RangeData } from './range-cache.ts';
+import { at, type Day, dayOf, daysOf, plusDays, timeSpanOf } from './time-math.ts';
 
 /** An entry of the calendar: an event, or the due date of a task. */
-export type Entry = Placed & {
+export type Entry = GridEntry & {
   /** Color of its project; undefined without a project. */
   readonly colour: string | undefined;
   readonly projectName: string;
@@ -30,9 +30,13 @@ export const projectNameOf = (projectId: string, projects: Projects) =>
   projectId === '0' ? '' : (projects.get(projectId)?.project_name ?? `Project ${projectId}`);
 
 /** Filters: project ids (empty means all), and a case-insensitive substring of the name. */
-export type Sieve = { readonly projectIds: readonly string[]; readonly text: string };
+export type EntryFilter = { readonly projectIds: readonly string[]; readonly text: string };
 
-export function entriesOf({ events, tasks }: Held, projects: Projects, { projectIds, text }: Sieve): readonly Entry[] {
+export function entriesOf(
+  { events, tasks }: RangeData,
+  projects: Projects,
+  { projectIds, text }: EntryFilter,
+): readonly Entry[] {
   const searchText = text.trim().toLowerCase();
   const isMatch = (projectId: string, name: string) =>
     (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(searchText);
@@ -43,7 +47,7 @@ export function entriesOf({ events, tasks }: Held, projects: Projects, { project
   const eventEntries = events
     .filter((event) => isMatch(event.project_id, event.event_name))
     .map((event): Entry => {
-      const times = drawn(event);
+      const times = timeSpanOf(event);
       const days = daysOf(times);
       return {
         id: `e${event.event_id}`,

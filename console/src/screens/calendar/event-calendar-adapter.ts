@@ -9,7 +9,7 @@ import {
 import '@event-calendar/build/dist/event-calendar.min.css';
 import './calendar-grid.css';
 import { type Entry, isOn } from './entries.ts';
-import { fit } from './layout.ts';
+import { fitRows } from './layout.ts';
 import { firstDay, language, longDay, periodName, spanName, startName } from './locale.ts';
 import { at, type Day, type Days, dayOf, daysFrom, everyDay, plusSeconds, type TimeSpan } from './time-math.ts';
 
@@ -75,7 +75,7 @@ function taskSign(isDone: boolean): Element {
 }
 
 /** Screen reader text of an entry: type, time and project. */
-export function entryWords({ task, event, start, projectName }: Entry): string {
+export function entryLabel({ task, event, start, projectName }: Entry): string {
   const when = event === undefined ? `due ${longDay(dayOf(start))}` : spanName(event);
   const kind = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
   return `${kind}, ${when}${projectName === '' ? '' : `, ${projectName}`}`;
@@ -216,7 +216,7 @@ export class CalendarGrid {
     // The hour grid shows all timed entries; only the month and the all-day rows are limited.
     const limited = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
     const timed = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
-    const { shown, more } = fit(limited, days, rows);
+    const { shown, more } = fitRows(limited, days, rows);
     this.#entries.clear();
     for (const entry of entries) this.#entries.set(entry.id, entry);
     const events = [...shown, ...timed].map((entry) => this.#eventOf(entry));
@@ -271,7 +271,7 @@ export class CalendarGrid {
       };
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
-    const parts = [element('span', 'title', entry.title), element('span', 'hidden-text', entryWords(entry))];
+    const parts = [element('span', 'title', entry.title), element('span', 'hidden-text', entryLabel(entry))];
     if (entry.task !== undefined) return { domNodes: [taskSign(entry.task.completed === '1'), ...parts] };
     if (entry.isAllDay) return { domNodes: parts };
     const isMonth = this.#scene.view === 'month';

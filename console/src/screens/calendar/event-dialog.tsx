@@ -5,10 +5,10 @@ import { explain, fieldErrors } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { Check, Select, TextField } from '../../components/field.tsx';
+import { Checkbox, Select, TextField } from '../../components/field.tsx';
 import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
 import { daysName } from './locale.ts';
-import { MAX_REPEATS, offsets, type Rhythm, repeated, rhythms } from './repeat.ts';
+import { MAX_REPEATS, offsets, type RepeatRule, repeatDates, rhythms } from './repeat.ts';
 import { datedFrom, daysFrom, type FormDates, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
 
 /** Form values; `event` is set when an existing event is edited. */
@@ -31,7 +31,7 @@ const DAY_S = 86_400;
 /** Dialog to create, edit, repeat, duplicate and delete an event. */
 export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   const [values, setValues] = useState(draft);
-  const [rhythm, setRhythm] = useState<Rhythm | ''>('');
+  const [rhythm, setRhythm] = useState<RepeatRule | ''>('');
   const [until, setUntil] = useState(plusMonths(draft.startDay, 3));
   const [fault, setFault] = useState<{ text: string; fields: Readonly<Record<string, string>> }>();
   const [createdCount, setCreatedCount] = useState<number>();
@@ -39,7 +39,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   // Base of the edit: the event as opened, or the current version after an edit conflict.
   const [event, setEvent] = useState(draft.event);
   const set = (change: Partial<Draft>) => setValues({ ...values, ...change });
-  const days = rhythm === '' || !isDay(until) ? [values.startDay] : repeated(values.startDay, rhythm, until);
+  const days = rhythm === '' || !isDay(until) ? [values.startDay] : repeatDates(values.startDay, rhythm, until);
   const invalidField = invalidFieldOf(values) ?? (days.length > MAX_REPEATS ? 'many' : undefined);
   const close = () => {
     controller.abort();
@@ -178,7 +178,7 @@ function When({ values, invalidField, fields, set }: WhenProps) {
           )}
         </div>
       </div>
-      <Check
+      <Checkbox
         label="All day"
         checked={isAllDay}
         onChange={(checked) => set(checked ? { startTime: '', dueTime: '' } : { startTime: '09:00', dueTime: '10:00' })}
@@ -188,17 +188,17 @@ function When({ values, invalidField, fields, set }: WhenProps) {
 }
 
 type RepeatProps = {
-  readonly rhythm: Rhythm | '';
+  readonly rhythm: RepeatRule | '';
   readonly until: string;
   readonly days: readonly string[];
-  readonly setRhythm: (rhythm: Rhythm | '') => void;
+  readonly setRhythm: (rhythm: RepeatRule | '') => void;
   readonly setUntil: (until: string) => void;
 };
 
 function Repeat({ rhythm, until, days, setRhythm, setUntil }: RepeatProps) {
   const options = [
     { value: '' as const, text: 'Does not repeat' },
-    ...Object.entries(rhythms).map(([value, { text }]) => ({ value: value as Rhythm, text })),
+    ...Object.entries(rhythms).map(([value, { text }]) => ({ value: value as RepeatRule, text })),
   ];
   const isTooMany = days.length > MAX_REPEATS;
   const last = days.at(-1) ?? '';

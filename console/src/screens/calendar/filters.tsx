@@ -3,14 +3,14 @@ import { setQuery } from '../../app/router.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { colourOfProject, type Projects, projectNameOf } from './entries.ts';
-import type { Held } from './range-cache.ts';
+import type { RangeData } from './range-cache.ts';
 
 const MAX_CHIPS = 8;
 
 export const SEARCH = 'calendar-search';
 
 type Props = {
-  readonly held: Held | undefined;
+  readonly held: RangeData | undefined;
   readonly projects: Projects;
   readonly chosen: readonly string[];
   readonly text: string;
@@ -73,7 +73,7 @@ export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
 }
 
 /** Projects with the most visible entries, plus the selected ones. */
-function projectsToShow(held: Held | undefined, chosen: readonly string[]): readonly string[] {
+function projectsToShow(held: RangeData | undefined, chosen: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { project_id } of [...(held?.events ?? []), ...(held?.tasks ?? [])]) {
     counts.set(project_id, (counts.get(project_id) ?? 0) + 1);

@@ -6,7 +6,7 @@ import { useSubmission } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { Check, Choice, Select } from '../../components/field.tsx';
+import { Checkbox, RadioGroup, Select } from '../../components/field.tsx';
 import { windows } from './calendar-actions.ts';
 import { ownZone } from './locale.ts';
 import { Subscribe } from './subscribe.tsx';
@@ -24,7 +24,7 @@ export default function Exchange({ projects, onClose }: ExchangeProps) {
   const [isSecretShown, setSecretShown] = useState(false);
   return (
     <Dialog title="Subscribe or import" isWide isPersistent={isSecretShown} onClose={onClose}>
-      <Choice label="Which way" value={mode} options={MODES} onChange={setMode} />
+      <RadioGroup label="Which way" value={mode} options={MODES} onChange={setMode} />
       {mode === 'subscribe' ? (
         <Subscribe projects={projects} onSecret={setSecretShown} />
       ) : (
@@ -76,7 +76,7 @@ export function ImportFile({ projects }: { readonly projects: readonly Project[]
           onChange={setProjectId}
         />
       </div>
-      <Check label="Tell no hook" checked={isSilent} onChange={setIsSilent} />
+      <Checkbox label="Tell no hook" checked={isSilent} onChange={setIsSilent} />
       {isBusy && <Progress label="Bringing the file in" />}
       {report !== undefined && <Report report={report} />}
       <div class="ends">

@@ -1,13 +1,13 @@
 import { type Day, type Days, daysFrom, plusDays, type TimeSpan } from './time-math.ts';
 
 /** An item to lay out over days. */
-export type Placed = TimeSpan & { readonly id: string; readonly title: string; readonly days: Days };
+export type GridEntry = TimeSpan & { readonly id: string; readonly title: string; readonly days: Days };
 
 /** Items that fit, and the number of hidden ones per day. */
-export type Fitting<T> = { readonly shown: readonly T[]; readonly more: ReadonlyMap<Day, number> };
+export type FittedRows<T> = { readonly shown: readonly T[]; readonly more: ReadonlyMap<Day, number> };
 
 /** Layout order: by start, all-day before timed, longer first. */
-export function inOrder(a: Placed, b: Placed): number {
+export function inOrder(a: GridEntry, b: GridEntry): number {
   if (a.start !== b.start) return a.start < b.start ? -1 : 1;
   if (a.isAllDay !== b.isAllDay) return a.isAllDay ? -1 : 1;
   if (a.end !== b.end) return a.end > b.end ? -1 : 1;
@@ -20,7 +20,7 @@ export function inOrder(a: Placed, b: Placed): number {
  * library: entries that begin on the same day are stacked, below entries that continue from earlier days. On a
  * day with hidden entries, the last row is reserved for their number ("3 more").
  */
-export function fit<T extends Placed>(entries: readonly T[], days: Days, rows: number): Fitting<T> {
+export function fitRows<T extends GridEntry>(entries: readonly T[], days: Days, rows: number): FittedRows<T> {
   const columns = entries.map((entry) => columnsOf(entry, days));
   const full = new Set<number>();
   // Reserving a row on an overflowing day may hide further entries: repeat until nothing changes.
@@ -35,7 +35,7 @@ export function fit<T extends Placed>(entries: readonly T[], days: Days, rows: n
 }
 
 /** Indexes of the visible days of an entry; 0 is the first visible day. */
-function columnsOf({ days }: Placed, { from, to }: Days): readonly number[] {
+function columnsOf({ days }: GridEntry, { from, to }: Days): readonly number[] {
   const first = Math.max(daysFrom(from, days.from), 0);
   const last = Math.min(daysFrom(from, days.to), daysFrom(from, to));
   return Array.from({ length: Math.max(last - first + 1, 0) }, (_, index) => first + index);

@@ -3,11 +3,11 @@ import {
   type Days,
   dayNumber,
   dayOf,
-  drawn,
   type EventDates,
   isOpen,
   lastDay,
   type TimeText,
+  timeSpanOf,
 } from './time-math.ts';
 
 // The console is in English; date formats and the first day of the week follow the browser's settings.
@@ -71,7 +71,7 @@ export function timeName(clock: string): string {
 
 /** Formats the times of an event; empty for all-day events. */
 export function timesName(event: EventDates): string {
-  const { start, end, isAllDay } = drawn(event);
+  const { start, end, isAllDay } = timeSpanOf(event);
   if (isAllDay) return '';
   const first = timeName(start.slice(11));
   return isOpen(event) ? first : `${first} – ${timeName(end.slice(11))}`;

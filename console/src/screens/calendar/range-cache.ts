@@ -7,7 +7,7 @@ import { explain } from '../../app/use-query.ts';
 import { type Days, dayOf, filterDay, lastDay, plusDays } from './time-math.ts';
 
 /** Events and tasks in a range of days, possibly still loading. */
-export type Held = {
+export type RangeData = {
   readonly days: Days;
   readonly events: readonly CalendarEvent[];
   readonly tasks: readonly Task[];
@@ -39,9 +39,9 @@ function queriesFor({ from, to }: Days) {
 
 /** Cache of events by range of days, with optimistic updates and prefetch of the adjacent ranges. */
 export class RangeCache {
-  readonly held = signal<Held | undefined>(undefined);
+  readonly held = signal<RangeData | undefined>(undefined);
   readonly fault = signal<string | undefined>(undefined);
-  readonly #cache = new Map<string, Held>();
+  readonly #cache = new Map<string, RangeData>();
   /** Optimistic updates in flight, by event id; undefined for a deletion. */
   readonly #inFlight = new Map<string, CalendarEvent | undefined>();
   /** Tail of the queue of changes of each event: changes of the same event are sent in order. */
@@ -126,7 +126,7 @@ export class RangeCache {
   }
 
   #change(id: string, event: CalendarEvent | undefined): void {
-    const changed = (held: Held): Held => {
+    const changed = (held: RangeData): RangeData => {
       const others = held.events.filter((one) => one.event_id !== id);
       const events = event === undefined || !isIn(event, held.days) ? others : [...others, event];
       return { ...held, events, total: held.total + events.length - held.events.length };
@@ -135,7 +135,7 @@ export class RangeCache {
     if (this.held.value !== undefined) this.held.value = changed(this.held.value);
   }
 
-  #display(held: Held): void {
+  #display(held: RangeData): void {
     const next = this.#withChanges(held);
     this.fault.value = undefined;
     // Do not render identical data again.
@@ -144,7 +144,7 @@ export class RangeCache {
     if (!isSame) this.held.value = next;
   }
 
-  #withChanges(held: Held): Held {
+  #withChanges(held: RangeData): RangeData {
     if (this.#inFlight.size === 0) return held;
     const others = held.events.filter((one) => !this.#inFlight.has(one.event_id));
     const changed = [...this.#inFlight.values()].filter((one) => one !== undefined && isIn(one, held.days));
@@ -152,11 +152,11 @@ export class RangeCache {
   }
 
   async #refresh(range: RangeQuery, abortSignal: AbortSignal, showsParts: boolean): Promise<void> {
-    const paint = (held: Held) => {
+    const paint = (held: RangeData) => {
       if (!abortSignal.aborted) this.#display(held);
     };
     let paintedAt = Number.NEGATIVE_INFINITY;
-    const paintPart = (held: Held) => {
+    const paintPart = (held: RangeData) => {
       const now = performance.now();
       if (held.events.length === 0 || now - paintedAt < PARTIAL_RENDER_INTERVAL_MS) return;
       paintedAt = now;
@@ -171,12 +171,16 @@ export class RangeCache {
     }
   }
 
-  async #load({ days, hasTasks }: RangeQuery, abortSignal: AbortSignal, onPart?: (held: Held) => void): Promise<Held> {
+  async #load(
+    { days, hasTasks }: RangeQuery,
+    abortSignal: AbortSignal,
+    onPart?: (held: RangeData) => void,
+  ): Promise<RangeData> {
     const options = { signal: abortSignal };
     const found = new Map<string, CalendarEvent>();
     const totals = [0, 0];
     let tasks: readonly Task[] = [];
-    const held = (isWhole: boolean): Held => {
+    const held = (isWhole: boolean): RangeData => {
       return { days, events: [...found.values()], tasks, total: (totals[0] ?? 0) + (totals[1] ?? 0), isWhole };
     };
     const events = queriesFor(days).map(async (filters, index) => {
@@ -206,7 +210,7 @@ export class RangeCache {
     return whole;
   }
 
-  #store(name: string, held: Held): void {
+  #store(name: string, held: RangeData): void {
     this.#cache.delete(name);
     this.#cache.set(name, held);
     const [oldest] = this.#cache.keys();

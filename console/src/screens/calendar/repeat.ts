@@ -9,13 +9,13 @@ export const rhythms = {
   monthly: { text: 'Every month', step: (day: Day, count: number) => plusMonths(day, count) },
 } as const;
 
-export type Rhythm = keyof typeof rhythms;
+export type RepeatRule = keyof typeof rhythms;
 
 /** Maximum number of events of a series. */
 export const MAX_REPEATS = 200;
 
 /** Start days, including the first. Returns one more than `MAX_REPEATS` when there are too many. */
-export function repeated(first: Day, rhythm: Rhythm, until: Day): readonly Day[] {
+export function repeatDates(first: Day, rhythm: RepeatRule, until: Day): readonly Day[] {
   const days: Day[] = [];
   while (days.length <= MAX_REPEATS) {
     const day = rhythms[rhythm].step(first, days.length);

@@ -2,20 +2,20 @@ import { useState } from 'preact/hooks';
 import type { Calendar, CreatedCalendar } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { me } from '../../app/session.ts';
+import { currentUser } from '../../app/session.ts';
 import { all, attempt, useQuery, useSubmission } from '../../app/use-query.ts';
 import { Code } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 import { ownZone } from './locale.ts';
 
 type Projects = { readonly projects: readonly Project[] };
 
 /** Subscription URLs for other calendar programs: create one (shown once), list and revoke. */
 export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret: (isShown: boolean) => void }) {
-  const user_id = me().user.user_id;
+  const user_id = currentUser().user.user_id;
   const calendars = useQuery((signal) => all(client.calendars.each({ user_id }, { signal })), []);
   const [created, setCreated] = useState<CreatedCalendar>();
   const show = (calendar: CreatedCalendar | undefined) => {
@@ -60,7 +60,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
                 {calendar.label || 'Without a name'} <span class="small soft">{scopeOf(calendar, projects)}</span>
                 <br />
                 <span class="small soft">
-                  Last asked for: <Moment at={calendar.last_fetched} />
+                  Last asked for: <Timestamp at={calendar.last_fetched} />
                 </span>
               </span>
               <Button look="danger" onClick={() => void revoke(calendar)}>

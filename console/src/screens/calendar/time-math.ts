@@ -98,7 +98,7 @@ export function daysShown(view: 'month' | 'week' | 'day' | 'list', day: Day, fir
 }
 
 /** The day after `count` steps of Next (positive) or Previous (negative). */
-export function stepped(view: 'month' | 'week' | 'day' | 'list', day: Day, count: number): Day {
+export function stepDate(view: 'month' | 'week' | 'day' | 'list', day: Day, count: number): Day {
   if (view === 'day') return plusDays(day, count);
   return view === 'week' ? plusDays(day, 7 * count) : plusMonths(day, count);
 }
@@ -125,7 +125,7 @@ export const isOpen = ({ start_date, due_date }: EventDates) =>
  * The displayed time span of an event. A due date without a time makes it an all-day event, except that an
  * event with a start time and no end is shown with one hour.
  */
-export function drawn(event: EventDates): TimeSpan {
+export function timeSpanOf(event: EventDates): TimeSpan {
   const { start_date, due_date } = event;
   if (isOpen(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
   if (!isTimed(due_date)) {
@@ -142,7 +142,7 @@ export function dated({ start, end, isAllDay }: TimeSpan): EventDates {
 }
 
 /** Last day of an event. */
-export const lastDay = (event: EventDates): Day => daysOf(drawn(event)).to;
+export const lastDay = (event: EventDates): Day => daysOf(timeSpanOf(event)).to;
 
 /** Moves an event by seconds. A move by whole days keeps its times exactly as stored. */
 export function moved(event: EventDates, seconds: number): EventDates {
@@ -150,7 +150,7 @@ export function moved(event: EventDates, seconds: number): EventDates {
   if (seconds % DAY_S === 0) {
     return { start_date: plusSeconds(start_date, seconds), due_date: plusSeconds(due_date, seconds) };
   }
-  const { start, end } = drawn(event);
+  const { start, end } = timeSpanOf(event);
   const to = { start: plusSeconds(start, seconds), end: plusSeconds(end, seconds), isAllDay: false };
   if (!isOpen(event) || !isTimed(to.start)) return dated(to);
   return { start_date: to.start, due_date: at(dayOf(to.start)) };
@@ -162,7 +162,7 @@ export function resized(event: EventDates, { start: startS, end: endS }: { start
   if (startS % DAY_S === 0 && endS % DAY_S === 0) {
     return { start_date: plusSeconds(start_date, startS), due_date: plusSeconds(due_date, endS) };
   }
-  const { start, end, isAllDay } = drawn(event);
+  const { start, end, isAllDay } = timeSpanOf(event);
   return dated({ start: plusSeconds(start, startS), end: plusSeconds(end, endS), isAllDay });
 }
 

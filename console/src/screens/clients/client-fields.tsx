@@ -1,7 +1,7 @@
 import type { Client, ClientChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { Badge } from '../../components/badge.tsx';
-import { type Deletable, inputOf, theirs } from '../../records/delete-with-undo.tsx';
+import { type Deletable, dependentsText, inputOf } from '../../records/delete-with-undo.tsx';
 import { choice, type EditableResource, text } from '../../records/editable-fields.tsx';
 
 export const clients: EditableResource<Client, ClientChanges> & Deletable<Client> = {
@@ -25,7 +25,7 @@ export const clients: EditableResource<Client, ClientChanges> & Deletable<Client
 };
 
 const stays = (count: number, word: string) =>
-  count === 0 ? '' : `${theirs(count, word)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
+  count === 0 ? '' : `${dependentsText(count, word)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
 
 const states = [
   { value: '1', text: 'Active', tone: 'good' },

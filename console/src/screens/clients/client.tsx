@@ -2,13 +2,13 @@ import type { Client } from '../../../../packages/sdk/src/resources.ts';
 import { showSpan } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { faultIn } from '../../app/optimistic-update.ts';
-import { go, type RecordProps, to } from '../../app/router.ts';
-import { Badge, Dot, Note, Waiting } from '../../components/badge.tsx';
+import { fieldError } from '../../app/optimistic-update.ts';
+import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
+import { Badge, Dot, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { AddLine } from '../../components/inline-edit.tsx';
 import { Page } from '../../components/page.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 import { ContactList } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList, InlineField } from '../../records/editable-fields.tsx';
@@ -29,8 +29,8 @@ export default function ClientPage({ id }: RecordProps) {
 
 function ClientDetails({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
   const deleting = useDelete(clients, {
-    onGone: () => go(to('clients')),
-    onBack: ({ client_id }) => go(to('clients', client_id)),
+    onGone: () => navigate(hrefTo('clients')),
+    onBack: ({ client_id }) => navigate(hrefTo('clients', client_id)),
   });
   const { client_id, client_name } = record;
   const shared = { kept: clients, record, onChange };
@@ -74,7 +74,7 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
             <div>
               <dt>Created</dt>
               <dd>
-                <Moment at={record.date_created} />
+                <Timestamp at={record.date_created} />
               </dd>
             </div>
           </FieldList>
@@ -96,12 +96,12 @@ function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }
     <section class="card" aria-label="Projects">
       <h2 class="card-head">Projects</h2>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {rows === undefined && fault === undefined && <Waiting lines={2} />}
+      {rows === undefined && fault === undefined && <LoadingSkeleton lines={2} />}
       <ul class="plan-lines">
         {rows?.map((project) => (
           <li key={project.project_id}>
             <Dot color={project.color} />
-            <a class="grow" href={to('projects', project.project_id)}>
+            <a class="grow" href={hrefTo('projects', project.project_id)}>
               {project.project_name}
             </a>
             <span class="small soft">{showSpan(project.start_date, project.due_date)}</span>
@@ -111,12 +111,12 @@ function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }
       </ul>
       {paging.total_records > PAGE_SIZE && (
         <p class="card-foot">
-          <a href={`${to('projects')}?view=all&client=${client_id}`}>All {paging.total_records} projects</a>
+          <a href={`${hrefTo('projects')}?view=all&client=${client_id}`}>All {paging.total_records} projects</a>
         </p>
       )}
       <AddLine
         label="Add a project for them"
-        explain={(error) => faultIn(error, 'Name')}
+        explain={(error) => fieldError(error, 'Name')}
         onAdd={async (project_name) => append(await client.projects.create({ project_name, client_id }))}
       />
     </section>

@@ -2,13 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Client, ClientFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { go, place, setQuery, to } from '../../app/router.ts';
+import { currentRoute, hrefTo, navigate, setQuery } from '../../app/router.ts';
 import { TextField } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
-import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
+import { chosen, FilterSelect, queryOf, RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
 import { clientFacts, clients } from './client-fields.tsx';
 import '../../records/records.css';
@@ -23,7 +23,7 @@ const SEARCH_DEBOUNCE_MS = 150;
 
 /** API filters from the query of the route. */
 function readFilters(): ClientFilters {
-  const { query } = place.value;
+  const { query } = currentRoute.value;
   const text = query.get('name') ?? '';
   return {
     ...(text !== '' && { client_name: text }),
@@ -59,7 +59,7 @@ export default function Clients() {
     >
       <div class="row filters">
         <Search />
-        <Narrow name="order" label="Order" options={orders} />
+        <FilterSelect name="order" label="Order" options={orders} />
       </div>
       <RecordList
         records={records}
@@ -86,10 +86,10 @@ export default function Clients() {
 }
 
 function Search() {
-  const [text, setText] = useState(place.value.query.get('name') ?? '');
+  const [text, setText] = useState(currentRoute.value.query.get('name') ?? '');
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (text !== (place.value.query.get('name') ?? '')) setQuery({ name: text, page: '' });
+      if (text !== (currentRoute.value.query.get('name') ?? '')) setQuery({ name: text, page: '' });
     }, SEARCH_DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [text]);
@@ -114,7 +114,7 @@ type ClientRowProps = {
 
 function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
   const shared = { kept: clients, record: row, onChange };
-  const address = to('clients', row.client_id);
+  const address = hrefTo('clients', row.client_id);
   return (
     <tr>
       <td class="name">
@@ -133,7 +133,7 @@ function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
         <Menu
           label={`More for ${row.client_name}`}
           items={[
-            { text: 'Open', icon: 'archive', onPick: () => go(address) },
+            { text: 'Open', icon: 'archive', onPick: () => navigate(address) },
             { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
           ]}
         />

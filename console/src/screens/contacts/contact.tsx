@@ -1,10 +1,10 @@
 import type { Contact } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { go, type RecordProps, to } from '../../app/router.ts';
+import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
-import { Moment } from '../../components/timestamp.tsx';
-import { contactFacts, contacts, spokenFor } from '../../records/contact-list.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
+import { clientField, contactFacts, contacts } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
@@ -29,15 +29,15 @@ function ContactDetails({
 }) {
   const clients = useClients();
   const deleting = useDelete(contacts, {
-    onGone: () => go(to('contacts')),
-    onBack: ({ contact_id }) => go(to('contacts', contact_id)),
+    onGone: () => navigate(hrefTo('contacts')),
+    onBack: ({ contact_id }) => navigate(hrefTo('contacts', contact_id)),
   });
   const { contact_id, contact_name, client_id } = record;
   const { name, role, company, email, tel, mobile, fax } = contactFacts;
   return (
     <Page
       title={contact_name}
-      lead={client_id === '0' ? 'Contact' : <a href={to('clients', client_id)}>Contact at a client</a>}
+      lead={client_id === '0' ? 'Contact' : <a href={hrefTo('clients', client_id)}>Contact at a client</a>}
       actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
       calls={[
         {
@@ -53,12 +53,12 @@ function ContactDetails({
           kept={contacts}
           record={record}
           onChange={onChange}
-          facts={[name, role, company, spokenFor(record, clients.data), email, tel, mobile, fax]}
+          facts={[name, role, company, clientField(record, clients.data), email, tel, mobile, fax]}
         >
           <div>
             <dt>Created</dt>
             <dd>
-              <Moment at={record.date_created} />
+              <Timestamp at={record.date_created} />
             </dd>
           </div>
         </FieldList>

@@ -1,9 +1,9 @@
 import type { Delivery, DeliveryDetail, HookDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { lasting } from '../../components/timestamp.tsx';
+import { durationText } from '../../components/timestamp.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { adviceFor, outcomeWords } from '../../delivery/delivery-text.ts';
+import { outcomeAdvice, outcomeWords } from '../../delivery/delivery-text.ts';
 
 /** The occurrence of a delivery, and its read receipt. */
 export type DeliveredOccurrence = { readonly occurrence: Occurrence; readonly told: HookDelivery };
@@ -54,13 +54,13 @@ async function nextAttempt(deliveryId: string, before: number): Promise<Delivery
 }
 
 /** Shows the outcome of a manual attempt as a toast. */
-export async function tellOutcome(what: string, deliveryId: string, before = 0): Promise<void> {
+export async function showAttemptOutcome(what: string, deliveryId: string, before = 0): Promise<void> {
   const last = (await nextAttempt(deliveryId, before))?.attempts.at(-1);
   if (last === undefined) {
     showToast(`${what} is on its way; no answer yet.`);
     return;
   }
-  const words = `${what}: ${outcomeWords(last.outcome)} after ${lasting(Number(last.milliseconds))}.`;
-  const advice = adviceFor(last.outcome);
+  const words = `${what}: ${outcomeWords(last.outcome)} after ${durationText(Number(last.milliseconds))}.`;
+  const advice = outcomeAdvice(last.outcome);
   showToast(advice === undefined ? words : `${words} ${advice}`, { isBad: last.outcome !== '200' });
 }

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/activity.ts';
 import { client } from '../../app/client.ts';
-import { to } from '../../app/router.ts';
+import { hrefTo } from '../../app/router.ts';
 import { attempt, useQuery } from '../../app/use-query.ts';
-import { Note, Waiting } from '../../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
-import { ClockTime, lasting } from '../../components/timestamp.tsx';
+import { ClockTime, durationText } from '../../components/timestamp.tsx';
 import { DeliveryBadge, Notification, ReadReceipt, sentence } from '../../delivery/delivery-badges.tsx';
-import { adviceFor, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
-import { type DeliveredOccurrence, tellOutcome } from './delivery-history.ts';
+import { kindTitle, outcomeAdvice, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
+import { type DeliveredOccurrence, showAttemptOutcome } from './delivery-history.ts';
 
 type RowProps = {
   readonly delivery: Delivery;
@@ -56,15 +56,15 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
     setSending(true);
     await attempt(async () => {
       await client.deliveries.redeliver(delivery.id);
-      await tellOutcome('Sent again', delivery.id, before);
+      await showAttemptOutcome('Sent again', delivery.id, before);
     });
     setSending(false);
     reload();
     onDone();
   };
   if (fault !== undefined) return <Note tone="bad">{fault}</Note>;
-  if (data === undefined) return <Waiting lines={2} />;
-  const advice = adviceFor(data.last_outcome);
+  if (data === undefined) return <LoadingSkeleton lines={2} />;
+  const advice = outcomeAdvice(data.last_outcome);
   return (
     <div class="unfolded stack">
       <Attempts delivery={data} />
@@ -74,7 +74,7 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
           {isSending ? 'Sending…' : 'Send again'}
         </Button>
         {told !== undefined && (
-          <ButtonLink look="quiet" icon="activity" href={to('activity', told.occurrence.cursor)}>
+          <ButtonLink look="quiet" icon="activity" href={hrefTo('activity', told.occurrence.cursor)}>
             Follow it from its commit
           </ButtonLink>
         )}
@@ -106,7 +106,7 @@ function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
               <ClockTime at={one.attempted_at} />
             </td>
             <td>{sentence(outcomeWords(one.outcome))}</td>
-            <td class="end number">{lasting(Number(one.milliseconds))}</td>
+            <td class="end number">{durationText(Number(one.milliseconds))}</td>
             <td>{countedWords(one)}</td>
             <td class="soft">{sentence(one.reason)}</td>
           </tr>

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { me } from '../../app/session.ts';
+import { currentUser } from '../../app/session.ts';
 import { attempt, useQuery } from '../../app/use-query.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
-import { tellOutcome } from './delivery-history.ts';
+import { showAttemptOutcome } from './delivery-history.ts';
 
 /** Number of occurrences checked for the preview of a restore. */
 const MAX_OCCURRENCES_CHECKED = 100;
@@ -19,7 +19,7 @@ export function useHookActions(onDone: () => void) {
   return {
     test: (hook: Hook) =>
       attempt(async () => {
-        await tellOutcome('Test', (await client.hooks.test(hook.id)).id);
+        await showAttemptOutcome('Test', (await client.hooks.test(hook.id)).id);
         onDone();
       }),
     restore: (hook: Hook) => setConfirmation({ what: 'restore', hook }),
@@ -50,7 +50,7 @@ export function useHookActions(onDone: () => void) {
 
 /** Whether the current user may restore a hook: only its owner, and only after it has ended. */
 export function canRestore(hook: Hook): boolean {
-  return hook.state === 'ended' && hook.user_id === me().user.user_id && hook.ended_reason !== 'user_deleted';
+  return hook.state === 'ended' && hook.user_id === currentUser().user.user_id && hook.ended_reason !== 'user_deleted';
 }
 
 /** Preview of the deliveries that restoring a hook will send. */

@@ -2,17 +2,17 @@ import { useState } from 'preact/hooks';
 import type { DeliveryState } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { place, setQuery, to } from '../../app/router.ts';
-import { me } from '../../app/session.ts';
+import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentUser } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
-import { Note, Waiting } from '../../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
-import { Choice } from '../../components/field.tsx';
+import { RadioGroup } from '../../components/field.tsx';
 import { Empty, Page } from '../../components/page.tsx';
-import { ClockTime, lasting, Moment } from '../../components/timestamp.tsx';
+import { ClockTime, durationText, Timestamp } from '../../components/timestamp.tsx';
 import { Countdown, HookBadge, LastDay, sentence, Target } from '../../delivery/delivery-badges.tsx';
-import { adviceFor, counted, endedWords, hostOf, kindTitle, outcomeWords } from '../../delivery/delivery-text.ts';
+import { counted, endedText, hostOf, kindTitle, outcomeAdvice, outcomeWords } from '../../delivery/delivery-text.ts';
 import { type ActivityCache, loadActivity } from './delivery-history.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
@@ -23,7 +23,7 @@ const PAGE_SIZE = 20;
 
 async function load(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
-  const isMine = hook.user_id === me().user.user_id;
+  const isMine = hook.user_id === currentUser().user.user_id;
   const [hours, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
     // Hooks of a deleted user remain visible for a while; their owner cannot be loaded.
@@ -41,16 +41,16 @@ export function OneHook({ id }: { readonly id: string }) {
   return (
     <Page
       title={hook === undefined ? `Hook ${id}` : `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
-      lead={<a href={to('hooks')}>All hooks</a>}
+      lead={<a href={hrefTo('hooks')}>All hooks</a>}
       calls={callsFor(id, hook)}
       actions={hook && <Actions hook={hook} actions={actions} />}
     >
       {fault !== undefined && data === undefined && (
         <Note tone="bad">
-          {fault} A hook that has ended is kept for 30 days. <a href={to('hooks')}>See the others</a>.
+          {fault} A hook that has ended is kept for 30 days. <a href={hrefTo('hooks')}>See the others</a>.
         </Note>
       )}
-      {data === undefined && fault === undefined && <Waiting />}
+      {data === undefined && fault === undefined && <LoadingSkeleton />}
       {data !== undefined && (
         <>
           <Health hook={data.hook} />
@@ -65,10 +65,13 @@ export function OneHook({ id }: { readonly id: string }) {
                 {kindTitle(data.hook.event)} <code class="soft">{data.hook.event}</code>
               </dd>
               <dt>Whose</dt>
-              <dd>{data.owner ?? (data.hook.user_id === me().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}</dd>
+              <dd>
+                {data.owner ??
+                  (data.hook.user_id === currentUser().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}
+              </dd>
               <dt>Created</dt>
               <dd>
-                <Moment at={data.hook.date_created} />
+                <Timestamp at={data.hook.date_created} />
               </dd>
               <dt>Last outcome</dt>
               <dd>{sentence(outcomeWords(data.hook.last_outcome))}</dd>
@@ -138,12 +141,12 @@ function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: Ret
 /** State of the hook, and advice if it is failing or has ended. */
 function Health({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'ended') {
-    const { why, todo } = endedWords(hook);
+    const { why, todo } = endedText(hook);
     return (
       <Note tone={hook.ended_reason === 'deleted' ? 'info' : 'bad'}>
         <p>
-          <HookBadge hook={hook} /> <strong>{sentence(why)}</strong>, <Moment at={hook.date_ended} />. Nothing is sent
-          to its target any more.
+          <HookBadge hook={hook} /> <strong>{sentence(why)}</strong>, <Timestamp at={hook.date_ended} />. Nothing is
+          sent to its target any more.
         </p>
         <p>{todo}</p>
         {!canRestore(hook) && hook.ended_reason !== 'user_deleted' && <p>Only its owner can restore it.</p>}
@@ -160,7 +163,7 @@ function Health({ hook }: { readonly hook: Hook }) {
         ); until then nothing else is sent. {left === 1 ? 'One more failure ends' : `${left} more failures end`} the
         hook; a 200 makes everything pending due at once.
       </p>
-      <p>{adviceFor(hook.last_outcome)} A test is sent at once, also now.</p>
+      <p>{outcomeAdvice(hook.last_outcome)} A test is sent at once, also now.</p>
     </Note>
   );
 }
@@ -174,7 +177,7 @@ function Average({
   const total = attempts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
   const spent = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attempts[index] ?? 0), 0);
-  return <span class="small soft">{lasting(spent / total)} on average</span>;
+  return <span class="small soft">{durationText(spent / total)} on average</span>;
 }
 
 const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
@@ -195,7 +198,7 @@ async function loadPage(hook: Hook, state: string, page: number, past: ActivityC
 
 /** Paginated deliveries of the hook, filtered by state. */
 function Deliveries({ hook }: { readonly hook: Hook }) {
-  const { query } = place.value;
+  const { query } = currentRoute.value;
   const state = query.get('state') ?? '';
   const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
   const [past] = useState<ActivityCache>(() => ({ told: new Map(), before: undefined }));
@@ -210,7 +213,7 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
     <section class="stack" aria-label="Deliveries">
       <div class="row spread">
         <h2>Deliveries</h2>
-        <Choice
+        <RadioGroup
           label="State"
           value={state}
           options={[{ value: '', text: 'All' }, ...states.map((value) => ({ value, text: sentence(value) }))]}
@@ -218,7 +221,7 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
         />
       </div>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && fault === undefined && <Waiting />}
+      {data === undefined && fault === undefined && <LoadingSkeleton />}
       {data?.deliveries.length === 0 && <Nothing hook={hook} state={state} />}
       {data !== undefined && data.deliveries.length > 0 && (
         <ul class="card lines">
@@ -260,7 +263,7 @@ function Nothing({ hook, state }: { readonly hook: Hook; readonly state: string 
           ? 'Deliveries are kept for 30 days.'
           : 'Send a test, or do what it waits for. What is sent stands here a moment later, with what was answered.'}
       </p>
-      <ButtonLink href={to('activity')}>See what happens</ButtonLink>
+      <ButtonLink href={hrefTo('activity')}>See what happens</ButtonLink>
     </Empty>
   );
 }

@@ -2,16 +2,16 @@ import './hooks.css';
 import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
 import type { Hour } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
-import { go, place, type ScreenProps, setQuery, to } from '../../app/router.ts';
-import { isAdmin, me } from '../../app/session.ts';
+import { currentRoute, hrefTo, navigate, type ScreenProps, setQuery } from '../../app/router.ts';
+import { currentUser, isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
-import { Note, Waiting } from '../../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { ButtonLink } from '../../components/button.tsx';
-import { Choice, Select } from '../../components/field.tsx';
+import { RadioGroup, Select } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 import { HookBadge, HookLine, LastDay, Target } from '../../delivery/delivery-badges.tsx';
 import { counted, kindTitle } from '../../delivery/delivery-text.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
@@ -48,13 +48,13 @@ async function load(userId: string, signal: AbortSignal) {
 
 /** List of a user's hooks with state and last 24 hours. */
 export function HookList() {
-  const { query } = place.value;
-  const userId = query.get('user') ?? me().user.user_id;
+  const { query } = currentRoute.value;
+  const userId = query.get('user') ?? currentUser().user.user_id;
   const state = states.find((one) => one === query.get('state')) ?? '';
   const { data, fault, reload } = useQuery((signal) => load(userId, signal), [userId]);
   const actions = useHookActions(reload);
   usePolling(POLL_INTERVAL_MS, reload);
-  const isMine = userId === me().user.user_id;
+  const isMine = userId === currentUser().user.user_id;
   const visible = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
   const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
   const search = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
@@ -71,13 +71,13 @@ export function HookList() {
         },
       ]}
       actions={
-        <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+        <ButtonLink look="primary" icon="plus" href={hrefTo('hooks', 'new')}>
           New hook
         </ButtonLink>
       }
     >
       <div class="row spread">
-        <Choice
+        <RadioGroup
           label="State"
           value={state}
           options={optionsOf(data?.hooks ?? [])}
@@ -86,7 +86,7 @@ export function HookList() {
         {isAdmin() && <UserSelect userId={userId} />}
       </div>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && fault === undefined && <Waiting />}
+      {data === undefined && fault === undefined && <LoadingSkeleton />}
       {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
       {data !== undefined && data.hooks.length > 0 && visible.length === 0 && (
         <Empty icon="check" title={`No hook is ${state}`}>
@@ -117,7 +117,7 @@ function optionsOf(hooks: readonly Hook[]) {
 /** Select of the user whose hooks an admin sees. */
 function UserSelect({ userId }: { readonly userId: string }) {
   const { data } = useQuery((signal) => client.users.list({}, { signal }), []);
-  const mine = me().user.user_id;
+  const mine = currentUser().user.user_id;
   const others = (data?.data ?? []).filter(({ user_id }) => user_id !== mine);
   return (
     <Select
@@ -142,7 +142,7 @@ type RowProps = {
 function HookRow({ hook, hours, actions }: RowProps) {
   const isEnded = hook.state === 'ended';
   const items = [
-    { text: 'Open', icon: 'chevron', onPick: () => go(to('hooks', hook.id)) },
+    { text: 'Open', icon: 'chevron', onPick: () => navigate(hrefTo('hooks', hook.id)) },
     ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void actions.test(hook) } as const]),
     ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => actions.restore(hook) } as const] : []),
     ...(isEnded
@@ -152,7 +152,7 @@ function HookRow({ hook, hours, actions }: RowProps) {
   return (
     <li class="line hook-line">
       <div class="what">
-        <a class="title" href={to('hooks', hook.id)}>
+        <a class="title" href={hrefTo('hooks', hook.id)}>
           {kindTitle(hook.event)}
         </a>
         <Target url={hook.target_url} />
@@ -163,7 +163,7 @@ function HookRow({ hook, hours, actions }: RowProps) {
           <HookLine hook={hook} />
           {isEnded && (
             <>
-              , <Moment at={hook.date_ended} />
+              , <Timestamp at={hook.date_ended} />
             </>
           )}
         </span>
@@ -182,7 +182,7 @@ function NoHooks({ isMine }: { readonly isMine: boolean }) {
         A hook rings an application when something happens: one POST with the address of the record, which the
         application then fetches with its own key. It needs an address that answers 200.
       </p>
-      <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+      <ButtonLink look="primary" icon="plus" href={hrefTo('hooks', 'new')}>
         New hook
       </ButtonLink>
     </Empty>

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
 import type { TargetCheck } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { go, to } from '../../app/router.ts';
+import { hrefTo, navigate } from '../../app/router.ts';
 import { explain, fieldErrors } from '../../app/use-query.ts';
 import { apiAccount } from '../../components/api-call.tsx';
 import { Badge, Note, type Tone } from '../../components/badge.tsx';
@@ -10,7 +10,7 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { bodyOf, hookKinds, hostOf, kindTitle, kindWords, secretPath } from '../../delivery/delivery-text.ts';
+import { bodyOf, hookKinds, hostOf, kindTexts, kindTitle, secretPath } from '../../delivery/delivery-text.ts';
 
 /** Placeholder until a target is entered. */
 const EXAMPLE = 'https://your-application.example';
@@ -69,7 +69,7 @@ export function NewHook() {
     try {
       const { id } = await client.hooks.create({ event: kind, target_url: address });
       showToast('The hook is live. Send it a test to see that it is heard.');
-      go(to('hooks', id));
+      navigate(hrefTo('hooks', id));
     } catch (error) {
       const fields = fieldErrors(error);
       // The validation error is a code; the target check returns a sentence for it.
@@ -111,7 +111,7 @@ export function NewHook() {
                 <span>
                   <strong>{kindTitle(one)}</strong>
                   <code class="soft says">{one}</code>
-                  <span class="small soft says">{kindWords[one].says}</span>
+                  <span class="small soft says">{kindTexts[one].says}</span>
                 </span>
               </label>
             ))}
@@ -149,7 +149,7 @@ export function NewHook() {
             <Button icon="key" onClick={suggest}>
               Suggest a secret path
             </Button>
-            <ButtonLink look="quiet" href={to('hooks')}>
+            <ButtonLink look="quiet" href={hrefTo('hooks')}>
               Cancel
             </ButtonLink>
           </div>
@@ -162,7 +162,7 @@ export function NewHook() {
 
 /** Preview of the webhook request, with instructions for the receiver. */
 function Preview({ kind, address }: { readonly kind: Kind; readonly address: string }) {
-  const resourceUrl = `${apiAccount.baseUrl}/v2${kindWords[kind].example}`;
+  const resourceUrl = `${apiAccount.baseUrl}/v2${kindTexts[kind].example}`;
   const path = URL.canParse(address) ? new URL(address).pathname : '/carillon/…';
   return (
     <aside class="card padded stack" aria-label="What is sent">

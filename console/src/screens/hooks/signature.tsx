@@ -7,8 +7,8 @@ import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Select } from '../../components/field.tsx';
-import { ShownOnce } from '../../components/reveal-secret.tsx';
-import { Moment, parseTimestamp } from '../../components/timestamp.tsx';
+import { RevealSecret } from '../../components/reveal-secret.tsx';
+import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 
 type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
 
@@ -77,10 +77,10 @@ function State({ hook }: Pick<SignatureProps, 'hook'>) {
   }
   return (
     <p>
-      <Badge tone="good">on</Badge> By a secret that was made <Moment at={hook.secret_created} />.{' '}
+      <Badge tone="good">on</Badge> By a secret that was made <Timestamp at={hook.secret_created} />.{' '}
       {parseTimestamp(hook.secret_previous_until) !== undefined && (
         <>
-          The one before it signs, too, and ends <Moment at={hook.secret_previous_until} />.
+          The one before it signs, too, and ends <Timestamp at={hook.secret_previous_until} />.
         </>
       )}
     </p>
@@ -134,7 +134,7 @@ function Rotate({ hook, onMade, onClose }: RotateProps) {
 
 function NewSecret({ created, onClose }: { readonly created: HookSecret; readonly onClose: () => void }) {
   return (
-    <ShownOnce
+    <RevealSecret
       title="The secret of this hook"
       label="The secret"
       text={created.secret}
@@ -146,7 +146,7 @@ function NewSecret({ created, onClose }: { readonly created: HookSecret; readonl
         Give it to the receiver. It signs <code>webhook-id</code>, <code>webhook-timestamp</code> and the body, in{' '}
         <code>webhook-signature</code>.
       </p>
-    </ShownOnce>
+    </RevealSecret>
   );
 }
 

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { IssuedKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { me } from '../../app/session.ts';
+import { currentUser } from '../../app/session.ts';
 import { useSubmission } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import { apiAccount, Code, quoted } from '../../components/api-call.tsx';
@@ -10,8 +10,8 @@ import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
-import { ShownOnce } from '../../components/reveal-secret.tsx';
-import { PermissionGrid, widest } from './permission-grid.tsx';
+import { RevealSecret } from '../../components/reveal-secret.tsx';
+import { allPermissions, PermissionGrid } from './permission-grid.tsx';
 
 const lifetimes = [
   { value: '30d', text: '30 days' },
@@ -52,11 +52,11 @@ type FormProps = Pick<IssueProps, 'people' | 'onClose'> & { readonly onIssued: (
 
 function IssueForm({ people, onIssued, onClose }: FormProps) {
   const [label, setLabel] = useState('');
-  const [userId, setUserId] = useState(me().user.user_id);
+  const [userId, setUserId] = useState(currentUser().user.user_id);
   const [lifetime, setLifetime] = useState<Lifetime>('90d');
   const [customLifetime, setCustomLifetime] = useState('');
-  const owner = people.find(({ user_id }) => user_id === userId) ?? me().user;
-  const allowed = widest(owner.role);
+  const owner = people.find(({ user_id }) => user_id === userId) ?? currentUser().user;
+  const allowed = allPermissions(owner.role);
   // Least privilege: read permissions only by default.
   const [selected, setSelected] = useState<typeof allowed>(allowed.filter((one) => one.endsWith(':read')));
   const permissions = allowed.filter((one) => selected.includes(one));
@@ -131,7 +131,7 @@ function NewKey({ issued, onClose }: { issued: IssuedKey; onClose: () => void })
     `-H ${quoted(`key: ${issued.key}`)}`,
   ].join(' \\\n  ');
   return (
-    <ShownOnce
+    <RevealSecret
       title={`Your new key${issued.label === '' ? '' : `: ${issued.label}`}`}
       label="The key"
       text={issued.key}
@@ -141,6 +141,6 @@ function NewKey({ issued, onClose }: { issued: IssuedKey; onClose: () => void })
     >
       <p class="soft">Try it. It answers whose key it is:</p>
       <Code label="A call with the key" text={curl} />
-    </ShownOnce>
+    </RevealSecret>
   );
 }

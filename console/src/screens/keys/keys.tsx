@@ -2,21 +2,21 @@ import { useState } from 'preact/hooks';
 import type { Key } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { place, setQuery } from '../../app/router.ts';
-import { isAdmin, me } from '../../app/session.ts';
+import { currentRoute, setQuery } from '../../app/router.ts';
+import { currentUser, isAdmin } from '../../app/session.ts';
 import { all, attempt, useQuery } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import type { ApiCall } from '../../components/api-call.tsx';
-import { Badge, Note, Waiting } from '../../components/badge.tsx';
+import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
-import { Choice } from '../../components/field.tsx';
+import { RadioGroup } from '../../components/field.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
-import { Moment, parseTimestamp } from '../../components/timestamp.tsx';
+import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 import { IssueKey } from './issue-key.tsx';
-import { inWords, NarrowKey } from './permission-grid.tsx';
+import { NarrowKey, permissionTexts } from './permission-grid.tsx';
 import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;
@@ -30,8 +30,8 @@ function filtersOf(query: URLSearchParams): Filters {
 
 /** List of API keys with permissions, owner and last use. */
 export default function Keys() {
-  const filters = filtersOf(place.value.query);
-  const { user } = me();
+  const filters = filtersOf(currentRoute.value.query);
+  const { user } = currentUser();
   const keys = useQuery(
     (signal) => all(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
     [filters.isOwn],
@@ -56,7 +56,7 @@ export default function Keys() {
       }
     >
       <div class="row">
-        <Choice
+        <RadioGroup
           label="Which keys"
           value={filters.isEnded ? 'ended' : 'live'}
           options={[
@@ -66,7 +66,7 @@ export default function Keys() {
           onChange={(state) => setQuery({ state: state === 'ended' ? state : undefined })}
         />
         {isAdmin() && (
-          <Choice
+          <RadioGroup
             label="Whose keys"
             value={filters.isOwn ? 'me' : 'all'}
             options={[
@@ -78,7 +78,7 @@ export default function Keys() {
         )}
       </div>
       {keys.fault !== undefined && <Note tone="bad">{keys.fault}</Note>}
-      {visible === undefined && keys.fault === undefined && <Waiting />}
+      {visible === undefined && keys.fault === undefined && <LoadingSkeleton />}
       {visible?.length === 0 && <Nothing {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
       {visible !== undefined && visible.length > 0 && (
         <ul class="card list" aria-label="Keys">
@@ -132,14 +132,16 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: RowProps) {
           <State of={apiKey} />
         </div>
         <p class="small soft">
-          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(apiKey.permissions)].join(' · ')}
+          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...permissionTexts(apiKey.permissions)].join(
+            ' · ',
+          )}
         </p>
       </div>
       <div class="asides">
         <span>Last used</span>
-        <Moment at={apiKey.last_used} />
+        <Timestamp at={apiKey.last_used} />
         <span>{hasEnded(apiKey) ? 'Ended' : 'Ends'}</span>
-        {apiKey.revoked === '1' ? <span>by hand</span> : <Moment at={apiKey.expires} />}
+        {apiKey.revoked === '1' ? <span>by hand</span> : <Timestamp at={apiKey.expires} />}
       </div>
       {!hasEnded(apiKey) && (
         <Menu
@@ -189,7 +191,7 @@ const hasEnded = (key: Key) =>
 
 /** Users to whom the current user may issue keys: only themselves; as admin also everybody without a higher role. */
 function issuable(people: readonly User[]): readonly User[] {
-  const { user } = me();
+  const { user } = currentUser();
   if (!isAdmin()) return [user];
   return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }

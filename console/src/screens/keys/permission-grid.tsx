@@ -16,7 +16,7 @@ type GridProps = {
   readonly onChange: (chosen: readonly Permission[]) => void;
 };
 
-const headings: Readonly<Record<Way, string>> = { read: 'Read', write: 'Change' };
+const headings: Readonly<Record<AccessMode, string>> = { read: 'Read', write: 'Change' };
 
 /** Permissions of a key: one row per area, one checkbox each for read and write. */
 export function PermissionGrid({ chosen, among, onChange }: GridProps) {
@@ -45,7 +45,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
             <th scope="col">
               <span class="hidden-text">Area</span>
             </th>
-            {ways.map((way) => (
+            {accessModes.map((way) => (
               <th key={way} scope="col">
                 {headings[way]}
               </th>
@@ -58,7 +58,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
               <th scope="row">
                 {areaNames[area].name} <span class="small soft">{areaNames[area].says}</span>
               </th>
-              {ways.map((way) => {
+              {accessModes.map((way) => {
                 const permission: Permission = `${area}:${way}`;
                 return (
                   <td key={way}>
@@ -80,17 +80,17 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
   );
 }
 
-export const ways = ['read', 'write'] as const;
+export const accessModes = ['read', 'write'] as const;
 
-export type Way = (typeof ways)[number];
+export type AccessMode = (typeof accessModes)[number];
 
 /** All permissions in display order. */
 export const everyPermission: readonly Permission[] = permissionAreas.flatMap((area) =>
-  ways.map((way): Permission => `${area}:${way}`),
+  accessModes.map((way): Permission => `${area}:${way}`),
 );
 
 /** Maximum permissions of a key, by the role of its user. */
-export function widest(role: Role): readonly Permission[] {
+export function allPermissions(role: Role): readonly Permission[] {
   if (role !== 'member') return everyPermission;
   return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
 }
@@ -108,10 +108,10 @@ export const areaNames: Readonly<Record<PermissionArea, { readonly name: string;
 };
 
 /** Summary of permissions: `Reads everything`, `Changes events, tasks`. */
-export function inWords(permissions: readonly Permission[]): readonly string[] {
+export function permissionTexts(permissions: readonly Permission[]): readonly string[] {
   if (permissions.length === 0) return ['May only ask who it is'];
   if (permissions.length === everyPermission.length) return ['Everything'];
-  const areasOf = (way: Way) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
+  const areasOf = (way: AccessMode) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
   const summary = (verb: string, areas: readonly PermissionArea[]) => {
     if (areas.length === 0) return [];
     const missing = permissionAreas.filter((area) => !areas.includes(area));

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
-import { to } from '../../app/router.ts';
+import { hrefTo } from '../../app/router.ts';
 import { apiAccount, Code, curlOf } from '../../components/api-call.tsx';
 import { ButtonLink } from '../../components/button.tsx';
 import { secretPath } from '../../delivery/delivery-text.ts';
@@ -31,7 +31,7 @@ export function FirstSteps() {
           code={curlOf({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: target } })}
           label="The call that subscribes"
           more={
-            <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+            <ButtonLink look="primary" icon="plus" href={hrefTo('hooks', 'new')}>
               Or do it here
             </ButtonLink>
           }
@@ -42,13 +42,13 @@ export function FirstSteps() {
           title="Make something happen"
           code={curlOf({ method: 'POST', path: '/events', body: event })}
           label="The call that creates an event"
-          more={<ButtonLink href={to('activity')}>Watch it in Activity</ButtonLink>}
+          more={<ButtonLink href={hrefTo('activity')}>Watch it in Activity</ButtonLink>}
         >
           The application is sent the address of the new event, and fetches it with its own key.
         </Step>
       </ol>
       <p class="small soft">
-        <code>CARILLON_KEY</code> is a key of yours: <a href={to('keys')}>issue one</a>.
+        <code>CARILLON_KEY</code> is a key of yours: <a href={hrefTo('keys')}>issue one</a>.
       </p>
     </>
   );

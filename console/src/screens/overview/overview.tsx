@@ -3,12 +3,12 @@ import type { ComponentChildren } from 'preact';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
-import { to } from '../../app/router.ts';
-import { isAdmin, me } from '../../app/session.ts';
+import { hrefTo } from '../../app/router.ts';
+import { currentUser, isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
-import { Badge, Note, Waiting } from '../../components/badge.tsx';
+import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { lasting, Moment, parseTimestamp } from '../../components/timestamp.tsx';
+import { durationText, parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
 import { HookBadge, HookLine } from '../../delivery/delivery-badges.tsx';
 import { counted, hostOf, kindTitle } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
@@ -49,7 +49,7 @@ export default function OverviewScreen() {
       ]}
     >
       {fault !== undefined && <Note tone={data === undefined ? 'bad' : 'warn'}>{fault}</Note>}
-      {data === undefined && fault === undefined && <Waiting />}
+      {data === undefined && fault === undefined && <LoadingSkeleton />}
       {data?.isFresh === true && <FirstSteps />}
       {data?.isFresh === false && <Dashboard overview={data.overview} />}
     </Page>
@@ -70,13 +70,13 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
             ? 'no attempts'
             : `${rate.toFixed(Number.isInteger(rate) ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
         </Metric>
-        <Metric name="Answered within, p95" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
-          {attempts === 0 ? 'nothing was sent' : `p50: ${lasting(Number(p50_ms))}`}
+        <Metric name="Answered within, p95" value={attempts === 0 ? '–' : durationText(Number(p95_ms))}>
+          {attempts === 0 ? 'nothing was sent' : `p50: ${durationText(Number(p50_ms))}`}
         </Metric>
         <Metric name="Pending now" value={Number(pending).toLocaleString('en')}>
           {oldest === undefined
             ? 'nothing waits'
-            : `the oldest for ${lasting(Math.max(0, Date.now() - oldest.getTime()))}`}
+            : `the oldest for ${durationText(Math.max(0, Date.now() - oldest.getTime()))}`}
         </Metric>
         <Metric
           name="Live hooks"
@@ -118,7 +118,7 @@ function FailingHooks({ failing, ended }: { readonly failing: number; readonly e
   return (
     <section class="stack" aria-label="What needs a look">
       <h2>What needs a look</h2>
-      {data === undefined && <Waiting lines={2} />}
+      {data === undefined && <LoadingSkeleton lines={2} />}
       {data !== undefined && (
         <ul class="card lines">
           {data.map((hook) => (
@@ -126,7 +126,7 @@ function FailingHooks({ failing, ended }: { readonly failing: number; readonly e
           ))}
           {missing > 0 && (
             <li class="line small soft">
-              {counted(missing, 'more')} among other people’s: <a href={to('hooks')}>choose whose</a>.
+              {counted(missing, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
             </li>
           )}
         </ul>
@@ -139,7 +139,7 @@ function FailingHookRow({ hook }: { readonly hook: Hook }) {
   return (
     <li class="line row spread">
       <span>
-        <a class="title" href={to('hooks', hook.id)}>
+        <a class="title" href={hrefTo('hooks', hook.id)}>
           {kindTitle(hook.event)} → {hostOf(hook.target_url)}
         </a>
       </span>
@@ -148,7 +148,7 @@ function FailingHookRow({ hook }: { readonly hook: Hook }) {
           <HookLine hook={hook} />
           {hook.state === 'ended' && (
             <>
-              , <Moment at={hook.date_ended} />
+              , <Timestamp at={hook.date_ended} />
             </>
           )}
         </span>
@@ -185,7 +185,7 @@ export async function findTroubled({ failing, ended }: HookCounts, signal: Abort
 }
 
 async function userIdsToSearch(signal: AbortSignal): Promise<readonly string[]> {
-  const mine = me().user.user_id;
+  const mine = currentUser().user.user_id;
   if (!isAdmin()) return [mine];
   const { data } = await client.users.list({ limit: MAX_USERS }, { signal });
   return [mine, ...data.map(({ user_id }) => user_id).filter((one) => one !== mine)];

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation, Role, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { me, session } from '../../app/session.ts';
+import { currentUser, session } from '../../app/session.ts';
 import { attempt, useSubmission } from '../../app/use-query.ts';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -37,7 +37,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
   const setField = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
   const { submit, isBusy, faults, fault } = useSubmission(() => save(values));
   // Only owners can assign the role of owner.
-  const assignableRoles = roles.filter(({ value }) => value !== 'owner' || me().user.role === 'owner');
+  const assignableRoles = roles.filter(({ value }) => value !== 'owner' || currentUser().user.role === 'owner');
   const hint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
     : roles.find(({ value }) => value === values.role)?.description;
@@ -128,7 +128,7 @@ export function ChangePerson({ person, isLastOwner, onDone, onClose }: ChangePro
   const before: PersonValues = { email, first_name, last_name, role };
   const change = async (values: PersonValues) => {
     const changed = await client.users.update(person.user_id, values);
-    const { user, company } = me();
+    const { user, company } = currentUser();
     if (user.user_id === changed.user_id) session.value = { user: changed, company };
     onDone();
   };

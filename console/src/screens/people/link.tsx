@@ -5,13 +5,13 @@ import { attempt } from '../../app/use-query.ts';
 import { nameOf } from '../../app/user-name.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { ShownOnce } from '../../components/reveal-secret.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { RevealSecret } from '../../components/reveal-secret.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 
 type LinkProps = { readonly person: User; readonly onMade: () => void; readonly onClose: () => void };
 
 /** Creates a link that sets a passphrase, and shows it once. */
-export function LinkFor({ person, onMade, onClose }: LinkProps) {
+export function IssueLink({ person, onMade, onClose }: LinkProps) {
   const [link, setLink] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
   if (link !== undefined) return <ShownLink link={link} person={person} onClose={onClose} />;
@@ -42,7 +42,7 @@ type ShownProps = { readonly link: IssuedInvitation; readonly person: User; read
 /** Dialog that shows a link once. */
 export function ShownLink({ link, person, onClose }: ShownProps) {
   return (
-    <ShownOnce
+    <RevealSecret
       title={`The link for ${nameOf(person)}`}
       label="The link"
       text={link.link}
@@ -50,8 +50,8 @@ export function ShownLink({ link, person, onClose }: ShownProps) {
       onClose={onClose}
     >
       <p class="small soft">
-        It works once, and ends <Moment at={link.expires} />.
+        It works once, and ends <Timestamp at={link.expires} />.
       </p>
-    </ShownOnce>
+    </RevealSecret>
   );
 }

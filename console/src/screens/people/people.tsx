@@ -1,19 +1,19 @@
 import { useState } from 'preact/hooks';
 import type { Invitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { isAdmin, me } from '../../app/session.ts';
+import { currentUser, isAdmin } from '../../app/session.ts';
 import { all, attempt, useQuery } from '../../app/use-query.ts';
 import { nameOf, roleTones } from '../../app/user-name.ts';
 import { Sessions } from '../../auth/session-list.tsx';
 import type { ApiCall } from '../../components/api-call.tsx';
-import { Badge, Initials, Note, Waiting } from '../../components/badge.tsx';
+import { Badge, Initials, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { Page } from '../../components/page.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 import { AddPerson, ChangePerson } from './edit-person.tsx';
-import { LinkFor } from './link.tsx';
+import { IssueLink } from './link.tsx';
 
 type Open =
   | { readonly what: 'add' }
@@ -47,7 +47,7 @@ function PeopleList() {
     <Page
       title="People"
       lead="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
-      calls={callsFor(people.data?.findLast(({ user_id }) => user_id !== me().user.user_id))}
+      calls={callsFor(people.data?.findLast(({ user_id }) => user_id !== currentUser().user.user_id))}
       actions={
         <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
           Add somebody
@@ -55,7 +55,7 @@ function PeopleList() {
       }
     >
       {people.fault !== undefined && <Note tone="bad">{people.fault}</Note>}
-      {people.data === undefined && people.fault === undefined && <Waiting />}
+      {people.data === undefined && people.fault === undefined && <LoadingSkeleton />}
       {people.data !== undefined && (
         <ul class="card list" aria-label="People">
           {people.data.map((person) => (
@@ -81,7 +81,7 @@ function PeopleList() {
         </p>
       )}
       {open?.what === 'add' && <AddPerson onDone={reload} onClose={close} />}
-      {open?.what === 'link' && <LinkFor person={open.person} onMade={links.reload} onClose={close} />}
+      {open?.what === 'link' && <IssueLink person={open.person} onMade={links.reload} onClose={close} />}
       {open?.what === 'change' && (
         <ChangePerson person={open.person} isLastOwner={owners < 2} onDone={reload} onClose={close} />
       )}
@@ -104,7 +104,7 @@ type RowProps = {
 };
 
 function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
-  const { user } = me();
+  const { user } = currentUser();
   const hasHigherRole = person.role === 'owner' && user.role !== 'owner';
   const isMe = person.user_id === user.user_id;
   const items: readonly MenuItem[] = [
@@ -129,11 +129,11 @@ function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
       </div>
       <div class="asides">
         <span>Added</span>
-        <Moment at={person.date_created} />
+        <Timestamp at={person.date_created} />
         {link !== undefined && (
           <>
             <span>Link open, ends</span>
-            <Moment at={link.expires} />
+            <Timestamp at={link.expires} />
           </>
         )}
       </div>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
-import { isAdmin, me, session } from '../../app/session.ts';
+import { currentUser, isAdmin, session } from '../../app/session.ts';
 import { ThemeChoice } from '../../app/theme.tsx';
 import { useSubmission } from '../../app/use-query.ts';
 import { roleTones } from '../../app/user-name.ts';
@@ -17,7 +17,7 @@ import './profile.css';
 
 /** Profile of the current user: name, passphrase, sessions, theme. */
 export default function You() {
-  const { user, company } = me();
+  const { user, company } = currentUser();
   const [passphraseChanges, setPassphraseChanges] = useState(0);
   const names = { first_name: user.first_name, last_name: user.last_name };
   const calls: readonly ApiCall[] = [
@@ -83,7 +83,7 @@ function Part({ title, children }: { readonly title: string; readonly children: 
 }
 
 function Names() {
-  const { user, company } = me();
+  const { user, company } = currentUser();
   const [first, setFirst] = useState(user.first_name);
   const [last, setLast] = useState(user.last_name);
   const [email, setEmail] = useState(user.email);
@@ -139,7 +139,7 @@ function Names() {
 }
 
 function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
-  const { user } = me();
+  const { user } = currentUser();
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {

@@ -10,7 +10,7 @@ export type Progress = {
 };
 
 /** Progress set by hand; undefined for 0, the default, which means "computed from tasks". */
-export function setByHand({ progress }: Project): Progress | undefined {
+export function manualProgress({ progress }: Project): Progress | undefined {
   return progress === '0' ? undefined : { percent: Number(progress) };
 }
 
@@ -32,7 +32,7 @@ async function progressByTasks({ project_id }: Project, signal: AbortSignal): Pr
  * @param reloads incremented after tasks were completed, added or deleted
  */
 export function useProgress(projects: readonly Project[], reloads = 0): ReadonlyMap<string, Progress> {
-  const computed = projects.filter((project) => setByHand(project) === undefined);
+  const computed = projects.filter((project) => manualProgress(project) === undefined);
   const { data } = useQuery(
     async (signal) =>
       new Map(
@@ -45,7 +45,7 @@ export function useProgress(projects: readonly Project[], reloads = 0): Readonly
   latest.current = data ?? latest.current;
   return new Map(
     projects.flatMap((project) => {
-      const progress = setByHand(project) ?? latest.current?.get(project.project_id);
+      const progress = manualProgress(project) ?? latest.current?.get(project.project_id);
       return progress === undefined ? [] : [[project.project_id, progress] as const];
     }),
   );

@@ -2,12 +2,12 @@ import { useState } from 'preact/hooks';
 import type { Project, ProjectChanges } from '../../../../packages/sdk/src/resources.ts';
 import { dayOf, showSpan, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
-import { go, type RecordProps, to } from '../../app/router.ts';
+import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { Dot, Note, Waiting } from '../../components/badge.tsx';
+import { Dot, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 import { People } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
@@ -37,8 +37,8 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
   const [taskChanges, setTaskChanges] = useState(0);
   const clients = useClients();
   const deleting = useDelete(projects, {
-    onGone: () => go(to('projects')),
-    onBack: ({ project_id }) => go(to('projects', project_id)),
+    onGone: () => navigate(hrefTo('projects')),
+    onBack: ({ project_id }) => navigate(hrefTo('projects', project_id)),
   });
   const { project_id, project_name, color } = project;
   const shared = { kept: projects, record: project, onChange };
@@ -50,7 +50,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
         <span class="row">
           <Dot color={color} />
           Project{project.client_id !== '0' && ' for '}
-          {project.client_id !== '0' && <a href={to('clients', project.client_id)}>{project.client_name}</a>}
+          {project.client_id !== '0' && <a href={hrefTo('clients', project.client_id)}>{project.client_name}</a>}
         </span>
       }
       actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(project)} />}
@@ -118,7 +118,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               <div>
                 <dt>Created</dt>
                 <dd>
-                  <Moment at={project.date_created} />
+                  <Timestamp at={project.date_created} />
                 </dd>
               </div>
             </FieldList>
@@ -167,12 +167,12 @@ function NextEvents({ projectId }: { readonly projectId: string }) {
     <section class="card padded stack" aria-label="Next on the calendar">
       <h2>Next on the calendar</h2>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
-      {data === undefined && fault === undefined && <Waiting lines={2} />}
+      {data === undefined && fault === undefined && <LoadingSkeleton lines={2} />}
       {data?.data.length === 0 && <p class="soft">Nothing is coming up.</p>}
       <ul class="stack">
         {data?.data.map((event) => (
           <li key={event.event_id}>
-            <a href={`${to('calendar')}?date=${dayOf(event.start_date) || dayOf(event.due_date)}`}>
+            <a href={`${hrefTo('calendar')}?date=${dayOf(event.start_date) || dayOf(event.due_date)}`}>
               {event.event_name}
             </a>
             <span class="small soft block">{showSpan(event.start_date, event.due_date)}</span>

@@ -1,15 +1,15 @@
 import type { Project, ProjectFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { go, place, setQuery, to } from '../../app/router.ts';
+import { currentRoute, hrefTo, navigate, setQuery } from '../../app/router.ts';
 import { Dot } from '../../components/badge.tsx';
-import { Choice } from '../../components/field.tsx';
+import { RadioGroup } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { type FieldDefinition, InlineField } from '../../records/editable-fields.tsx';
 import { clientFact, projectFacts, projects, stateOptions } from '../../records/project-fields.tsx';
-import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
+import { chosen, FilterSelect, queryOf, RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from '../../records/records.ts';
 import { Percent, TagFilter, Tags } from '../../records/tags.tsx';
 import { type Progress, useProgress } from './progress.ts';
@@ -29,7 +29,7 @@ const orders = [
 
 /** API filters from the query of the route. */
 function readFilters(): ProjectFilters {
-  const { query } = place.value;
+  const { query } = currentRoute.value;
   const order = chosen('order', orders) ?? '';
   const view = chosen('view', views) ?? 'open';
   const [clientId, tag] = [query.get('client') ?? '', query.get('tag') ?? ''];
@@ -71,18 +71,18 @@ export default function Projects() {
       ]}
     >
       <div class="row filters">
-        <Choice<View>
+        <RadioGroup<View>
           label="Which projects"
           value={chosen('view', views) ?? 'open'}
           options={views}
           onChange={(view) => setQuery({ view: view === 'open' ? '' : view, page: '' })}
         />
-        <Narrow
+        <FilterSelect
           name="client"
           label="Client"
           options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...named]}
         />
-        <Narrow name="order" label="Order" options={orders} />
+        <FilterSelect name="order" label="Order" options={orders} />
         <TagFilter />
       </div>
       <RecordList
@@ -125,7 +125,7 @@ type ProjectRowProps = {
 
 function ProjectRow({ project, progress, client: clientField, onChange, onDelete }: ProjectRowProps) {
   const shared = { kept: projects, record: project, onChange };
-  const address = to('projects', project.project_id);
+  const address = hrefTo('projects', project.project_id);
   return (
     <tr>
       <td class="name">
@@ -153,7 +153,7 @@ function ProjectRow({ project, progress, client: clientField, onChange, onDelete
         <Menu
           label={`More for ${project.project_name}`}
           items={[
-            { text: 'Open', icon: 'folder', onPick: () => go(address) },
+            { text: 'Open', icon: 'folder', onPick: () => navigate(address) },
             { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
           ]}
         />

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { Task, TaskChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { go, type RecordProps, to } from '../../app/router.ts';
+import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
-import { Moment } from '../../components/timestamp.tsx';
+import { Timestamp } from '../../components/timestamp.tsx';
 import { People } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { completeTask, reopenTask } from '../../records/complete-task.ts';
@@ -31,8 +31,8 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
   const [subtaskChanges, setSubtaskChanges] = useState(0);
   const projects = useProjects();
   const deleting = useDelete(tasks, {
-    onGone: () => go(to('projects', task.project_id)),
-    onBack: ({ task_id }) => go(to('tasks', task_id)),
+    onGone: () => navigate(hrefTo('projects', task.project_id)),
+    onBack: ({ task_id }) => navigate(hrefTo('tasks', task_id)),
   });
   const isDone = task.completed === '1';
   const shows = { task: onChange, subtasks: () => setSubtaskReloads((count) => count + 1) };
@@ -52,7 +52,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
       title={task.task_name}
       lead={
         <>
-          Task in <a href={to('projects', project_id)}>{project_name}</a>{' '}
+          Task in <a href={hrefTo('projects', project_id)}>{project_name}</a>{' '}
           {isDone && <Badge tone="good">completed</Badge>}
         </>
       }
@@ -118,13 +118,13 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
             <div>
               <dt>Completed</dt>
               <dd>
-                <Moment at={task.date_completed} never="not yet" />
+                <Timestamp at={task.date_completed} never="not yet" />
               </dd>
             </div>
             <div>
               <dt>Created</dt>
               <dd>
-                <Moment at={task.date_created} />
+                <Timestamp at={task.date_created} />
               </dd>
             </div>
           </FieldList>

@@ -1,7 +1,7 @@
 import type { Team, TeamChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { isAdmin, me } from '../../app/session.ts';
+import { currentUser, isAdmin } from '../../app/session.ts';
 import { Dot } from '../../components/badge.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
@@ -28,7 +28,7 @@ const name = text<Team, TeamChanges>('team_name', 'Name');
 export default function Teams() {
   const filters = { limit: PAGE_SIZE, offset: pageOffset() };
   const records = useRecords((signal) => wholePage(client.teams, filters, signal), [filters], teams.idOf);
-  const example = { team_name: 'Foundry', users: [me().user.user_id] };
+  const example = { team_name: 'Foundry', users: [currentUser().user.user_id] };
   const deleting = useDelete(teams, { onGone: records.drop, onBack: records.append });
   return (
     <Page

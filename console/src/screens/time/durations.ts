@@ -41,7 +41,7 @@ const isMinutes = (whole: string) => Number(whole) > MAX_BARE_HOURS;
 const inSeconds = (text = '0', unit: number) => Math.round(Number(`0${text.replace(',', '.')}`) * unit);
 
 /** Validation error of an entered duration; undefined if valid. */
-export function timeFault(text: string): string | undefined {
+export function durationError(text: string): string | undefined {
   const seconds = readSeconds(text);
   if (seconds === undefined) return HOW_TO_WRITE;
   if (seconds === 0) return 'Enter a time above zero.';
@@ -52,7 +52,7 @@ export function timeFault(text: string): string | undefined {
 export function bareHint(text: string): string | undefined {
   const input = text.trim();
   const seconds = readSeconds(input);
-  if (!WHOLE.test(input) || seconds === undefined || timeFault(input) !== undefined) return undefined;
+  if (!WHOLE.test(input) || seconds === undefined || durationError(input) !== undefined) return undefined;
   if (isMinutes(input)) return `${input} minutes (${showSeconds(seconds)})`;
   return `${input} ${input === '1' ? 'hour' : 'hours'}. For minutes, write ${input}m.`;
 }

@@ -4,10 +4,10 @@ import { client } from '../../app/client.ts';
 import { all } from '../../app/use-query.ts';
 import { type Deletable, inputOf } from '../../records/delete-with-undo.tsx';
 import { day, type EditableResource, type FieldDefinition, text } from '../../records/editable-fields.tsx';
-import { MAX_DAY_S, readSeconds, showSeconds, timeFault } from './durations.ts';
+import { durationError, MAX_DAY_S, readSeconds, showSeconds } from './durations.ts';
 
 /** Day as `yyyymmdd`, the format of the API. */
-export const given = (day: string) => day.replaceAll('-', '');
+export const compactDay = (day: string) => day.replaceAll('-', '');
 
 /** The entries of a day would exceed 24 hours. */
 export class DayTooLong extends Error {}
@@ -21,7 +21,7 @@ type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: 
  * @throws DayTooLong
  */
 export async function checkDay({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
-  const onDay = { user_id, date_from: given(date), date_to: given(date) };
+  const onDay = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
   const others = (await all(client.timeEntries.each(onDay))).filter((other) => other.entry_id !== entry_id);
   const total = others.reduce((sum, other) => sum + Number(other.seconds), seconds);
   if (total <= MAX_DAY_S) return;
@@ -58,7 +58,7 @@ export const entries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<
 const time: FieldDefinition<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
   read: ({ seconds }) => showSeconds(Number(seconds)),
-  fault: timeFault,
+  fault: durationError,
   write: (text) => ({ seconds: readSeconds(text) ?? 0 }),
 };
 

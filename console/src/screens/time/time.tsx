@@ -3,19 +3,19 @@ import type { TimeEntry } from '../../../../packages/sdk/src/resources.ts';
 import { plusDays, showDay, showSpan, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { faultIn } from '../../app/optimistic-update.ts';
-import { place, setQuery, to } from '../../app/router.ts';
-import { me } from '../../app/session.ts';
+import { fieldError } from '../../app/optimistic-update.ts';
+import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentUser } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { Note, Waiting } from '../../components/badge.tsx';
+import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
-import { bareHint, mondayOf, readSeconds, showSeconds, timeFault } from './durations.ts';
-import { checkDay, entries, entryFacts, given, isRunning } from './entries.ts';
+import { bareHint, durationError, mondayOf, readSeconds, showSeconds } from './durations.ts';
+import { checkDay, compactDay, entries, entryFacts, isRunning } from './entries.ts';
 import { Running, Start, TaskSelect } from './timer.tsx';
 import '../../records/records.css';
 import './time.css';
@@ -25,7 +25,7 @@ const DAY_NAMES = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 /** Monday of the week in the route, by default of the current week. */
 function readMonday(): string {
-  const day = place.value.query.get('week') ?? '';
+  const day = currentRoute.value.query.get('week') ?? '';
   return mondayOf(/^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? day : today());
 }
 
@@ -33,8 +33,8 @@ function readMonday(): string {
 export default function Time() {
   const monday = readMonday();
   const sunday = plusDays(monday, 6);
-  const user_id = me().user.user_id;
-  const filters = { user_id, date_from: given(monday), date_to: given(sunday), limit: 1000 };
+  const user_id = currentUser().user.user_id;
+  const filters = { user_id, date_from: compactDay(monday), date_to: compactDay(sunday), limit: 1000 };
   const records = useRecords((signal) => wholePage(client.timeEntries, filters, signal), [filters], entries.idOf);
   const timers = useQuery(
     async (signal) => (await wholePage(client.timeEntries, { user_id, running: '1' }, signal)).data,
@@ -77,7 +77,7 @@ export default function Time() {
       </div>
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
       <section class="card" aria-label="Time sheet">
-        {finished === undefined && records.fault === undefined && <Waiting />}
+        {finished === undefined && records.fault === undefined && <LoadingSkeleton />}
         {finished?.length === 0 && (
           <Empty icon="clock" title="Nothing worked in this week">
             <p>Start the timer above, or enter below what it came to.</p>
@@ -91,7 +91,7 @@ export default function Time() {
             <li key={entry.entry_id}>
               <InlineField kept={entries} record={entry} fact={entryFacts.date} onChange={reload} />
               <InlineField kept={entries} record={entry} fact={entryFacts.time} onChange={reload} />
-              <a href={to('tasks', entry.task_id)}>{entry.task_name}</a>
+              <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
               <span class="grow">
                 <InlineField kept={entries} record={entry} fact={entryFacts.description} onChange={reload} />
               </span>
@@ -147,7 +147,7 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
         {byTask.map(([taskId, ofTask]) => (
           <tr key={taskId}>
             <th scope="row">
-              <a href={to('tasks', taskId)} title={ofTask[0]?.task_name}>
+              <a href={hrefTo('tasks', taskId)} title={ofTask[0]?.task_name}>
                 {ofTask[0]?.task_name}
               </a>{' '}
               <span class="small soft cut">{ofTask[0]?.project_name}</span>
@@ -189,20 +189,20 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
   const add = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
-    const error = timeFault(time);
+    const error = durationError(time);
     if (error !== undefined) return setFault(error);
     if (taskId === undefined) return setFault('There is no open task to enter it for.');
     const seconds = readSeconds(time) ?? 0;
     setBusy(true);
     try {
-      await checkDay({ user_id: me().user.user_id, date: date || day, seconds });
-      await client.timeEntries.create(taskId, { seconds, date: given(date || day), description });
+      await checkDay({ user_id: currentUser().user.user_id, date: date || day, seconds });
+      await client.timeEntries.create(taskId, { seconds, date: compactDay(date || day), description });
       setTime('');
       setDescription('');
       setFault(undefined);
       onAdd();
     } catch (error) {
-      setFault(faultIn(error, 'Entry:'));
+      setFault(fieldError(error, 'Entry:'));
     } finally {
       setBusy(false);
     }

@@ -7,7 +7,7 @@ import { attempt, explain, usePolling } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { bareHint, readSeconds, timeFault } from './durations.ts';
+import { bareHint, durationError, readSeconds } from './durations.ts';
 import { checkDay, DayTooLong } from './entries.ts';
 
 type RunningProps = {
@@ -79,7 +79,7 @@ function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
   };
   const save = (event: Event) => {
     event.preventDefault();
-    const error = timeFault(time);
+    const error = durationError(time);
     if (error !== undefined) setFault(error);
     else if (!isBusy) void run(() => stop(timer, readSeconds(time) ?? 0));
   };

@@ -7,7 +7,7 @@ import {
   respond,
   respondAndKeepOpen,
   responseHead,
-  type SeenAs,
+  type SeenResult,
 } from '../behaviour.ts';
 
 const CHUNKED = responseHead('200 OK', 'Transfer-Encoding: chunked');
@@ -109,7 +109,7 @@ type BreakPoint = {
   readonly startsAt?: Phase;
   /** Bytes that are sent before. */
   readonly bytes?: string;
-  readonly seenAs: SeenAs;
+  readonly seenAs: SeenResult;
 };
 
 const BREAK_POINTS: readonly BreakPoint[] = [

@@ -6,7 +6,7 @@ import {
   OK,
   respond,
   respondAndKeepOpen,
-  type SeenAs,
+  type SeenResult,
 } from '../behaviour.ts';
 import { type Authority, type CertificateContent, createAuthority, DAY_MS, validContent } from '../certificates.ts';
 
@@ -63,7 +63,7 @@ export const otherProtocols: readonly Behaviour[] = behavioursOf({
 /** Responds 200 after the handshake. */
 const handshake = (
   description: string,
-  seenAs: SeenAs,
+  seenAs: SeenResult,
   tls: (authority: Authority) => SecureContextOptions,
 ): BehaviourBody => ({ description, seenAs, tls, run: (connection) => connection.end(OK) });
 
@@ -74,7 +74,7 @@ const issued = (difference: (now: number) => Partial<CertificateContent>) => (au
 export const validCertificate = issued(() => ({}));
 
 /** Sends bytes instead of a handshake, or stops in the middle of one. */
-const noHandshake = (description: string, seenAs: SeenAs, run: Behaviour['run']): BehaviourBody => ({
+const noHandshake = (description: string, seenAs: SeenResult, run: Behaviour['run']): BehaviourBody => ({
   description,
   seenAs,
   startsAt: 'first-bytes',

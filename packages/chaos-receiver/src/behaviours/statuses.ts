@@ -62,7 +62,7 @@ const withHeaders = (
   run: (connection) => connection.end(emptyResponse(`${code} ${reason}`, ...headers)),
 });
 
-export const demands: readonly Behaviour[] = behavioursOf({
+export const authDemands: readonly Behaviour[] = behavioursOf({
   '401-basic': {
     description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
     ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),

@@ -2,7 +2,7 @@ import { type DateText, type Kind, kinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Notification } from '../notifications.ts';
-import { recordAt } from '../parse-notification.ts';
+import { fetchRecord } from '../parse-notification.ts';
 import type { Gets } from '../resource-methods.ts';
 import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources.ts';
 import { fieldOf } from '../response-body.ts';
@@ -34,7 +34,7 @@ export type Reply = {
 /** Handles one request; never rejects. */
 export type Answer = (posted: Posted) => Promise<Reply>;
 
-export type Answering = {
+export type HandlerOptions = {
   /** Prefix of every URL of the service. */
   readonly root: string;
   /** Undefined: signatures are not checked. */
@@ -55,7 +55,7 @@ const NOT_YET = reply(503, 'Not yet.', { 'retry-after': '1' });
  * Responds to notifications: 200 when everything up to this one is handled, 503 if that fails or takes too
  * long, 4xx for anything that is not a notification of the service. Never 401, which would end the hook (C17).
  */
-export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff }: Answering): Answer {
+export function notificationHandler({ root, verify, catchUp, timeoutMs, onError, onPutOff }: HandlerOptions): Answer {
   const done = new Set<string>();
 
   async function respond(posted: Posted, onNotification: () => void): Promise<Reply> {
@@ -79,7 +79,7 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
   /** The resource type of the record that a body names; undefined if it is not a notification of this service. */
   function resourceTypeIn(body: string): string | undefined {
     try {
-      return recordAt(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
+      return fetchRecord(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
     } catch (error) {
       onError(error);
       return undefined;

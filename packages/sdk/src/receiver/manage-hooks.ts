@@ -4,7 +4,7 @@ import { CarillonError } from '../errors.ts';
 import type { Hook } from '../hooks.ts';
 
 /** The hooks of a receiver: one for each kind, distinguished by the query of their targets. */
-export type OwnHooks = {
+export type ManagedHooks = {
   readonly carillon: Carillon;
   /** URL of the receiver; undefined if the application creates the hooks itself. */
   readonly at: string | undefined;
@@ -24,7 +24,7 @@ export function targetOf(at: string, kind: Kind): string {
 }
 
 /** The caller's hooks that notify this receiver; without `at`, all hooks of its kinds. */
-export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Promise<Hook[]> {
+export async function findHooks({ carillon, at, kinds, signal }: ManagedHooks): Promise<Hook[]> {
   const found: Hook[] = [];
   for await (const hook of carillon.hooks.each({}, { signal })) {
     const kind = kinds.find((one) => one === hook.event);
@@ -40,7 +40,7 @@ export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Prom
  *
  * @param subscribing whether missing hooks are created
  */
-export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<void> {
+export async function reconcileHooks(own: ManagedHooks, subscribing: boolean): Promise<void> {
   if (own.at === undefined) return;
   const hooks = await findHooks(own);
   const failures: unknown[] = [];
@@ -58,7 +58,12 @@ export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<vo
   if (failures.length > 0) throw failures[0];
 }
 
-async function tend({ carillon, at = '', signal }: OwnHooks, kind: Kind, hooks: readonly Hook[], subscribing: boolean) {
+async function tend(
+  { carillon, at = '', signal }: ManagedHooks,
+  kind: Kind,
+  hooks: readonly Hook[],
+  subscribing: boolean,
+) {
   const live = hooks.find(({ state }) => state !== 'ended');
   if (live?.state === 'failing') await carillon.hooks.test(live.id, { signal });
   if (live !== undefined) return;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { rounds, watch } from './poll-loop.ts';
+import { coalesce, startPollLoop } from './poll-loop.ts';
 import { after } from './signature.ts';
 
 test('polls are periodic; after a failure they are retried with a backoff of up to a minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let looks = 0;
   let isWell = true;
-  const watching = watch(async () => {
+  const watching = startPollLoop(async () => {
     looks += 1;
     if (!isWell) throw new Error('not now');
   }, 300_000);
@@ -44,7 +44,7 @@ test('polls are periodic; after a failure they are retried with a backoff of up 
 test('polls never overlap; a failure during a poll causes another one soon', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const looks: PromiseWithResolvers<void>[] = [];
-  const watching = watch(() => {
+  const watching = startPollLoop(() => {
     const one = Promise.withResolvers<void>();
     looks.push(one);
     return one.promise;
@@ -75,7 +75,7 @@ test('an interval beyond the timer limit is clamped, and does not fire immediate
 
 test('a caller gets a run that begins after the call; calls during a run share the next one', async () => {
   const begun: PromiseWithResolvers<void>[] = [];
-  const round = rounds(() => {
+  const round = coalesce(() => {
     const one = Promise.withResolvers<void>();
     begun.push(one);
     return one.promise;

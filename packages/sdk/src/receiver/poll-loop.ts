@@ -5,7 +5,7 @@ const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 60_000;
 
 /** A poll loop. */
-export type Watch = {
+export type PollLoop = {
   /** Starts polling. */
   begin(): void;
   /** Polls soon, after a failure. */
@@ -19,7 +19,7 @@ export type Watch = {
  * @param look the poll; rejects if it should be retried soon
  * @param everyMs interval between successful polls; 0: only after a failure
  */
-export function watch(look: () => Promise<void>, everyMs: number): Watch {
+export function startPollLoop(look: () => Promise<void>, everyMs: number): PollLoop {
   let isOn = false;
   let isPolling = false;
   let isSoon = false;
@@ -68,7 +68,7 @@ export function watch(look: () => Promise<void>, everyMs: number): Watch {
  * Coalesces runs of `work`: only one runs at a time, and `ask` resolves with the first run that begins after
  * the call. All calls during a run share the next one.
  */
-export function rounds(work: () => Promise<void>): { ask(): Promise<void>; settled(): Promise<unknown> } {
+export function coalesce(work: () => Promise<void>): { ask(): Promise<void>; settled(): Promise<unknown> } {
   let running: Promise<unknown> = Promise.resolve();
   let next: Promise<void> | undefined;
   const begin = () => {

@@ -2,11 +2,11 @@ import type { Kind } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { FeedPage, Notification, Notifications } from '../notifications.ts';
-import { recordAt } from '../parse-notification.ts';
+import { fetchRecord } from '../parse-notification.ts';
 import type { CallOptions } from '../transport.ts';
 import { contextOf, type Handlers, handle } from './handle-notification.ts';
-import { findHooks, type OwnHooks, tendHooks } from './manage-hooks.ts';
-import { beginning, type State } from './state.ts';
+import { findHooks, type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
+import { initialCursor, type State } from './state.ts';
 
 /** Dependencies of a feed sync. */
 export type ReadOptions = {
@@ -14,7 +14,7 @@ export type ReadOptions = {
   /** Prefix of every URL of the service. */
   readonly root: string;
   readonly on: Handlers;
-  readonly own: OwnHooks;
+  readonly own: ManagedHooks;
   readonly state: State;
   readonly signal: AbortSignal;
   /** Called if entries after the cursor are no longer stored; awaited before reading from the oldest stored entry. */
@@ -22,7 +22,7 @@ export type ReadOptions = {
 };
 
 /** One feed sync: handles all entries after the cursor in order, and saves the cursor after each. */
-export async function readRound(reading: ReadOptions): Promise<void> {
+export async function readNewPages(reading: ReadOptions): Promise<void> {
   const { state, onGap } = reading;
   const after = (await state.load()) ?? (await begin(reading));
   try {
@@ -36,8 +36,8 @@ export async function readRound(reading: ReadOptions): Promise<void> {
 
 /** Creates the hooks first: from then on, the service stores pending deliveries. */
 async function begin({ carillon, own, state, signal }: ReadOptions): Promise<string> {
-  await tendHooks(own, true);
-  const first = await beginning({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });
+  await reconcileHooks(own, true);
+  const first = await initialCursor({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });
   await state.save(first);
   return first;
 }
@@ -49,7 +49,7 @@ async function readFrom(reading: ReadOptions, after: string | undefined): Promis
     if (cursor !== saved) await state.save(cursor);
     saved = cursor;
   };
-  for await (const { data, next } of stretches({ feed: carillon.notifications, after, kinds: own.kinds }, { signal })) {
+  for await (const { data, next } of feedPages({ feed: carillon.notifications, after, kinds: own.kinds }, { signal })) {
     for (const entry of data) {
       signal.throwIfAborted();
       if (await isHandled(reading, entry)) await keep(entry.cursor);
@@ -63,7 +63,7 @@ async function isHandled({ carillon, root, on, own, signal }: ReadOptions, entry
   const kind = own.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
   // Throws for a URL of another service, so that the key is only sent to this one.
-  const { id } = recordAt(root, entry.resource_url);
+  const { id } = fetchRecord(root, entry.resource_url);
   await handle(on, kind, id, contextOf(entry, kind, carillon, signal));
   return true;
 }
@@ -72,10 +72,10 @@ async function isHandled({ carillon, root, on, own, signal }: ReadOptions, entry
 export const ENTRIES = 1_000;
 
 /** The service scans at most this many occurrences per page, even if few of them match. */
-export const LOOKED_AT = 10_000;
+export const MAX_SCANNED = 10_000;
 
 /** Position and kinds of a read of the feed. */
-export type Wanted = {
+export type FeedQuery = {
   readonly feed: Notifications;
   /** Undefined: from the oldest stored entry. */
   readonly after: string | undefined;
@@ -83,8 +83,8 @@ export type Wanted = {
 };
 
 /** Yields the pages of the feed after a cursor, up to the end that it has when the last page is requested. */
-export async function* stretches(
-  { feed, after, kinds }: Wanted,
+export async function* feedPages(
+  { feed, after, kinds }: FeedQuery,
   options: CallOptions,
 ): AsyncGenerator<FeedPage, void, undefined> {
   const kind = kinds.length === 1 ? kinds[0] : undefined;
@@ -99,5 +99,5 @@ export async function* stretches(
 /** A page that is not full is the last one: in a busy account, waiting for an empty page could take forever. */
 function isLast(after: string | undefined, { data, next }: FeedPage): boolean {
   if (next === after) return true;
-  return after !== undefined && data.length < ENTRIES && Number(next) - Number(after) < LOOKED_AT;
+  return after !== undefined && data.length < ENTRIES && Number(next) - Number(after) < MAX_SCANNED;
 }

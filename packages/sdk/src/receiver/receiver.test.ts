@@ -9,7 +9,7 @@ import { eventually } from '../../../../test/kit/eventually.ts';
 import { temporaryFolder } from '../../../../test/kit/service/service.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
-import { targetOf, tendHooks } from './manage-hooks.ts';
+import { reconcileHooks, targetOf } from './manage-hooks.ts';
 
 /** The responses of a service by path and query. */
 type Script = (path: string, response: ServerResponse, request: IncomingMessage) => void;
@@ -518,7 +518,7 @@ test('X1 only the reason of the hook that ended last counts: a deleted hook is n
       const paging = { offset: 0, limit: 1_000, total_records: data.length };
       json(response, 200, method === 'POST' ? { data: data[0] } : { paging, data });
     };
-    await tendHooks({ carillon, at, kinds: ['new_event'], signal: new AbortController().signal }, false);
+    await reconcileHooks({ carillon, at, kinds: ['new_event'], signal: new AbortController().signal }, false);
     return posts;
   }
   const early = '2027-01-01 00:00:00';
@@ -544,7 +544,7 @@ test('X1 a hook that cannot be created does not prevent others from being restor
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
   const own = { carillon, at, kinds, signal: new AbortController().signal };
-  await assert.rejects(tendHooks(own, true), { code: 'target_taken' });
+  await assert.rejects(reconcileHooks(own, true), { code: 'target_taken' });
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 

@@ -2,17 +2,17 @@ import { apiKey } from '../auth.ts';
 import { Carillon, type CarillonOptions, transportedBy } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import {
-  answering,
   type Context,
   HandlerFailed,
   type Handlers,
   kindsOf,
   mustBeReadable,
+  notificationHandler,
 } from './handle-notification.ts';
-import { type OwnHooks, tendHooks } from './manage-hooks.ts';
+import { type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
 import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
-import { rounds, watch } from './poll-loop.ts';
-import { type ReadOptions, readRound } from './read-feed.ts';
+import { coalesce, startPollLoop } from './poll-loop.ts';
+import { type ReadOptions, readNewPages } from './read-feed.ts';
 import { verifier } from './signature.ts';
 import { memoryState, type State } from './state.ts';
 import { type WebHandler, webHandler } from './web.ts';
@@ -124,7 +124,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const client = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
   const carillon = new Carillon(client);
   const { root } = transportedBy(client);
-  const own: OwnHooks = { carillon, at: urlOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
+  const own: ManagedHooks = { carillon, at: urlOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
   let isReadable = false;
   let isSubscribed = false;
   const { onGap = report } = options;
@@ -137,12 +137,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     },
   };
 
-  const round = rounds(async () => {
+  const round = coalesce(async () => {
     try {
       stopping.signal.throwIfAborted();
       if (!isReadable) await mustBeReadable(carillon, own.kinds, stopping.signal);
       isReadable = true;
-      await (state.alone === undefined ? readRound(reading) : state.alone(() => readRound(reading)));
+      await (state.alone === undefined ? readNewPages(reading) : state.alone(() => readNewPages(reading)));
     } catch (error) {
       report(error);
       throw error;
@@ -156,15 +156,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     isSubscribed = true;
     try {
       // After the sync: what the hooks then deliver again is already handled.
-      await tendHooks(own, subscribing);
+      await reconcileHooks(own, subscribing);
     } catch (error) {
       if (subscribing) isSubscribed = false;
       report(error);
       throw error;
     }
   }
-  const pollLoop = watch(poll, everyMs);
-  const answer = answering({
+  const pollLoop = startPollLoop(poll, everyMs);
+  const answer = notificationHandler({
     root,
     verify: options.secret === undefined ? undefined : verifier([options.secret].flat()),
     catchUp: round.ask,

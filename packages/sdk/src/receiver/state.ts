@@ -1,7 +1,7 @@
 import type { Kind } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import type { Hook } from '../hooks.ts';
-import { stretches } from './read-feed.ts';
+import { feedPages } from './read-feed.ts';
 
 /**
  * Storage of a receiver's cursor, the position up to which the feed is handled. It has to survive a restart. Store it
@@ -84,7 +84,7 @@ export function fileState(files: Files, path: string): State {
 }
 
 /** Input for finding the initial cursor. `hooks` are those that notify this receiver. */
-export type Beginning = {
+export type CursorOptions = {
   readonly carillon: Carillon;
   readonly hooks: readonly Hook[];
   readonly kinds: readonly Kind[];
@@ -98,10 +98,10 @@ export type Beginning = {
  * No notification may be acknowledged with 200 before this is known. The end of the feed is read first, so that
  * deliveries that become pending later are after it.
  */
-export async function beginning({ carillon, hooks, kinds, signal }: Beginning): Promise<string> {
+export async function initialCursor({ carillon, hooks, kinds, signal }: CursorOptions): Promise<string> {
   const whole = { feed: carillon.notifications, after: undefined, kinds };
   let end = '0';
-  for await (const { next } of stretches(whole, { signal })) end = next;
+  for await (const { next } of feedPages(whole, { signal })) end = next;
   const pending = new Set<string>();
   for (const { id, state } of hooks) {
     if (state === 'ended') continue;
@@ -111,7 +111,7 @@ export async function beginning({ carillon, hooks, kinds, signal }: Beginning): 
     }
   }
   if (pending.size === 0) return end;
-  for await (const { data } of stretches(whole, { signal })) {
+  for await (const { data } of feedPages(whole, { signal })) {
     const first = data.find(({ kind, resource_url }) => pending.has(`${kind} ${resource_url}`));
     // Cursors are consecutive integers.
     if (first !== undefined) return String(Math.min(Number(first.cursor) - 1, Number(end)));
