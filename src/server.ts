@@ -79,7 +79,7 @@ export type Service = {
 export class StartError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'StartFault';
+    this.name = 'StartError';
   }
 }
 

@@ -6,7 +6,7 @@ export class CalendarError extends Error {
 
   constructor(line: number, message: string) {
     super(message);
-    this.name = 'CalendarFault';
+    this.name = 'CalendarError';
     this.line = line;
   }
 }

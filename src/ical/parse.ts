@@ -1,7 +1,7 @@
 import { WorkBudget } from './expand-recurrence.ts';
 import { type IcalValue, parseEvent } from './ical-value.ts';
 import { CalendarError, type Component, type Line, readComponents } from './line-reader.ts';
-import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
+import { type ReadEvent, SeriesConverter, type ReadOptions } from './series.ts';
 import { type Skipped, SkippedLines } from './skipped.ts';
 import { SourceZones } from './source-zone.ts';
 import { Times } from './times.ts';
@@ -34,7 +34,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
   const zones = new SourceZones(components, drops, steps);
   const times = new Times(zones, zone);
   const events: ReadEvent[] = [];
-  const reading = new Reading({ drops, times, options, steps, events });
+  const reading = new SeriesConverter({ drops, times, options, steps, events });
   for (const [uid, found] of eventsIn(components, drops)) {
     const line = found[0]?.line ?? 1;
     if (found.some(({ rules }) => rules.length > 0)) atLine(line);

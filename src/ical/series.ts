@@ -35,7 +35,7 @@ export type ReadingPorts = {
 };
 
 /** Converts the events of one UID, a series with its overrides or a single event. */
-export class Reading {
+export class SeriesConverter {
   readonly #ports: ReadingPorts;
 
   constructor(ports: ReadingPorts) {

@@ -157,7 +157,7 @@ export type Sessions = {
 export class StoreError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'StoreFault';
+    this.name = 'StoreError';
   }
 }
 

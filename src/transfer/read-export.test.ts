@@ -29,7 +29,7 @@ const START_DATE = /"start_date":"(?:[^"\\]|\\.)*"/;
 /** Checks that a changed file is rejected with this line, and nothing is imported. */
 async function refused(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
   writeFileSync(other, bytes);
-  await assert.rejects(checkFile(other, silentProgress), { name: 'TransferFault', message: fault });
+  await assert.rejects(checkFile(other, silentProgress), { name: 'TransferError', message: fault });
 }
 
 /** Changed lines with correct checksums. */
@@ -175,7 +175,7 @@ test('nothing of a rejected file is imported', async (t) => {
   const before = await allRows(destination);
   for (const bytes of [good.subarray(0, good.length - 40), Buffer.concat([good, Buffer.from('x')])]) {
     writeFileSync(other, bytes);
-    await assert.rejects(imported(destination, other), { name: 'TransferFault' });
+    await assert.rejects(imported(destination, other), { name: 'TransferError' });
   }
   assert.deepEqual(await allRows(destination), before);
   assert.equal(await findUnfinished(destination.read), undefined);

@@ -4,7 +4,7 @@ export class TransferError extends Error {
 
   constructor(...lines: readonly string[]) {
     super(lines.join('\n'));
-    this.name = 'TransferFault';
+    this.name = 'TransferError';
     this.lines = lines;
   }
 }

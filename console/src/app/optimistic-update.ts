@@ -5,7 +5,7 @@ import { explain } from './use-query.ts';
 
 /** Edit conflict: another user has changed the same field in the meantime. */
 export class EditConflictError<T> extends Error {
-  override readonly name = 'Overtaken';
+  override readonly name = 'EditConflictError';
   /** The current record. */
   readonly record: T;
 
@@ -20,7 +20,7 @@ export class EditConflictError<T> extends Error {
  * kept. Sends nothing when one of these fields no longer has the expected value.
  *
  * @param expected the record as displayed when the user began to edit
- * @throws Overtaken with the current record
+ * @throws EditConflictError with the current record
  */
 export async function change<T extends object, C extends object>(
   resource: Gets<T> & Updates<T, C>,

@@ -33,7 +33,7 @@ export type {
   PeriodInput,
   Window,
 } from './api-types.ts';
-export { feedResourceTypes as feedNouns, kinds } from './api-types.ts';
+export { feedResourceTypes, kinds } from './api-types.ts';
 export { type Authenticate, apiKey, type Credentials } from './auth.ts';
 export type {
   Calendar,
@@ -41,7 +41,7 @@ export type {
   CalendarInput,
   CalendarScope,
   Calendars,
-  CreatedCalendar as MadeCalendar,
+  CreatedCalendar,
   Dropped,
   DropReason,
   ImportInput,
@@ -63,7 +63,7 @@ export type {
 } from './hooks.ts';
 export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
 export type {
-  FeedPage as Stretch,
+  FeedPage,
   FollowFilters,
   Notification,
   NotificationFilters,

@@ -36,7 +36,7 @@ test('an invalid cursor file is an error in one line, which says how to continue
   for (const text of ['', 'carillon_secret\n', '{}', 'null', '[]', '"42"', ownerless, long]) {
     writeFileSync(file, text);
     const line = `${file} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
-    assert.throws(() => readCursor(file, listener), { name: 'Refusal', lines: [line] }, text);
+    assert.throws(() => readCursor(file, listener), { name: 'CliError', lines: [line] }, text);
   }
   writeFileSync(file, JSON.stringify({ service, domain, user_id, cursor: '42' }));
   assert.deepEqual(readCursor(file, listener), { cursor: '42', occurred_at: '' });

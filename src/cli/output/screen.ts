@@ -106,7 +106,7 @@ export class CliError extends Error {
 
   constructor(lines: readonly string[]) {
     super(lines.join('\n'));
-    this.name = 'Refusal';
+    this.name = 'CliError';
     this.lines = lines;
   }
 }

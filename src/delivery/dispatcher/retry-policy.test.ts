@@ -214,7 +214,7 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
 
 test('C18 attempts in flight at a failure are part of it: failures are not counted, a 200 delivers, a 401 ends', () => {
   for (const failures of [1, 2]) {
-    const burst = { failures, sameBurst: true };
+    const burst = { failures, isPartOfFailure: true };
     for (const outcome of anythingElse) {
       assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeText(outcome));
     }
@@ -227,8 +227,8 @@ test('C19 a local error is never a failure: the attempt is made again', () => {
   for (const fault of faults) {
     for (const failures of [0, 1, 2]) {
       for (const isManual of [false, true]) {
-        for (const sameBurst of [false, true]) {
-          const judged = decision(ours(fault), { failures, isManual, isPartOfFailure: sameBurst });
+        for (const isPartOfFailure of [false, true]) {
+          const judged = decision(ours(fault), { failures, isManual, isPartOfFailure: isPartOfFailure });
           // An attempt aborted before it was sent is retried without delay.
           assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
@@ -278,8 +278,8 @@ test('X1 X3 a failed manual attempt is not counted; its 200 delivers, its 401 en
     for (const outcome of anythingElse) {
       assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeText(outcome));
     }
-    for (const sameBurst of [false, true]) {
-      const asked = { failures, isManual: true, sameBurst };
+    for (const isPartOfFailure of [false, true]) {
+      const asked = { failures, isManual: true, isPartOfFailure };
       assert.deepEqual(decision(answered(200), asked), { is: 'delivered' });
       assert.deepEqual(decision(answered(401), asked), { is: 'ended', reason: 'answered_401', failures });
     }

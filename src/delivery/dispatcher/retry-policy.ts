@@ -58,7 +58,7 @@ export type Decision =
 
 /** The retry policy: the state table of the specification (section 3) with C17–C19, as a pure function. */
 export function decide(context: AttemptContext): Decision {
-  const { outcome, failures, isPartOfFailure: sameBurst, isManual } = context;
+  const { outcome, failures, isPartOfFailure, isManual } = context;
   if (outcome.kind === 'ours') {
     // An attempt that was aborted before it was sent is retried without delay.
     return {
@@ -67,11 +67,11 @@ export function decide(context: AttemptContext): Decision {
     };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
-    return { is: sameBurst && !isManual ? 'delivered_during_backoff' : 'delivered' };
+    return { is: isPartOfFailure && !isManual ? 'delivered_during_backoff' : 'delivered' };
   }
   if (outcome.kind === 'answered' && outcome.status === 401) return { is: 'ended', reason: 'answered_401', failures };
   if (isManual) return { is: 'manual_failed' };
-  if (sameBurst) return { is: 'part_of_counted_failure' };
+  if (isPartOfFailure) return { is: 'part_of_counted_failure' };
   const counted = failures + 1;
   if (counted >= MAX_FAILURES) return { is: 'ended', reason: 'three_failures', failures: counted };
   return { is: 'wait', failures: counted, waitMs: waitMs(context, counted) };

@@ -11,7 +11,7 @@ import { requireJson } from './body-parser.ts';
 import { type LongField, LongText, RestTooLarge } from './streamed-field.ts';
 import { GrowingBuffer, TextFile } from './temporary-file.ts';
 
-/** A parsed body. `hashBehind` returns a SHA-256 of a prefix followed by the raw bytes. */
+/** A parsed body. `hashWithPrefix` returns a SHA-256 of a prefix followed by the raw bytes. */
 export type Body = {
   readonly value: unknown;
   readonly hashWithPrefix: (prefix: string) => string;
@@ -181,8 +181,8 @@ export class Bodies {
 
 function parseBody(bytes: Buffer): Body | undefined {
   if (bytes.length === 0) return undefined;
-  const hashBehind = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
-  return { value: asJson(() => parseJson(bytes)), hashWithPrefix: hashBehind };
+  const hashWithPrefix = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
+  return { value: asJson(() => parseJson(bytes)), hashWithPrefix: hashWithPrefix };
 }
 
 function pushChunk(long: LongText, chunk: Buffer): string {

@@ -101,7 +101,7 @@ export class ErrorHandler {
 
   /** Delays responses to wrong keys and to clients that ignore a rate limit. A delayed request holds no slot. */
   async #delay(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
-    const { onDelay, pauseConnection: holdBack } = this.#ports;
+    const { onDelay, pauseConnection } = this.#ports;
     const onWait = (end: () => void) => {
       onDelay(reply);
       reply.raw.once('close', end);
@@ -110,7 +110,7 @@ export class ErrorHandler {
       await this.#limited.delay(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
     if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
       const delayed = this.#unknownKeys.delay(networkOf(request.ip), onWait);
-      if (delayed !== undefined) holdBack(reply.raw);
+      if (delayed !== undefined) pauseConnection(reply.raw);
       await delayed;
     }
   }

@@ -47,7 +47,7 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
 async function signIn(
   request: PublicRequest,
   input: Created<typeof signInFields>,
-  { random, passphrases, throttle: tries, onRefused }: SignInPorts,
+  { random, passphrases, throttle, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
   const hasSeveral = await hasSeveralAccounts(request.read);
   const account = await findAccount(request.read, input.domain, hasSeveral);
@@ -58,7 +58,7 @@ async function signIn(
   const who = JSON.stringify([hasSeveral ? input.domain : '', user?.email ?? input.email]).toLowerCase();
   const stored = user?.passphrase_hash ?? undefined;
   const network = networkOf(request.source);
-  const opened = (await tries
+  const opened = (await throttle
     .begin(who, request.source)
     .check(() => passphrases.matches(input.passphrase, stored, network)))
     ? await open()

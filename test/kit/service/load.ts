@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Carillon, CarillonError } from '../../../packages/sdk/src/index.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { check, type Fault } from '../../reliability/checker/check.ts';
+import { check, type Violation } from '../../reliability/checker/check.ts';
 import { type Arrival, type Call, type Crash, occurring } from '../../reliability/checker/history.ts';
 import { BASE, readDatabase } from '../../reliability/workload/observers.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
@@ -139,7 +139,7 @@ export async function compareLedgers(
   { calls }: Pick<Load, 'calls'>,
   { received }: Pick<Target, 'received'>,
   { paths, crashes = [] }: { readonly paths: readonly string[]; readonly crashes?: readonly Crash[] },
-): Promise<readonly Fault[]> {
+): Promise<readonly Violation[]> {
   const [{ userId = '' } = {}] = occurring(calls);
   const subscribed = paths.map(
     (path): Call => ({ did: 'subscribe', path, kind: 'new_event', userId, askedAt: 0, answeredAt: 0 }),

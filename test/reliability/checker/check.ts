@@ -20,7 +20,7 @@ import {
 } from './history.ts';
 
 /** A violation of a promise of the service, with the clause that it breaks. */
-export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly detail: string };
+export type Violation = { readonly clause: string; readonly what: keyof typeof rules; readonly detail: string };
 
 /** Invariants that hold in every run of the service, whatever fails. */
 const rules = {
@@ -40,19 +40,19 @@ const rules = {
 } as const;
 
 /** Checks a history against all rules. An empty result means that every promise was kept. */
-export function check(history: History): readonly Fault[] {
+export function check(history: History): readonly Violation[] {
   return (Object.keys(rules) as (keyof typeof rules)[]).flatMap((what) => {
     const [clause, find] = rules[what];
-    return find(history).map((detail): Fault => ({ clause, what, detail }));
+    return find(history).map((detail): Violation => ({ clause, what, detail }));
   });
 }
 
 /** Number of faults by rule; rules without a fault are listed with 0. */
-export function countFaults(faults: readonly Fault[]): Record<string, number> {
+export function countViolations(faults: readonly Violation[]): Record<string, number> {
   return Object.fromEntries(Object.keys(rules).map((what) => [what, faults.filter((one) => one.what === what).length]));
 }
 
-export const formatFault = ({ clause, what, detail }: Fault): string => `${clause} ${what}: ${detail}`;
+export const formatViolation = ({ clause, what, detail }: Violation): string => `${clause} ${what}: ${detail}`;
 
 /**
  * C20: an acknowledged record exists or was deleted later; an acknowledged deletion removed the record and

@@ -8,7 +8,7 @@ import type { SeededChance } from '../../kit/random.ts';
 import { nodesOn, ownersOf, startSecondNode } from '../../kit/service/nodes.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { check, countFaults, formatFault } from '../checker/check.ts';
+import { check, countViolations, formatViolation } from '../checker/check.ts';
 import type { Call } from '../checker/history.ts';
 import { PAUSED, pause } from '../crash/crash-loop.ts';
 import { BASE, readCrash, readDatabase, startObservers, untilDelivered, WATCHED } from '../workload/observers.ts';
@@ -118,7 +118,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: Pau
   const kept = [...queues].filter((path) => path !== doomed && ownerOf(before, path) === ownerOf(after, path));
   for (const [path, id] of hooks) if (path !== doomed) await observers.unsubscribe(other.service, path, id);
   pair.calls.push(...observers.calls);
-  const broken = [...faults.map(formatFault), ...observers.tally.others.map((one) => `C20 a client got ${one}`)];
+  const broken = [...faults.map(formatViolation), ...observers.tally.others.map((one) => `C20 a client got ${one}`)];
   const { acknowledged, unanswered } = observers.tally;
   const counts = {
     'hook queues kept over a pause': kept.length,
@@ -126,7 +126,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, rng }: Pau
     acknowledged,
     'requests without a response': unanswered.length,
     notifications: observers.arrivals.length,
-    ...countFaults(faults),
+    ...countViolations(faults),
   };
   return { counts, tookMs: [], broken };
 }

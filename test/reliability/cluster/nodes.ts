@@ -4,7 +4,7 @@ import { eventually } from '../../kit/eventually.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { nodesOn } from '../../kit/service/nodes.ts';
 import { shared } from '../../kit/service/stores.ts';
-import { check, countFaults, formatFault } from '../checker/check.ts';
+import { check, countViolations, formatViolation } from '../checker/check.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { abortedPart, waitForAll } from '../shards.ts';
 import {
@@ -216,7 +216,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
     (one) => one.from === victim.service.baseUrl && one.at > recoveredAt && queues.has(one.path),
   );
   const broken = [
-    ...faults.map(formatFault),
+    ...faults.map(formatViolation),
     ...late.map((one) => `C20 started by a node without the lease: ${one.path} ${one.deliveryId}`),
     ...observers.tally.others.map((one) => `C20 a client got ${one}`),
     ...(tookMs.length === kept.length ? [] : [`C20 ${kept.length - tookMs.length} hook queues were not taken over`]),
@@ -228,7 +228,7 @@ async function runLoss(context: Cleanup, pair: Pair, { loss, round, rng }: LossO
     acknowledged,
     'requests without a response': unanswered.length,
     notifications: observers.arrivals.length,
-    ...countFaults(faults),
+    ...countViolations(faults),
   };
   return { counts, tookMs, broken };
 }

@@ -7,7 +7,7 @@ import { carillonJson } from '../../kit/service/command.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';
 import { startProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { check, countFaults, formatFault } from '../checker/check.ts';
+import { check, countViolations, formatViolation } from '../checker/check.ts';
 import type { Call } from '../checker/history.ts';
 import type { ReliabilityTest } from '../reliability-test.ts';
 import { type PartialResult, runInShards, type Shard } from '../shards.ts';
@@ -120,7 +120,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
   const { tally, calls } = observers;
   const broken = [
     ...failed,
-    ...faults.map(formatFault),
+    ...faults.map(formatViolation),
     ...tally.others.map((one) => `C20 a client got ${one}`),
     ...(code === 0 && tally.unanswered.length + tally.refused === 0
       ? []
@@ -136,7 +136,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
     'records in the backups': 0,
     'pending in the backups': 0,
     'of these, delivered after the restore': 0,
-    ...countFaults(faults),
+    ...countViolations(faults),
   };
   const issued = eventsIn(calls);
   const { headers } = service;

@@ -7,7 +7,7 @@ import { freePort } from '../../kit/network/port.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import { carillonJson } from '../../kit/service/command.ts';
 import { type Started, startProcess as startOurs } from '../../kit/service/service-process.ts';
-import { check, countFaults, type Fault, formatFault } from '../checker/check.ts';
+import { check, countViolations, type Violation, formatViolation } from '../checker/check.ts';
 import { inspectDatabase } from '../checker/db-integrity.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
 import type { Crash, Pause } from '../checker/history.ts';
@@ -93,7 +93,7 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
     return { baseUrl, headers };
   }
 
-  async function finish(): Promise<readonly Fault[]> {
+  async function finish(): Promise<readonly Violation[]> {
     observers.recover();
     await observers.stop();
     await untilDelivered(database);
@@ -137,7 +137,7 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
       });
     },
     async runAndCheck(work) {
-      const faults: Fault[] = [];
+      const faults: Violation[] = [];
       const broken: string[] = [];
       try {
         await work();
@@ -145,7 +145,7 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
       } catch (error) {
         broken.push(`aborted: ${error}`);
       }
-      broken.push(...faults.map(formatFault), ...integrityFaults.map((line) => `the database: ${line}`));
+      broken.push(...faults.map(formatViolation), ...integrityFaults.map((line) => `the database: ${line}`));
       broken.push(...checkDuplicates(observers.arrivals, crashes).broken);
       broken.push(...observers.tally.others.map((one) => `a client got ${one}`));
       return { counts: counted(faults, observers, { failedStarts, integrityFaults }), broken };
@@ -154,7 +154,7 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
 }
 
 function counted(
-  faults: readonly Fault[],
+  faults: readonly Violation[],
   { tally }: Observers,
   { failedStarts, integrityFaults }: { failedStarts: readonly string[]; integrityFaults: readonly string[] },
 ): LoopResult['counts'] {
@@ -162,7 +162,7 @@ function counted(
     'acknowledged and lost': lost = 0,
     'pending and not delivered': untold = 0,
     'delivered without a record': phantom = 0,
-  } = countFaults(faults);
+  } = countViolations(faults);
   return {
     acknowledged: tally.acknowledged,
     'requests without a response': tally.unanswered.length,

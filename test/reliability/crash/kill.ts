@@ -6,7 +6,7 @@ import { freePort } from '../../kit/network/port.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import { type Started, spawnService, startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { check, countFaults, type Fault, formatFault } from '../checker/check.ts';
+import { check, countViolations, type Violation, formatViolation } from '../checker/check.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
 import type { Crash, Pause } from '../checker/history.ts';
 import type { ReliabilityTest } from '../reliability-test.ts';
@@ -210,12 +210,12 @@ async function compare(fixture: Fixture, ends: Interruptions, counts: Counts): P
   await untilDelivered(address);
   const exitCode = await service.stop('SIGTERM');
   const database = await readDatabase(address, BASE);
-  const faults: readonly Fault[] = check({ ...observers.history(database), pauses });
+  const faults: readonly Violation[] = check({ ...observers.history(database), pauses });
   const removed = database.hooks.filter(({ endedReason }) => endedReason !== null);
   const duplicates = checkDuplicates(observers.arrivals, crashes, pauses);
   const { acknowledged, unanswered, refused, others } = observers.tally;
   const broken = [
-    ...faults.map(formatFault),
+    ...faults.map(formatViolation),
     ...removed.map(({ path, endedReason }) => `C19 a hook has ended: ${path} ${endedReason}`),
     ...duplicates.broken,
     ...others.map((one) => `C20 a client got ${one}`),
@@ -236,7 +236,7 @@ async function compare(fixture: Fixture, ends: Interruptions, counts: Counts): P
     'of these, answered more than 100 ms before': duplicates.unwrittenLate,
     duplicates: duplicates.again,
     'hooks removed': removed.length,
-    ...countFaults(faults),
+    ...countViolations(faults),
   };
   return { counts: { ...counts, ...found }, broken };
 }

@@ -8,7 +8,7 @@ import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { check, formatFault } from '../checker/check.ts';
+import { check, formatViolation } from '../checker/check.ts';
 import type { Arrival, Call, Crash, History, Pause } from '../checker/history.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { readCrash, readDatabase, untilDelivered, untilQuiet } from '../workload/observers.ts';
@@ -67,7 +67,7 @@ async function execute({ count, seed, stores, context, log }: Run): Promise<RunR
     for (let left = own; left > 0; left -= HOOKS) {
       const history = await runScripts(context, store, Math.min(left, HOOKS), rng[index] ?? random);
       const faults = check(history);
-      broken.push(...faults.map((fault) => `${store.name}: ${formatFault(fault)}`));
+      broken.push(...faults.map((fault) => `${store.name}: ${formatViolation(fault)}`));
       for (const [what, counted] of Object.entries(tally(history))) counts[what] = (counts[what] ?? 0) + counted;
       log(`${store.name}: ${own - Math.max(0, left - HOOKS)} of ${own}`);
     }

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { startSecondNode } from '../../kit/service/nodes.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
-import { check, countFaults, formatFault } from '../checker/check.ts';
+import { check, countViolations, formatViolation } from '../checker/check.ts';
 import type { Call, Database } from '../checker/history.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { type PartialResult, runInShards, type Shard } from '../shards.ts';
@@ -91,7 +91,7 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
   const tooLate = unanswered.filter((one) => wasTooLate(one, after));
   const neverAccepted = unanswered.filter((one) => wasNeverAccepted(one, after));
   const taken = unanswered.filter((one) => !tooLate.includes(one) && !neverAccepted.includes(one));
-  broken.push(...unansweredFaults({ ...observers.tally, unanswered: taken }), ...faults.map(formatFault));
+  broken.push(...unansweredFaults({ ...observers.tally, unanswered: taken }), ...faults.map(formatViolation));
   const counts = {
     acknowledged,
     'accepted and not answered': taken.length,
@@ -99,7 +99,7 @@ async function runShard({ context, store, times, random }: Shard, tookMs: number
     'connected while the listener closed': neverAccepted.length,
     notifications: observers.arrivals.length,
     'failures of the receiver': observers.arrivals.filter(({ answer }) => answer !== 200).length,
-    ...countFaults(faults),
+    ...countViolations(faults),
   };
   return { counts, broken };
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { localErrorWords } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import { type Kind, resourceTypes, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
-import { check, formatFault } from '../checker/check.ts';
+import { check, formatViolation } from '../checker/check.ts';
 import { type HookStatus, statusOf } from '../checker/delivery-checker.ts';
 import type { Call, Crash, Database, History } from '../checker/history.ts';
 import type { Clients } from './clients.ts';
@@ -22,7 +22,7 @@ export function violationsIn(over: FinalState): string[] {
   const { clients, network, stored } = over;
   const made = [...stored.records.values()];
   return [
-    ...check(historyOf(over)).map(formatFault),
+    ...check(historyOf(over)).map(formatViolation),
     ...stored.violations,
     ...clients.violations,
     ...feedDifferences(clients, stored),
