@@ -1,7 +1,8 @@
+import { type Account, makeAccounts } from './accounts.ts';
 import { type Database, processorSeconds, processorSecondsBelow, type Stage } from './environment.ts';
 import { asFastAsDelivered, type Committing, deliveriesPerSecond } from './load/delivery-load.ts';
 import { ask, Connection, createEvent, subscribe, wired } from './load/load-generator.ts';
-import { type Account, makeAccounts, type Receiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
 
 /** The number of accounts, hooks per account, and connections that create events. */
 export type Crowd = { readonly accounts: number; readonly hooksEach: number; readonly writers: number };

@@ -1,13 +1,12 @@
-import { type ChildProcess, execFileSync, fork } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
 import { startPostgres } from '../test/kit/database/postgres.ts';
 import { newPostgresDatabase } from '../test/kit/database/postgres-databases.ts';
 import { type Started, startProcess } from '../test/kit/service/service-process.ts';
+import { type Program, startProgram } from './programs.ts';
 import { Receiver } from './receiver.ts';
 
 /** The databases that are measured, one after the other. */
@@ -141,23 +140,4 @@ export function memoryMib(pid: number | undefined): number {
   if (!existsSync(file)) return Number.NaN;
   const [, kib = Number.NaN] = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(file, 'utf8')) ?? [];
   return Number(kib) / 1_024;
-}
-
-const START_TIMEOUT_MS = 20_000;
-
-/** A program in a child process. `url` is its address if it listens, `pid` the process that does the work. */
-export type Program = { readonly url: string; readonly pid: number | undefined; readonly process: ChildProcess };
-
-/** Starts a program and waits for its message with the address. It is killed with the context. */
-export async function startProgram(context: Cleanup, path: string, words: readonly string[]): Promise<Program> {
-  const child = fork(fileURLToPath(new URL(path, import.meta.url)), words, {
-    execArgv: [],
-    // Only errors are printed.
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
-  atEnd(context, () => child.kill('SIGKILL'));
-  const [message] = await once(child, 'message', { signal: AbortSignal.timeout(START_TIMEOUT_MS) });
-  const { url, pid = child.pid } = message as { url: string; pid?: number };
-  if (pid !== undefined && pid !== child.pid) atEnd(context, () => process.kill(pid, 'SIGKILL'));
-  return { url, pid, process: child };
 }

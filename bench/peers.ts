@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from '../test/kit/cleanup.ts';
-import { type Program, startProgram } from './environment.ts';
+import { type Program, startProgram } from './programs.ts';
 
 /** Other systems that do a part of the same work. Each has a folder with packages of its own. */
 export type Peer = 'bullmq' | 'graphile-worker' | 'parse-server' | 'pg-boss';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { sayWhere } from './baselines/where.ts';
-import { moment } from './rounds.ts';
+import { moment } from './statistics.ts';
 
 /** A request to this process. */
 export type Demand = { readonly is: 'report' };

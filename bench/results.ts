@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Surroundings } from '../test/kit/surroundings.ts';
 import type { Bench, Measured } from './bench.ts';
-import { quantile } from './rounds.ts';
+import { quantile } from './statistics.ts';
 
 /** The result of a row with its environment. */
 export type Result = Measured &

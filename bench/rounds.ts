@@ -1,4 +1,5 @@
 import type { Series, Side } from './bench.ts';
+import { rounded } from './statistics.ts';
 
 /** A system to measure: a floor, a peer or Carillon. */
 export type Contender = {
@@ -45,36 +46,3 @@ function orderOfRound<Each>(round: number, all: readonly Each[]): Each[] {
 export function seriesOf(contender: string, unit: string): string {
   return `${contender}, ${unit}`;
 }
-
-/** The quantile of the numbers; NaN of an empty list. */
-export function quantile(numbers: readonly number[], share: number): number {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
-
-export const median = (numbers: readonly number[]) => quantile(numbers, 0.5);
-
-/** Rounds to three significant digits. */
-export const rounded = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
-
-/** Three significant digits up to 1,000, whole numbers above, with thousands separators. */
-export function formatNumber(value: number): string {
-  const displayed = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
-  return displayed.toLocaleString('en');
-}
-
-export type Latencies = ReturnType<typeof latencies>;
-
-/** The percentiles of latencies in milliseconds. */
-export function latencies(numbers: readonly number[]) {
-  return {
-    samples: numbers.length,
-    p50: rounded(quantile(numbers, 0.5)),
-    p95: rounded(quantile(numbers, 0.95)),
-    p99: rounded(quantile(numbers, 0.99)),
-    most: rounded(quantile(numbers, 1)),
-  };
-}
-
-/** Milliseconds with fractions, from the monotonic clock that all processes of a machine share. */
-export const moment = () => Number(process.hrtime.bigint()) / 1e6;

@@ -4,7 +4,7 @@ import { currentCommit, surroundings } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
 import { Stage } from './environment.ts';
 import { flushMs, resultOf, storeResult } from './results.ts';
-import { rounded } from './rounds.ts';
+import { rounded } from './statistics.ts';
 import { benches, checkThresholds } from './thresholds.ts';
 
 // `npm run bench` measures all rows, `npm run bench -- P5 create` some of them. `--quick` takes a minute and

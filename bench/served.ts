@@ -1,6 +1,6 @@
+import type { Account } from './accounts.ts';
 import type { Side } from './bench.ts';
 import { type Call, fetchEvent, listEvents } from './load/load-generator.ts';
-import type { Account } from './receiver.ts';
 
 /** A server that stores events, and the calls that it understands. Days are `20260601`. */
 export type Served = {

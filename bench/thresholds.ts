@@ -1,5 +1,4 @@
 import type { Bench, Claim, Measured } from './bench.ts';
-import { quantile } from './rounds.ts';
 import { arrive } from './rows/arrive.ts';
 import { create, createHooked } from './rows/create.ts';
 import { deliver } from './rows/deliver.ts';
@@ -11,6 +10,7 @@ import { processes } from './rows/processes.ts';
 import { sideBySide } from './rows/side-by-side.ts';
 import { start } from './rows/start.ts';
 import { statements } from './rows/statements.ts';
+import { quantile } from './statistics.ts';
 
 /** A claim with the median and the range of its rounds. */
 export type Judged = {

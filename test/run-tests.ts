@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { runnerOptions } from './kit/runner-options.ts';
 // Installs the test tools first: the lockfile may have changed.
 import './tools.ts';
 
@@ -13,13 +14,9 @@ const stages = [
   },
   { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
 ];
-const options = [
-  ...['--import', './test/kit/without-async-tracking.ts', '--import', './test/kit/keep-alive.ts'],
-  ...['--test', '--test-timeout=120000', '--test-global-setup=test/kit/global-setup.ts'],
-];
 let failed = false;
 for (const { concurrency, files } of stages) {
-  const parameters = [...options, `--test-concurrency=${concurrency}`, ...files];
+  const parameters = [...runnerOptions, `--test-concurrency=${concurrency}`, ...files];
   const { status } = spawnSync(process.execPath, parameters, { cwd: root, stdio: 'inherit' });
   failed ||= status !== 0;
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type Account, headersOf } from '../accounts.ts';
 import type { Side } from '../bench.ts';
 import { processorSeconds } from '../environment.ts';
-import { type Account, headersOf } from '../receiver.ts';
-import { type Contender, moment } from '../rounds.ts';
+import type { Contender } from '../rounds.ts';
+import { moment } from '../statistics.ts';
 
 /**
  * Sends the next call on each connection as soon as the last one has its response. Returns responses per

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { within } from '../../test/kit/cleanup.ts';
+import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
 import { untilIdle } from '../load/delivery-load.ts';
 import { ask, atRate, createEvent, RESPONSE_TIMEOUT_MS, subscribe, wired } from '../load/load-generator.ts';
 import { nameOf as peerNameOf, startTelling } from '../peers.ts';
-import { makeAccounts, type Receiver } from '../receiver.ts';
-import { type Contender, inRounds, quantile, seriesOf } from '../rounds.ts';
+import type { Receiver } from '../receiver.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { quantile } from '../statistics.ts';
 
 /** Events created per second, with the limits in milliseconds; a rate without limits is only recorded. */
 const rates = [

@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Measured, Run } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
 import { untilIdle } from '../load/delivery-load.ts';
 import { ask, busy, createBare, createEvent, subscribe } from '../load/load-generator.ts';
-import { type Account, makeAccounts, type Receiver } from '../receiver.ts';
+import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
 /** One account per connection; each account has its own pages in every index. */

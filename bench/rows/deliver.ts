@@ -4,7 +4,8 @@ import { type Crowd, crowded, startTellers } from '../delivery-services.ts';
 import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
 import { atPace } from '../load/delivery-load.ts';
 import type { Receiver } from '../receiver.ts';
-import { type Contender, inRounds, median, seriesOf } from '../rounds.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { median } from '../statistics.ts';
 
 /** Connections of F3, and so its concurrent requests. */
 const POSTING_CONNECTIONS = 64;

@@ -1,7 +1,7 @@
+import { makeAccounts } from '../accounts.ts';
 import type { Bench } from '../bench.ts';
 import { databases } from '../environment.ts';
 import { ask, busy, createEvent, fetchBare, fetchEvent } from '../load/load-generator.ts';
-import { makeAccounts } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 
 /** Number of distinct events that are fetched. */

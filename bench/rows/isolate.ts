@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Run } from '../bench.ts';
 import { type Database, databases } from '../environment.ts';
 import {
@@ -10,8 +11,9 @@ import {
   subscribe,
   wired,
 } from '../load/load-generator.ts';
-import { type Account, makeAccounts, type Receiver } from '../receiver.ts';
-import { type Contender, inRounds, quantile, seriesOf } from '../rounds.ts';
+import type { Receiver } from '../receiver.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { quantile } from '../statistics.ts';
 
 const ACCOUNTS = 20;
 const HOOKS_EACH = 50;

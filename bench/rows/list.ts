@@ -1,11 +1,12 @@
 import { copyFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, type Stage } from '../environment.ts';
 import { fillWithEvents } from '../events.ts';
 import { Connection, createEvent, fetchEvent, listEvents, type Wired, wired } from '../load/load-generator.ts';
-import { type Account, makeAccounts } from '../receiver.ts';
-import { type Contender, inRounds, quantile, seriesOf } from '../rounds.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { quantile } from '../statistics.ts';
 
 /** Numbers of events, and the years over which they are spread: in each, a month holds more than one page. */
 export const sizes = [

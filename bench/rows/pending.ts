@@ -3,12 +3,14 @@ import { sql } from 'kysely';
 import { within } from '../../test/kit/cleanup.ts';
 import { openAt } from '../../test/kit/database/database.ts';
 import { freePort } from '../../test/kit/network/port.ts';
+import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, memoryMib, type Stage } from '../environment.ts';
 import { ask, atRate, createEvent, fetchEvent, subscribe, wired } from '../load/load-generator.ts';
 import { collectGarbage, inspectedAt } from '../memory-inspector.ts';
-import { type Account, makeAccounts, type Receiver } from '../receiver.ts';
-import { type Contender, inRounds, quantile, seriesOf } from '../rounds.ts';
+import type { Receiver } from '../receiver.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { quantile } from '../statistics.ts';
 
 /** Pending deliveries and their hooks. Targets answer just before the timeout: attempts run all the time, few deliveries end. */
 const PENDING = 1_000_000;

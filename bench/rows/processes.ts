@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { type Cleanup, within } from '../../test/kit/cleanup.ts';
 import type { Bench, Claim, Side } from '../bench.ts';
 import { type Crowd, crowded, type DeliveryRate, startTellers } from '../delivery-services.ts';
-import type { Database, Program, Stage } from '../environment.ts';
+import type { Database, Stage } from '../environment.ts';
 import { type DeliveryCounts, deliveriesPerSecond, MAX_BEHIND } from '../load/delivery-load.ts';
 import { type Peer, nameOf as peerNameOf, startTelling } from '../peers.ts';
+import type { Program } from '../programs.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 

@@ -1,8 +1,8 @@
+import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { type Database, databases, processorSeconds, type Stage } from '../environment.ts';
 import { ask, CONNECTIONS, callsPerSecond, wired } from '../load/load-generator.ts';
 import { nameOf, startServing } from '../peers.ts';
-import { makeAccounts } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Month, ours, parseServer, type Served } from '../served.ts';
 

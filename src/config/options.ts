@@ -10,7 +10,7 @@ import {
   showSender,
 } from '../mail/smtp.ts';
 import { parseDatabase, showDatabase } from '../store/database-url.ts';
-import { parseOrigins } from './load.ts';
+import { parseOrigins } from './origins.ts';
 
 /** The parsed value of an option, or its error, as text that follows the option's name. */
 export type Parsed<T> = { value: T } | { fault: string };

@@ -1,7 +1,7 @@
 import { WorkBudget } from './expand-recurrence.ts';
 import { type IcalValue, parseEvent } from './ical-value.ts';
 import { CalendarError, type Component, type Line, readComponents } from './line-reader.ts';
-import { type ReadEvent, SeriesConverter, type ReadOptions } from './series.ts';
+import { type ReadEvent, type ReadOptions, SeriesConverter } from './series.ts';
 import { type Skipped, SkippedLines } from './skipped.ts';
 import { SourceZones } from './source-zone.ts';
 import { Times } from './times.ts';

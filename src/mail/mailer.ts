@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
-import { startDeadline } from '../delivery/transport/dial.ts';
+import { startDeadline } from '../delivery/transport/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { type MailContext, renderMessage } from './message.ts';

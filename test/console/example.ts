@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Schedule } from '../../demo/release-calendar.ts';
 import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
-import type { Outcome } from '../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { steadyRandom, type TestClock, testClock } from '../kit/clock.ts';

@@ -4,7 +4,7 @@ import { init, use } from 'echarts/core';
 import { LabelLayout } from 'echarts/features';
 import { SVGRenderer } from 'echarts/renderers';
 import type { EChartsOption } from 'echarts/types/dist/echarts';
-import { formatNumber } from '../../bench/rounds.ts';
+import { formatNumber } from '../../bench/statistics.ts';
 
 use([BarChart, LineChart, GridComponent, TitleComponent, LabelLayout, SVGRenderer]);
 

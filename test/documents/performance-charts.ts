@@ -1,11 +1,12 @@
 import { nameOf as peerNameOf } from '../../bench/peers.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
-import { quantile, seriesOf } from '../../bench/rounds.ts';
+import { seriesOf } from '../../bench/rounds.ts';
 import { DEEP, LIST, pageOf, sizes } from '../../bench/rows/list.ts';
 import { nameOf as crewNameOf } from '../../bench/rows/processes.ts';
+import { quantile } from '../../bench/statistics.ts';
 import { bars, changes, lines, type ThemeName, themes } from './charts.ts';
 import type { Derived } from './markdown.ts';
-import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './performance.ts';
+import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 
 /** A chart; `name` is the prefix of its file names. */
 export type Chart = {

@@ -1,4 +1,1 @@
-export {
-  type SeededRandom as SeededChance,
-  seededRandom as chanceFrom,
-} from '../../packages/chaos-receiver/src/script.ts';
+export { type SeededRandom, seededRandom } from '../../packages/chaos-receiver/src/random.ts';

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
-import { packageSources, read, type Source, sourcesBelow } from './source.ts';
+import { isNoTest, packageSources, read, type Source, sourcesBelow } from './source.ts';
 
 const service = ['src', ...packageSources].flatMap(sourcesBelow);
 const everything = ['src', 'packages', 'console/src', 'test', 'bench', 'integrations', 'demo'].flatMap(sourcesBelow);
+
+/** Maximum number of source files in one folder, tests not counted, and of tests in one folder. */
+const MAX_FILES_PER_FOLDER = 20;
 
 type Comment = { readonly line: number; readonly text: string };
 
@@ -68,4 +72,17 @@ test('a limit is MAX_ or MIN_, a batch size X_PER_Y, in every source', () => {
     [...code.matchAll(BOUNDS_BY_OTHER_NAMES)].map(([name]) => `${path}: ${name}`),
   );
   assert.deepEqual(found, []);
+});
+
+test('no folder has more than 20 source files, or more than 20 tests', () => {
+  const sources = everything.filter(isNoTest);
+  const tests = everything.filter((source) => !isNoTest(source));
+  for (const files of [sources, tests]) {
+    const perFolder = Map.groupBy(files, ({ path }) => dirname(path));
+    const crowded = [...perFolder].filter(([, paths]) => paths.length > MAX_FILES_PER_FOLDER);
+    assert.deepEqual(
+      crowded.map(([folder, paths]) => `${folder}: ${paths.length}`),
+      [],
+    );
+  }
 });

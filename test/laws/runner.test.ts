@@ -4,31 +4,23 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { auditActions } from '../../src/audit/actions.ts';
+import { runnerOptions } from '../kit/runner-options.ts';
 import { temporaryFolder } from '../kit/service/service.ts';
 import { mutations } from '../reliability/mutations.ts';
 import { product, root } from './source.ts';
 
-/** Node arguments of `npm test` before the files: preloads, global setup, limits. */
-function flags(): string[] {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const [, words = ''] = /^node test\/tools\.ts && node (.*?) "src/.exec(scripts.test) ?? [];
-  return words.split(' ');
-}
-
-/** Runs a test file with the arguments of `npm test`. */
+/** Runs a test file with the options of `npm test`. */
 function run(folder: string, source: string) {
   const file = join(folder, 'some.test.mjs');
   writeFileSync(file, `import { test } from 'node:test';\n${source}`);
   // Without this, the nested runner would report to the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const limits = flags().map((word) => word.replace(/^--test-timeout=\d+$/, '--test-timeout=1000'));
+  const limits = runnerOptions.map((word) => word.replace(/^--test-timeout=\d+$/, '--test-timeout=1000'));
   return spawnSync(process.execPath, [...limits, file], { cwd: root, env, encoding: 'utf8', timeout: 30_000 });
 }
 
 test('npm test fails when a test fails or never finishes', (t) => {
   const folder = temporaryFolder(t);
-  assert.ok(flags().includes('--test') && flags().includes('--import'), flags().join(' '));
-
   assert.equal(run(folder, `test('holds', () => {});`).status, 0);
 
   const failed = run(folder, `test('does not hold', () => { throw new Error('no'); });`);

@@ -42,6 +42,8 @@ const RESPONSES = 'event-loop iteration, not time: sends the responses of one it
 const READS = 'event-loop iteration, not time: combines the reads of one iteration into one query or transaction';
 const ATTEMPTS = 'event-loop iteration, not time: serves other requests between two batches of attempts';
 const SLICES = 'event-loop iteration, not time: serves other requests between two slices of a long response';
+const BURST = 'event-loop iteration, not time: accepts a connection in each iteration of a burst';
+const CLOSED = 'event-loop iteration, not time: closes some of many expired connections in each';
 const ARRIVED = 'event-loop iteration, not time: reads data that has already arrived';
 const SDK = 'the SDK has no injected clock';
 
@@ -66,6 +68,8 @@ const TIME_AND_RANDOM: readonly Exception[] = [
   { path: 'src/store/postgres/write-batcher.ts', word: 'performance.now', because: MEASURED },
   { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
   { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: RESPONSES },
+  { path: 'src/http/server/connection-burst.ts', word: 'setImmediate(', because: BURST },
+  { path: 'src/http/server/connections.ts', word: 'setImmediate(', because: CLOSED },
   { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: WAITERS },
   { path: 'src/async/fair-scheduler.ts', word: 'setImmediate(', because: ACCEPTED },
   {

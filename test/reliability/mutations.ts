@@ -507,7 +507,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'imported times in another time zone are not converted',
     file: 'src/ical/times.ts',
-    changes: [['return wallOf(this.#target, momentOf(zone, time.wallMs));', 'return time.wallMs;']],
+    changes: [['return toLocal(this.#target, toUtc(zone, time.wallMs));', 'return time.wallMs;']],
     caughtBy: {
       file: 'src/resources/imports/imports.test.ts',
       name: 'X9 only the unreadable line is left out and reported with number, property and reason; times are in the zone of the account',

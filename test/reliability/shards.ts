@@ -1,5 +1,5 @@
 import { type Cleanup, within } from '../kit/cleanup.ts';
-import { chanceFrom, type SeededChance } from '../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../kit/random.ts';
 import type { TestStore } from '../kit/service/stores.ts';
 import type { Run } from './reliability-test.ts';
 
@@ -8,7 +8,7 @@ export type Shard = {
   readonly context: Cleanup;
   readonly store: TestStore;
   readonly times: number;
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
 };
 
 /** Counters and violations of a part of the runs. */
@@ -27,7 +27,7 @@ export async function runInShards(
   { maxPerShard, postgresShare }: Split,
   work: (shard: Shard) => Promise<PartialResult>,
 ): Promise<PartialResult> {
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const countFor = ({ name }: TestStore) => {

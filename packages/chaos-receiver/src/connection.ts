@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
+import type { SeededRandom } from './random.ts';
 import type { ReceivedRequest } from './request.ts';
-import type { SeededRandom } from './script.ts';
 
 export type ConnectionOptions = {
   readonly random: SeededRandom;

@@ -5,7 +5,8 @@ import { Command, Option } from 'commander';
 import { behaviours } from './behaviours.ts';
 import { createAuthority } from './certificates.ts';
 import { listJson, listLines, printJson, printLine, reportJson, reportLine, schemeOf } from './output.ts';
-import { createScript, parseScript, seededRandom } from './script.ts';
+import { seededRandom } from './random.ts';
+import { createScript, parseScript } from './script.ts';
 import { type Server, type ServerOptions, startServer } from './server.ts';
 
 /** An invalid flag. The message is printed as one line, without a stack. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createScript, parseScript, seededRandom } from './script.ts';
+import { seededRandom } from './random.ts';
+import { createScript, parseScript } from './script.ts';
 
 /** The slugs of the first `count` connections. */
 function slugsOf(text: string, count: number, seed = 1): readonly string[] {

@@ -6,8 +6,9 @@ import { FOLLOWED_PATH } from './behaviours/statuses.ts';
 import { behaviourBySlug, behaviours } from './behaviours.ts';
 import type { Authority } from './certificates.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
+import { seededRandom } from './random.ts';
 import { type ReceivedRequest, RequestReader } from './request.ts';
-import { createScript, parseScript, type Script, seededRandom } from './script.ts';
+import { createScript, parseScript, type Script } from './script.ts';
 
 /** The report on one connection, after its end. */
 export type ConnectionReport = {

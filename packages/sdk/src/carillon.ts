@@ -1,5 +1,4 @@
 import { type Deliveries, deliveries } from './activity.ts';
-import type { Authenticate } from './auth.ts';
 import { type Calendars, calendars } from './calendars.ts';
 import { type Hooks, hooks } from './hooks.ts';
 import { type Keys, keys } from './keys.ts';
@@ -27,7 +26,15 @@ import {
   timeEntries,
 } from './resources.ts';
 import { type RepeatOptions, repeating } from './retry.ts';
-import { type CallOptions, type Fetch, type Send, streaming, type TransportOptions, transport } from './transport.ts';
+import {
+  type Authenticate,
+  type CallOptions,
+  type Fetch,
+  type Send,
+  streaming,
+  type TransportOptions,
+  transport,
+} from './transport.ts';
 
 /** Options of a client. */
 export type CarillonOptions = {

@@ -34,7 +34,6 @@ export type {
   Window,
 } from './api-types.ts';
 export { feedResourceTypes, kinds } from './api-types.ts';
-export { type Authenticate, apiKey, type Credentials } from './auth.ts';
 export type {
   Calendar,
   CalendarFilters,
@@ -131,3 +130,4 @@ export type {
 } from './resources.ts';
 export { etagOf } from './response-body.ts';
 export type { CallOptions, ChangeOptions, Fetch, OnceOptions } from './transport.ts';
+export { type Authenticate, apiKey, type Credentials } from './transport.ts';

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import { type Config, riskyOrigins } from '../../config/load.ts';
+import type { Config } from '../../config/load.ts';
+import { riskyOrigins } from '../../config/origins.ts';
 import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
 import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
-import { type Authenticate, apiKey } from '../../../packages/sdk/src/auth.ts';
 import { Carillon, sending, transportedBy } from '../../../packages/sdk/src/carillon.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { Send } from '../../../packages/sdk/src/transport.ts';
+import { type Authenticate, apiKey, type Send } from '../../../packages/sdk/src/transport.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
 import { environmentName, options } from '../../config/options.ts';
 import { CliError } from '../output/screen.ts';

@@ -34,11 +34,13 @@ export function addMcp(program: Command): void {
       'Serve the API as tools over the Model Context Protocol, on standard input and output. The tools have the permissions of the key. See docs/mcp.md.',
     )
     .option('--read-only', 'Offer only tools that read.')
-    .option('--nouns <names>', 'Offer only these resources, separated by commas: events,tasks.');
-  addConnectionOptions(command).action(async ({ nouns: resourceTypes, ...flags }: Flags & { nouns?: string }) => {
-    const tools = toolsFor({ ...flags, ...(resourceTypes !== undefined && { resourceTypes }) });
-    await withService(flags, async ({ send }) => void serveStdio(() => serverOf(tools, send)));
-  });
+    .option('--resources <names>', 'Offer only these resources, separated by commas: events,tasks.');
+  addConnectionOptions(command).action(
+    async ({ resources: resourceTypes, ...flags }: Flags & { resources?: string }) => {
+      const tools = toolsFor({ ...flags, ...(resourceTypes !== undefined && { resourceTypes }) });
+      await withService(flags, async ({ send }) => void serveStdio(() => serverOf(tools, send)));
+    },
+  );
 }
 
 /** The tools that the flags select. Routes that return a secret are left out: the client's transcript would contain it. */
@@ -46,7 +48,7 @@ export function toolsFor({ readOnly, resourceTypes }: Flags): readonly Tool[] {
   const wanted = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
   const unknown = wanted?.find((resourceType) => !rowsByResourceType.has(resourceType));
   if (unknown !== undefined)
-    throw new CliError([`--nouns: ${unknown} is not one of ${[...rowsByResourceType.keys()].join(', ')}.`]);
+    throw new CliError([`--resources: ${unknown} is not one of ${[...rowsByResourceType.keys()].join(', ')}.`]);
   return [...rowsByResourceType.keys()]
     .filter((resourceType) => wanted?.includes(resourceType) ?? true)
     .flatMap((resourceType) => verbsOf(resourceType).map((verb) => toolOf(resourceType, verb)))

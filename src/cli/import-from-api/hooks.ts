@@ -8,7 +8,7 @@ import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import { requireAllowedTarget, subscribe } from '../../resources/hooks/actions.ts';
-import { hookInputFields } from '../../resources/hooks/routes.ts';
+import { hookInputFields } from '../../resources/hooks/schema.ts';
 import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
 import { CliError } from '../output/screen.ts';
 

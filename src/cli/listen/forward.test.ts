@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { testClock } from '../../../test/kit/clock.ts';
-import type { Outcome } from '../../delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt, Order } from '../../delivery/transport/attempt.ts';
 import { Output, type Sink } from '../output/screen.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';

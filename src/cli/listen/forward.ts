@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { Outcome } from '../../delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../delivery/dispatcher/attempt-outcome.ts';
 import { type Attempt, createAttempt } from '../../delivery/transport/attempt.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { signatureOf } from '../../delivery/transport/signature.ts';

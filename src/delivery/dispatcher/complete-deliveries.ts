@@ -283,28 +283,3 @@ async function updateChangedHooks(queries: Queries, completions: readonly Comple
   });
   await Promise.all(set);
 }
-
-/** A failure of the target: it counts against the hook (C17). */
-export type FailureCode = 'timeout' | 'refused' | 'reset' | 'tls' | 'no_such_name' | 'forbidden' | 'protocol';
-
-/** A failure on our side: it never counts against the target (C19). `broken`: the attempt itself threw. */
-export type LocalErrorCode =
-  | 'no_file_handle'
-  | 'no_local_port'
-  | 'no_route'
-  | 'no_resolver'
-  | 'no_memory'
-  | 'process_paused'
-  | 'stopped'
-  | 'broken';
-
-export type Failed = { kind: 'failed'; cause: FailureCode; note?: string };
-export type LocalError = { kind: 'ours'; fault: LocalErrorCode; note?: string };
-type Answered = { kind: 'answered'; status: number; retryAfterMs?: number };
-export type Result = Answered | Failed | LocalError;
-
-/**
- * The outcome of one attempt. `ms` is its duration; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`;
- * `note` may contain IP addresses and is only written to the operator's log.
- */
-export type Outcome = Result & { ms: number; note?: string };

@@ -20,7 +20,7 @@ import { restoreHook } from '../outbox/restore-hook.ts';
 import { setSecrets } from '../outbox/rotate-secrets.ts';
 import type { Attempt } from '../transport/attempt.ts';
 import { signatureOf } from '../transport/signature.ts';
-import type { Outcome } from './complete-deliveries.ts';
+import type { Outcome } from './attempt-outcome.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {

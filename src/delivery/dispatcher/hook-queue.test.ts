@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Completion, Outcome } from './complete-deliveries.ts';
+import type { Outcome } from './attempt-outcome.ts';
+import type { Completion } from './complete-deliveries.ts';
 import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';

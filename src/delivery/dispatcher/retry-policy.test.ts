@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FailureCode, LocalErrorCode, Outcome } from './complete-deliveries.ts';
+import type { FailureCode, LocalErrorCode, Outcome } from './attempt-outcome.ts';
 import {
   type AttemptContext,
   type Decision,

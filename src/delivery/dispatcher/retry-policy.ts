@@ -1,4 +1,4 @@
-import type { LocalErrorCode, Outcome, Result } from './complete-deliveries.ts';
+import type { LocalErrorCode, Outcome, Result } from './attempt-outcome.ts';
 
 /** Consecutive failures that end a hook (specification, section 8). */
 export const MAX_FAILURES = 3;

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { type PausableClock, pausableClock } from '../../../test/kit/clock.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
-import type { Outcome } from '../dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../dispatcher/attempt-outcome.ts';
 import { createAttempt, type Order } from './attempt.ts';
 import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
 import { createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';

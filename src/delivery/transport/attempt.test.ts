@@ -11,7 +11,7 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { forbiddenTargets, names } from '../../../test/corpus/targets.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { Outcome } from '../dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../dispatcher/attempt-outcome.ts';
 import { createAttempt, type Order } from './attempt.ts';
 import type { Resolve } from './dns-resolver.ts';
 import { type CheckedAddress, createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';

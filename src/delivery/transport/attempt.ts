@@ -1,9 +1,10 @@
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type { Failed, LocalError, Outcome, Result } from '../dispatcher/complete-deliveries.ts';
+import type { Failed, LocalError, Outcome, Result } from '../dispatcher/attempt-outcome.ts';
 import { ignoreIfPaused } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
-import { asDialError, classify, DialError, dial, startDeadline } from './dial.ts';
+import { startDeadline } from './deadline.ts';
+import { asDialError, classify, DialError, dial } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 

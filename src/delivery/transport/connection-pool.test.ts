@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { systemClock } from '../../clock.ts';
-import type { Outcome } from '../dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../dispatcher/attempt-outcome.ts';
 import { createAttempt, type Order } from './attempt.ts';
 import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
 import { createSsrfGuard } from './ssrf-guard.ts';

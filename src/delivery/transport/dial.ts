@@ -2,7 +2,8 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type { Failed, FailureCode, LocalError, LocalErrorCode } from '../dispatcher/complete-deliveries.ts';
+import type { Failed, FailureCode, LocalError, LocalErrorCode } from '../dispatcher/attempt-outcome.ts';
+import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, refusalText, type SsrfGuard } from './ssrf-guard.ts';
 
 /** Addresses dialled per attempt: a name with a thousand addresses must not turn this service into a port scanner. */
@@ -156,25 +157,4 @@ function failureCodeOf(error: unknown, code: string): FailureCode | undefined {
   // undici's messages for a closed connection; its other socket errors are about the content of the response.
   const closed = error instanceof errors.SocketError && /closed|destroyed/.test(error.message);
   return closed ? 'reset' : undefined;
-}
-
-/**
- * Calls `expire` once after `waitMs`, but not before the event loop has polled its sockets once more. A timer
- * that fires late (the process was paused, or its event loop blocked) runs before the data that has arrived
- * meanwhile is read: without the poll, a response in the socket's buffer would lose against its own deadline.
- * Returns a function that cancels.
- */
-export function startDeadline(clock: Clock, waitMs: number, expire: () => void): () => void {
-  let isCancelled = false;
-  const cancelTimer = clock.after(waitMs, () => {
-    const judge = () => {
-      if (!isCancelled) expire();
-    };
-    // Two immediates: if the first one is set during the poll phase, it runs without another poll in between.
-    setImmediate(() => setImmediate(judge));
-  });
-  return () => {
-    isCancelled = true;
-    cancelTimer();
-  };
 }

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { type Clock, systemClock } from '../../clock.ts';
-import { startDeadline } from './dial.ts';
+import { startDeadline } from './deadline.ts';
 
 /**
  * The result of resolving a name. `no_such_name`: it has no address, which counts as a failure of the target (C19).

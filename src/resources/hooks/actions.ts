@@ -19,7 +19,7 @@ import { pageOf } from '../core/pagination.ts';
 import { ascending, number } from '../core/sorting.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
 import { resolveHookOwner } from '../users/lookup.ts';
-import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './routes.ts';
+import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
 /** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
 export const TARGET_CHECK_TIMEOUT_MS = 3_000;

@@ -8,7 +8,7 @@ import { lockedOrSkipped, prepared } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
-import { endOf } from './sessions.ts';
+import { endOf } from './lifetime.ts';
 
 /** Authenticates callers by session token, and tracks the last use of each session in batches. */
 export type SessionAuthenticator = {

@@ -25,6 +25,7 @@ import { ascending, number } from '../core/sorting.ts';
 import { triedPassphrase } from '../passphrases/passphrases.ts';
 import { resolveHookOwner } from '../users/lookup.ts';
 import { browserOf } from './authenticate.ts';
+import { endOf, IDLE_TTL_MS, SESSION_TTL_MS } from './lifetime.ts';
 
 function live(view: AccountView) {
   return view
@@ -131,17 +132,6 @@ export async function dropSessions(store: Store, now: number, isStopped: () => b
     if (deleted < WRITE_BATCH_SIZE) return total;
   }
   return total;
-}
-
-const DAY_MS = 24 * 3_600_000;
-
-/** Maximum lifetime of a session, and its lifetime without use. */
-export const SESSION_TTL_MS = 30 * DAY_MS;
-export const IDLE_TTL_MS = 14 * DAY_MS;
-
-/** When a session expires, milliseconds since the epoch. */
-export function endOf({ expires_at, last_used }: { expires_at: number; last_used: number }): number {
-  return Math.min(expires_at, last_used + IDLE_TTL_MS);
 }
 
 /** Finds a user by e-mail address, compared without case, with the passphrase hash (null if none was set). */

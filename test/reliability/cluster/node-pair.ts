@@ -4,7 +4,7 @@ import type { Cleanup } from '../../kit/cleanup.ts';
 import { openAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type DatabaseProxy, startProxy } from '../../kit/network/proxy.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import { nodesOn, ownersOf, startSecondNode } from '../../kit/service/nodes.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -67,7 +67,7 @@ export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<st
 
 const HOOKS = 6;
 
-export type PauseOptions = { readonly round: number; readonly rng: SeededChance };
+export type PauseOptions = { readonly round: number; readonly rng: SeededRandom };
 
 /** Result of one round. */
 export type Round = {

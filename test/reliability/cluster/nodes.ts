@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Cleanup, within } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { nodesOn } from '../../kit/service/nodes.ts';
 import { shared } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
@@ -89,7 +89,7 @@ const TAKEOVER_TIMEOUT_MS = 25_000;
 async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
   const [store] = stores.filter((one) => shared.includes(one));
   if (store === undefined) throw new Error('two nodes need a database that they can share');
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const losses = lossesOf(count);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
@@ -132,7 +132,7 @@ export function lossesOf(count: number): Loss[] {
 type LossOptions = {
   readonly loss: Exclude<Loss, 'paused for seconds'>;
   readonly round: number;
-  readonly rng: SeededChance;
+  readonly rng: SeededRandom;
 };
 
 /** One loss, with its own observers. */

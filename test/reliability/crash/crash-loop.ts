@@ -4,10 +4,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { freePort } from '../../kit/network/port.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import { carillonJson } from '../../kit/service/command.ts';
 import { type Started, startProcess as startOurs } from '../../kit/service/service-process.ts';
-import { check, countViolations, type Violation, formatViolation } from '../checker/check.ts';
+import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';
 import { inspectDatabase } from '../checker/db-integrity.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
 import type { Crash, Pause } from '../checker/history.ts';
@@ -60,7 +60,7 @@ export type FaultyStart = {
 export type CrashLoopOptions = {
   /** Value of `--database`. */
   readonly database: string;
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
   /** Starts another copy of the source. */
   readonly startProcess?: typeof startOurs;
   readonly environment?: Readonly<Record<string, string>>;

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { within } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';
 import type { Started } from '../../kit/service/service-process.ts';
 import { type CrashLoop, KILLED, type LoopResult, startCrashLoop } from './crash-loop.ts';
-import { filesOf, type Injection, inject, injectingFromTheStart, timesHappened } from './syscall-faults.ts';
+import { filesOf, type Injection, inject, injectingFromTheStart, timesHappened } from './strace.ts';
 
 /** System calls to inject faults into, by phase of the service. */
 const callsByPhase = {
@@ -56,7 +56,7 @@ export function rows(count: number): Row[] {
 export const formatRow = ({ phase, call, injected }: Row): string => `${phase}, ${call}, ${injected.effect}`;
 
 /** Runs one row: injects the fault at the first call, the second, and so on to the last. */
-export async function runRow(row: Row, random: SeededChance): Promise<LoopResult[]> {
+export async function runRow(row: Row, random: SeededRandom): Promise<LoopResult[]> {
   const found: LoopResult[] = [];
   // A first start needs a new database each time.
   const placesPerRun = row.phase === 'the first start' ? 1 : PLACES_PER_RUN;
@@ -212,7 +212,7 @@ const killerModule = new URL('./kill-at-commit.ts', import.meta.url).href;
 const COMMIT_RUN_MS = 30_000;
 
 /** Starts one service after the other on one database; the k-th kills itself at its k-th commit. */
-export function killedAtCommits(count: number, random: SeededChance): Promise<LoopResult> {
+export function killedAtCommits(count: number, random: SeededRandom): Promise<LoopResult> {
   return within(async (context) => {
     const database = `sqlite:${temporaryFolder(context)}/carillon.db`;
     const loop = await startCrashLoop(context, { database, random: random.fork() });

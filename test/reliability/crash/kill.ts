@@ -3,10 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
 import { freePort } from '../../kit/network/port.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import { type Started, spawnService, startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import { check, countViolations, type Violation, formatViolation } from '../checker/check.ts';
+import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';
 import { checkDuplicates } from '../checker/duplicate-budget.ts';
 import type { Crash, Pause } from '../checker/history.ts';
 import type { ReliabilityTest } from '../reliability-test.ts';
@@ -117,7 +117,7 @@ async function runShard({ context, store, times, random }: Shard): Promise<Parti
   return compare(fixture, { crashes, pauses }, counts);
 }
 
-async function setUp(context: Cleanup, store: TestStore, random: SeededChance): Promise<Fixture> {
+async function setUp(context: Cleanup, store: TestStore, random: SeededRandom): Promise<Fixture> {
   // Its own server, which may be killed.
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
@@ -143,7 +143,7 @@ async function kill(
   fixture: Fixture,
   target: KillTarget,
   uptimeMs: readonly [number, number],
-  rng: SeededChance,
+  rng: SeededRandom,
 ): Promise<readonly Crash[]> {
   const { observers, server, environment } = fixture;
   const [min, max] = uptimeMs;

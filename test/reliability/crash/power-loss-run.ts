@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from './crash-loop.ts';
 import { type Disk, makeDisk } from './power-loss-disk.ts';
@@ -27,7 +27,7 @@ const STARTING_MS = 500;
 export type PowerCutRun = {
   readonly name: TestStore['name'];
   readonly cuts: number;
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
   /** Settings of the PostgreSQL server. */
   readonly settings?: readonly string[];
   readonly loop?: Pick<CrashLoopOptions, 'startProcess' | 'environment'>;
@@ -37,7 +37,7 @@ type Fixture = {
   readonly loop: CrashLoop;
   readonly disk: Disk;
   readonly server: PostgresServer | undefined;
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
 };
 
 /** Runs a service on a disk whose power is cut `cuts` times, then checks the history. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Cleanup, within } from '../../kit/cleanup.ts';
-import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { copySource, mutations, withMutation } from '../mutations.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import type { LoopResult } from './crash-loop.ts';
@@ -36,7 +36,7 @@ type Name = PowerCutRun['name'];
 
 async function execute({ count, seed, stores, log }: Run): Promise<RunResult> {
   await within(verifyCutLosesWrites);
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   for (const { name } of stores) {
@@ -63,7 +63,7 @@ async function verifyCutLosesWrites(context: Cleanup): Promise<void> {
   throw new Error('what was never flushed outlives a cut here, so that a cut shows nothing');
 }
 
-async function runInShards(name: Name, all: number, random: SeededChance, log: Run['log']): Promise<LoopResult> {
+async function runInShards(name: Name, all: number, random: SeededRandom, log: Run['log']): Promise<LoopResult> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   for (let left = all; left > 0 && broken.length === 0; left -= POWER_CUTS_PER_RUN) {
@@ -77,7 +77,7 @@ async function runInShards(name: Name, all: number, random: SeededChance, log: R
 }
 
 /** Acknowledged records that the same run loses if commits are not flushed. */
-async function lossesWithoutFlush(name: Name, cuts: number, random: SeededChance): Promise<number> {
+async function lossesWithoutFlush(name: Name, cuts: number, random: SeededRandom): Promise<number> {
   const lost = async (more: Pick<PowerCutRun, 'settings' | 'loop'>) => {
     const { counts } = await within((context) => runPowerCuts(context, { name, cuts, random: random.fork(), ...more }));
     return counts['acknowledged and lost'] ?? 0;

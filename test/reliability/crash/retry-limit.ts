@@ -5,7 +5,7 @@ import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { freePort } from '../../kit/network/port.ts';
 import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
-import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, formatViolation } from '../checker/check.ts';
@@ -54,7 +54,7 @@ const MAX_SCRIPT_LENGTH = 7;
 const MAX_RESPONSE_MS = 12;
 
 async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const rng = stores.map(() => random.fork());
@@ -94,7 +94,7 @@ const isInFlightAt =
     at <= stoppedAt && answeredAt >= stoppedAt;
 
 /** Runs the scripts against one service that is killed several times; returns the history. */
-async function runScripts(context: Cleanup, store: TestStore, hooks: number, random: SeededChance): Promise<History> {
+async function runScripts(context: Cleanup, store: TestStore, hooks: number, random: SeededRandom): Promise<History> {
   const address = await store.database(context);
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
@@ -161,7 +161,7 @@ async function runConcurrently(count: number, work: (index: number) => Promise<v
 }
 
 /** Receiver whose targets follow their scripts and then answer 200. It records all arrivals. */
-async function startReceiver(context: Cleanup, random: SeededChance) {
+async function startReceiver(context: Cleanup, random: SeededRandom) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
   const beginnings = new ConnectionTimes();
   const scripts = new Map<string, (typeof actions)[number][]>();

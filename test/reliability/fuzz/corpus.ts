@@ -1,5 +1,5 @@
 import { requestText } from '../../kit/network/raw-http.ts';
-import { chanceFrom } from '../../kit/random.ts';
+import { seededRandom } from '../../kit/random.ts';
 
 /**
  * Bytes sent over their own connection, and the expected statuses in order, after which the service closes
@@ -220,7 +220,7 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     },
   ];
 
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const noise = Array.from({ length: 60 }, (_, index): Case => {
     const bytes = Array.from({ length: 1 + random.below(200) }, () => String.fromCharCode(random.below(256))).join('');
     // The first byte is no letter, so that no random bytes form a method.

@@ -3,8 +3,7 @@ import { resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { operationsOf } from '../../kit/api/openapi.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { Reply } from './raw-client.ts';
 import type { Caller, Draft } from './requests.ts';
@@ -27,7 +26,7 @@ export class Fixture implements KnownIds {
     this.#targets = targets;
   }
 
-  one(name: string, random: SeededChance): string | undefined {
+  one(name: string, random: SeededRandom): string | undefined {
     const ids = this.#ids.get(name) ?? [];
     // Prefers newer ids, which are more likely to exist still.
     return ids[Math.min(random.below(ids.length), random.below(ids.length))];
@@ -99,40 +98,4 @@ export async function newFixture(store: Store, baseUrl: string, targets: () => s
     for (const [name, id] of Object.entries(made)) fixture.add(name, id);
   }
   return fixture;
-}
-
-export type Parameter = { readonly name: string; readonly schema: Json };
-
-/** One operation, as the OpenAPI document describes it. */
-export type Operation = {
-  /** `GET /v2/clients/{client_id}` */
-  readonly name: string;
-  readonly method: string;
-  readonly path: string;
-  /** Names of the ids in its path, in order: `client_id`. */
-  readonly ids: readonly string[];
-  readonly query: readonly Parameter[];
-  readonly headers: readonly Parameter[];
-  /** Schema of the body; undefined if it takes none. */
-  readonly body: Json | undefined;
-  readonly responses: Json;
-};
-
-/** Every operation of the document. */
-export function operationsIn(document: Json): Operation[] {
-  return operationsOf(document).map(({ method, path, node }) => {
-    const parameters: readonly Json[] = node.parameters ?? [];
-    const within = (place: string) => parameters.filter((one) => one.in === place);
-    return {
-      name: `${method} ${path}`,
-      method,
-      path,
-      // Paths of the same shape share the parameter name `id`; its description names the resource.
-      ids: within('path').map(({ name, description }) => /^A (\w+_id)\.$/.exec(description)?.[1] ?? name),
-      query: within('query'),
-      headers: within('header'),
-      body: node.requestBody?.content['application/json'].schema,
-      responses: node.responses,
-    };
-  });
 }

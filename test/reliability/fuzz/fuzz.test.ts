@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { operationsIn } from './fixture.ts';
+import { operationsIn } from './document.ts';
 import { fuzz } from './fuzz.ts';
 import { faultIn, type Reply } from './raw-client.ts';
 import type { Draft } from './requests.ts';

@@ -1,10 +1,11 @@
 import { openAt } from '../../kit/database/database.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
-import { type Fixture, newFixture, type Operation, operationsIn } from './fixture.ts';
+import { type Operation, operationsIn } from './document.ts';
+import { type Fixture, newFixture } from './fixture.ts';
 import { inject } from './injections.ts';
 import { RawConnection, sendMalformed } from './raw-client.ts';
 import { bytesOf, corrupt, corruptionNames, type Draft, validRequest } from './requests.ts';
@@ -137,7 +138,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
     if (one !== undefined) one.taken += 1;
   }
 
-  async function queue(random: SeededChance, share: number): Promise<void> {
+  async function queue(random: SeededRandom, share: number): Promise<void> {
     const line = new RawConnection(baseUrl);
     let fixture = await newFixture(accounts, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
@@ -158,7 +159,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
   }
 
   /** Tests every place that takes a text, one after the other: random requests would miss most of them. */
-  async function sweep(random: SeededChance): Promise<void> {
+  async function sweep(random: SeededRandom): Promise<void> {
     const line = new RawConnection(baseUrl);
     for (const operation of fastOperations) {
       const fixture = await newFixture(accounts, baseUrl, nextTarget);
@@ -174,7 +175,7 @@ export async function fuzzResponses(store: TestStore, count: number, { seed, con
     line.close();
   }
 
-  const chance = chanceFrom(seed);
+  const chance = seededRandom(seed);
   await sweep(chance.fork());
   const share = Math.ceil(count / CONNECTIONS);
   await Promise.all(Array.from({ length: CONNECTIONS }, () => queue(chance.fork(), share)));

@@ -7,7 +7,8 @@ import { startTarget } from '../../kit/network/target.ts';
 import { carillon as commandLine } from '../../kit/service/command.ts';
 import type { Json } from '../../kit/service/service.ts';
 import { changes, rowsOf } from '../tenant-isolation/checks.ts';
-import { newFixture, type Operation, operationsIn } from './fixture.ts';
+import { type Operation, operationsIn } from './document.ts';
+import { newFixture } from './fixture.ts';
 import { TEXTS } from './values.ts';
 
 /** All headers that a response may have. */

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
-import type { SeededChance } from '../../kit/random.ts';
-import type { Operation } from './fixture.ts';
+import type { SeededRandom } from '../../kit/random.ts';
+import type { Operation } from './document.ts';
 import { type KnownIds, validValue, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
 
 /** A request under construction, in parts that can be corrupted one by one. */
@@ -27,7 +27,7 @@ export type Caller = Readonly<Record<string, string>>;
 const UNKNOWN_ID = '9007199254740990';
 
 /** All required fields, and a random selection of the others. */
-function fieldsOf({ body }: Operation, known: KnownIds, random: SeededChance): Draft['fields'] {
+function fieldsOf({ body }: Operation, known: KnownIds, random: SeededRandom): Draft['fields'] {
   if (body === undefined) return undefined;
   const required: readonly string[] = body.required ?? [];
   const fields: [string, string][] = [];
@@ -41,7 +41,7 @@ function fieldsOf({ body }: Operation, known: KnownIds, random: SeededChance): D
 }
 
 /** A valid request according to the document. */
-export function validRequest(operation: Operation, caller: Caller, known: KnownIds, random: SeededChance): Draft {
+export function validRequest(operation: Operation, caller: Caller, known: KnownIds, random: SeededRandom): Draft {
   const query: [string, string][] = [];
   for (const { name, schema } of operation.query) {
     if (random.below(4) > 0) continue;
@@ -67,7 +67,7 @@ export function validRequest(operation: Operation, caller: Caller, known: KnownI
   };
 }
 
-type Corruption = (draft: Draft, random: SeededChance, seen: { readonly tags: readonly string[] }) => void;
+type Corruption = (draft: Draft, random: SeededRandom, seen: { readonly tags: readonly string[] }) => void;
 
 const header = (draft: Draft, name: string, value: string) => {
   draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, value]];
@@ -232,7 +232,7 @@ const corruptionsByName: Readonly<Record<string, Corruption>> = {
 export const corruptionNames = Object.keys(corruptionsByName);
 
 /** Applies one corruption to a request. */
-export function corrupt(draft: Draft, name: string, random: SeededChance, seen: { tags: readonly string[] }): void {
+export function corrupt(draft: Draft, name: string, random: SeededRandom, seen: { tags: readonly string[] }): void {
   corruptionsByName[name]?.(draft, random, seen);
   draft.corruptions.push(name);
 }

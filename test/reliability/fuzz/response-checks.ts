@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { responseValidator, shapeOf } from '../../kit/api/openapi.ts';
 import type { Json } from '../../kit/service/service.ts';
-import type { Operation } from './fixture.ts';
+import type { Operation } from './document.ts';
 import type { Reply } from './raw-client.ts';
 import { addressOf, bodyOf, type Draft } from './requests.ts';
 import { unstorableIn } from './unstorable.ts';

@@ -1,5 +1,5 @@
 import type { Json } from '../../kit/service/service.ts';
-import type { Operation } from './fixture.ts';
+import type { Operation } from './document.ts';
 import type { Draft } from './requests.ts';
 
 /** Characters that one of the databases rejects and another one changes or stores, as JSON escapes. */

@@ -1,11 +1,11 @@
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 
 /** Ids of the account by name, so that values can refer to existing records. */
-export type KnownIds = { one(name: string, random: SeededChance): string | undefined; target(): string };
+export type KnownIds = { one(name: string, random: SeededRandom): string | undefined; target(): string };
 
 /** Values of fields whose constraints are only in the description, not in the schema. */
-const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededChance) => unknown>> = {
+const describedFields: Readonly<Record<string, (known: KnownIds, random: SeededRandom) => unknown>> = {
   target_url: (known) => known.target(),
   ics: (_, random) =>
     `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${random.below(1e6)}\nDTSTART:2027030${1 + random.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
@@ -39,13 +39,13 @@ const ALPHABETS = [
   '\t\n\r',
 ];
 
-function text(_: KnownIds, random: SeededChance): string {
+function text(_: KnownIds, random: SeededRandom): string {
   const signs = [...random.one(ALPHABETS)];
   return `n${Array.from({ length: random.below(20) }, () => random.one(signs)).join('')}`;
 }
 
 /** A valid value for a field of this name; undefined if the field should be left out. */
-export function validValue(name: string, schema: Json, known: KnownIds, random: SeededChance): unknown {
+export function validValue(name: string, schema: Json, known: KnownIds, random: SeededRandom): unknown {
   if (dependentFields.has(name) && random.below(4) > 0) return undefined;
   const generate = describedFields[name];
   if (generate !== undefined) return generate(known, random);

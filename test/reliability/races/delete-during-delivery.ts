@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
-import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { personAt, timesLogged } from '../../kit/service/nodes.ts';
 import type { Person, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -58,7 +58,7 @@ const setupsFor = (stores: readonly TestStore[]): readonly Setup[] =>
   );
 
 async function execute({ count, seed, stores, context, log }: Run): Promise<RunResult> {
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const arenas = setupsFor(stores);
   const shares = arenas.reduce((sum, { share }) => sum + share, 0);
   const counts: Record<string, number> = {};
@@ -104,7 +104,7 @@ function traceAttempts(): {
   };
 }
 
-async function race(context: Cleanup, arena: Setup, races: number, random: SeededChance): Promise<RunResult> {
+async function race(context: Cleanup, arena: Setup, races: number, random: SeededRandom): Promise<RunResult> {
   const database = await arena.store.database(context);
   const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
   const tracer = traceAttempts();
@@ -155,7 +155,7 @@ type RaceContext = {
   readonly owner: Person;
   readonly target: Target;
   readonly tracer: ReturnType<typeof traceAttempts>;
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
 };
 
 /** One race: creates, delivers to and ends hooks at random times. Returns when they had ended. */

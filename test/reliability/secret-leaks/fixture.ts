@@ -8,7 +8,7 @@ import { bytesOf, openAt } from '../../kit/database/database.ts';
 import { carillon, type Ended } from '../../kit/service/command.ts';
 import { temporaryFolder } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import type { Place, Secret } from './secret-leaks.ts';
+import type { Place, Secret } from './secrets.ts';
 
 /** A folder and an environment full of secrets, and everything that was printed or written there. */
 export class Fixture {

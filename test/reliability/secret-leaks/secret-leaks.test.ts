@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { smokeTest } from '../smoke.ts';
-import { canary, scan } from './secret-leaks.ts';
+import { canary } from './secret-leaks.ts';
+import { scan } from './secrets.ts';
 
 smokeTest(canary);
 

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Life, Time } from './time.ts';
 
@@ -24,7 +24,7 @@ type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; read
 export class Disk {
   readonly #folder: string;
   readonly #faults: Faults;
-  readonly #random: SeededChance;
+  readonly #random: SeededRandom;
   readonly #time: Time;
   readonly #onCrash: (why: string) => void;
   /** Called when a write fails. */
@@ -41,7 +41,7 @@ export class Disk {
   constructor(ports: {
     folder: string;
     faults: Faults;
-    random: SeededChance;
+    random: SeededRandom;
     time: Time;
     onCrash: (why: string) => void;
     onWriteFailed: () => void;

@@ -1,5 +1,5 @@
 import type { Arrival } from '../checker/history.ts';
-import type { ApiClient } from './clients.ts';
+import type { ApiClient } from './api-client.ts';
 import { FORBIDDEN } from './network.ts';
 import { hookKinds } from './records.ts';
 import type { Person } from './seed-database.ts';

@@ -1,9 +1,9 @@
-import type { FailureCode, LocalErrorCode, Result } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { FailureCode, LocalErrorCode, Result } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import { type Attempt, type Order, withDuration } from '../../../src/delivery/transport/attempt.ts';
-import { startDeadline } from '../../../src/delivery/transport/dial.ts';
+import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
 import type { Resolve, Resolved } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { Arrival } from '../checker/history.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Life, Time } from './time.ts';
@@ -77,7 +77,7 @@ export class Network {
   onArrival: (arrival: Arrival) => void = () => undefined;
   readonly #time: Time;
   readonly #faults: Faults;
-  readonly #random: SeededChance;
+  readonly #random: SeededRandom;
   readonly #behaviors = new Map<string, readonly TargetAction[]>();
   /**
    * By delivery: arrivals whose result the service does not know yet, in order. There are two if a hook was
@@ -89,7 +89,7 @@ export class Network {
   /** Time of the last pause. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: { time: Time; faults: Faults; random: SeededChance }) {
+  constructor(ports: { time: Time; faults: Faults; random: SeededRandom }) {
     this.#time = ports.time;
     this.#faults = ports.faults;
     this.#random = ports.random;

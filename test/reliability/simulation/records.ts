@@ -1,5 +1,5 @@
 import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
-import type { ApiClient, Request } from './clients.ts';
+import type { ApiClient, Request } from './api-client.ts';
 import type { Person } from './seed-database.ts';
 
 const resourceTypes = {

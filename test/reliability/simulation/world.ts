@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import {
   COUNT_UNDELIVERED,
   COUNT_UNDELIVERED_WITHOUT_BACKOFF,
@@ -66,7 +66,7 @@ class World {
   readonly #time = new Time();
   readonly #faults = new Faults();
   readonly #outages = new WriteOutages();
-  readonly #random: SeededChance;
+  readonly #random: SeededRandom;
   readonly #disk: Disk;
   readonly #network: Network;
   readonly #host: Host;
@@ -79,7 +79,7 @@ class World {
 
   constructor(seed: number, template: Template, folder: string) {
     this.#seed = seed;
-    this.#random = chanceFrom(seed);
+    this.#random = seededRandom(seed);
     const [time, faults, outages] = [this.#time, this.#faults, this.#outages];
     const fork = () => this.#random.fork();
     const note = (line: string) => this.#note(line);

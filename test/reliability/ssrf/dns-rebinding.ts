@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { aliases, names } from '../../corpus/targets.ts';
 import { NO_DATA, NO_SUCH_NAME, OK, type Question, type Reply } from '../../kit/network/nameserver.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 
 /** A public and a forbidden address of each family. */
 type AddressPair = { readonly good: readonly [string, string]; readonly bad: readonly [string, string] };
@@ -21,7 +21,7 @@ const addressPairs: readonly AddressPair[] = (
 /** Delay of a response, in milliseconds: long enough for an impatient resolver to continue without it. */
 const LATE_MS = 200;
 
-type Script = (ways: AddressPair, time: number, question: Question, random: SeededChance) => Reply | Promise<Reply>;
+type Script = (ways: AddressPair, time: number, question: Question, random: SeededRandom) => Reply | Promise<Reply>;
 
 const late = async (reply: Reply) => {
   await wait(LATE_MS);
@@ -68,7 +68,7 @@ export const rebindingNames: readonly string[] = [...scripted.keys()];
 export const isExpressibleInDns = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
 
 /** Replies of the name server in the namespace, which acts as an attacker: all TTLs are 0. */
-export function hostileReplies(random: SeededChance): (question: Question) => Promise<Reply> {
+export function hostileReplies(random: SeededRandom): (question: Question) => Promise<Reply> {
   const times = new Map<string, number>();
   return async (question) => {
     const { name, family } = question;

@@ -2,12 +2,12 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { systemClock } from '../../../src/clock.ts';
-import type { Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import { createAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { addressesOf, corpusGuard } from './cases.ts';
 import { parse, reachable } from './oracle.ts';
@@ -89,7 +89,7 @@ const DELIVERIES_PER_NAME = 20;
  */
 export async function rebind(
   context: Cleanup,
-  random: SeededChance,
+  random: SeededRandom,
   count: number,
   createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = guardAllowing,
 ): Promise<RunResult> {

@@ -6,7 +6,7 @@ import { createLog } from '../../../src/log.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startNameServer } from '../../kit/network/nameserver.ts';
-import { chanceFrom } from '../../kit/random.ts';
+import { seededRandom } from '../../kit/random.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import {
   addressesOf,
@@ -48,7 +48,7 @@ const listeners = await listenEverywhere(context, everyPort as ReadonlyMap<numbe
   key: readFileSync(join(folder, 'key.pem'), 'utf8'),
   cert: readFileSync(join(folder, 'cert.pem'), 'utf8'),
 });
-const names = await startNameServer(context, hostileReplies(chanceFrom(Number(process.argv[2]))), 53);
+const names = await startNameServer(context, hostileReplies(seededRandom(Number(process.argv[2]))), 53);
 await verifyListeners(listeners);
 
 const database = `sqlite:${join(folder, 'carillon.db')}`;

@@ -1,6 +1,6 @@
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { fc } from '../../kit/fast-check.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './cases.ts';
 import { special4, special6, stricter } from './registry.ts';
@@ -130,7 +130,7 @@ async function isAllowed(target: string, address: string): Promise<boolean> {
  */
 export async function compareWithOracle(
   checks: Readonly<Record<string, TargetCheck>>,
-  random: SeededChance,
+  random: SeededRandom,
   many: number,
 ): Promise<RunResult> {
   const broken: string[] = [];
@@ -182,7 +182,7 @@ function edges(): Address[] {
 }
 
 /** Random addresses: IPv4, global unicast, any IPv6, in a special block, or with an embedded IPv4 address. */
-function randomAddresses(random: SeededChance, many: number): Address[] {
+function randomAddresses(random: SeededRandom, many: number): Address[] {
   const bits = (count: number): bigint =>
     count <= 32 ? BigInt(random.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);
   const generators: readonly (() => Address)[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
-import { chanceFrom } from '../../kit/random.ts';
+import { seededRandom } from '../../kit/random.ts';
 import { smokeTest } from '../smoke.ts';
 import { checkForms, corpusGuard, forbiddenForms, publicForms } from './cases.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
@@ -59,7 +59,7 @@ test('R8 a guard that overlooks a block or an embedding is reported', async () =
     'a Teredo client': async (text: string) => text.startsWith('2001:0:808:808:') || literally(text),
   };
   for (const [what, judge] of Object.entries(wrong)) {
-    assert.ok((await brokenBy(compareWithOracle({ [what]: judge }, chanceFrom(1), 100))) > 0, what);
+    assert.ok((await brokenBy(compareWithOracle({ [what]: judge }, seededRandom(1), 100))) > 0, what);
   }
   const translated = async (text: string) => text.startsWith('64:ff9b:') || literally(text);
   assert.equal(await brokenBy(checkEmbeddings(literally, 1, 500)), 0);
@@ -93,5 +93,5 @@ test('R8 a delivery to loopback is reported, and so is a second lookup before th
       return { allowed: true, addresses: addresses.map((address) => ({ address, family: 4 as const })) };
     },
   });
-  assert.ok((await brokenBy(rebind(t, chanceFrom(1), 1, twice))) > 2);
+  assert.ok((await brokenBy(rebind(t, seededRandom(1), 1, twice))) > 2);
 });

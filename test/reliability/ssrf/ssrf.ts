@@ -1,4 +1,4 @@
-import { chanceFrom } from '../../kit/random.ts';
+import { seededRandom } from '../../kit/random.ts';
 import type { ReliabilityTest, Run, RunResult } from '../reliability-test.ts';
 import { checkForms, corpusGuard, forbiddenForms } from './cases.ts';
 import { deliverToLoopback, rebind } from './loopback.ts';
@@ -28,7 +28,7 @@ export const ssrf: ReliabilityTest = {
 
 async function execute({ count, seed, context, log }: Run): Promise<RunResult> {
   const whole = count >= forbiddenForms.length;
-  const random = chanceFrom(seed);
+  const random = seededRandom(seed);
   const { addresses, embeddings, names } = whole ? LONG : QUICK;
   const forms = whole ? forbiddenForms : sample(forbiddenForms, count, (end) => random.below(end));
   const checkLiteral = guardChecks['written out'];

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as rest } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { Call } from '../checker/history.ts';
 
 /** A request without a response after this time is given up, for example because the process is paused. */
@@ -159,7 +159,7 @@ export function startClients(context: Cleanup, { random, writers, restMs, userId
     agent.destroy();
   }
 
-  function planCall(rng: SeededChance, word: string, events: string[]): PlannedCall {
+  function planCall(rng: SeededRandom, word: string, events: string[]): PlannedCall {
     const deletedPath = rng.below(12) === 0 ? events.shift() : undefined;
     if (deletedPath !== undefined) {
       const entry: PlannedCall['entry'] = (times) => ({ ...times, did: 'delete', record: at(deletedPath) });
@@ -224,7 +224,7 @@ const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101'
 type WriterState = { readonly agent: Agent; turn: number };
 
 export type ClientOptions = {
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
   readonly writers: number;
   readonly restMs: number;
   readonly userId: string;

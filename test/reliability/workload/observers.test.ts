@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { atEnd } from '../../kit/cleanup.ts';
-import { chanceFrom } from '../../kit/random.ts';
+import { seededRandom } from '../../kit/random.ts';
 import { BASE, startObservers } from './observers.ts';
 
 test('records have one address in the history, also from a node that no client ever called', async (t) => {
@@ -20,7 +20,7 @@ test('records have one address in the history, also from a node that no client e
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   atEnd(t, () => void service.close());
-  const observers = await startObservers(t, { random: chanceFrom(1) });
+  const observers = await startObservers(t, { random: seededRandom(1) });
   const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
   await observers.subscribe({ baseUrl, headers: {} }, '/hook', 'new_event');
   observers.recover();

@@ -1,6 +1,6 @@
 import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import type { Call, Crash, Database, History } from '../checker/history.ts';
 import { type Clients, type Endpoint, isResponse, send, startClients } from './clients.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -50,7 +50,7 @@ export type Observers = Omit<Clients, 'record'> &
   };
 
 export type ObserverOptions = {
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
   readonly writers?: number;
   /** Maximum time between two requests of one client. */
   readonly restMs?: number;

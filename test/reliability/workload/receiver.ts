@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { ConnectionTimes, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
-import type { SeededChance } from '../../kit/random.ts';
+import type { SeededRandom } from '../../kit/random.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
 
@@ -44,7 +44,7 @@ export type Receiver = {
 };
 
 export type ReceiverOptions = {
-  readonly random: SeededChance;
+  readonly random: SeededRandom;
   /** Minimum and maximum delay of a response, so that some deliveries are always in flight at a kill. */
   readonly responseDelayMs: readonly [number, number];
   /** Maximum time after a failure in which attempts may arrive that started before the service knew of it. */

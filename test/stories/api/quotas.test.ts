@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';

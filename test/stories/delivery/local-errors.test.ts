@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import type { LocalErrorCode, Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { LocalErrorCode, Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Store } from '../../../src/store/store.ts';

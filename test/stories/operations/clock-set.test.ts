@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Outcome } from '../../../src/delivery/dispatcher/complete-deliveries.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../../src/store/store.ts';
 import { columns, type Tables } from '../../../src/store/tables.ts';

@@ -1,12 +1,11 @@
-import type { Kind } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
-import type { FeedPage, Notification, Notifications } from '../notifications.ts';
+import type { Notification } from '../notifications.ts';
 import { fetchRecord } from '../parse-notification.ts';
-import type { CallOptions } from '../transport.ts';
+import { feedPages, initialCursor } from './feed-pages.ts';
 import { contextOf, type Handlers, handle } from './handle-notification.ts';
 import { findHooks, type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
-import { initialCursor, type State } from './state.ts';
+import type { State } from './state.ts';
 
 /** Dependencies of a feed sync. */
 export type ReadOptions = {
@@ -66,38 +65,4 @@ async function isHandled({ carillon, root, on, own, signal }: ReadOptions, entry
   const { id } = fetchRecord(root, entry.resource_url);
   await handle(on, kind, id, contextOf(entry, kind, carillon, signal));
   return true;
-}
-
-/** Entries per page: the maximum of the service. */
-export const ENTRIES = 1_000;
-
-/** The service scans at most this many occurrences per page, even if few of them match. */
-export const MAX_SCANNED = 10_000;
-
-/** Position and kinds of a read of the feed. */
-export type FeedQuery = {
-  readonly feed: Notifications;
-  /** Undefined: from the oldest stored entry. */
-  readonly after: string | undefined;
-  readonly kinds: readonly Kind[];
-};
-
-/** Yields the pages of the feed after a cursor, up to the end that it has when the last page is requested. */
-export async function* feedPages(
-  { feed, after, kinds }: FeedQuery,
-  options: CallOptions,
-): AsyncGenerator<FeedPage, void, undefined> {
-  const kind = kinds.length === 1 ? kinds[0] : undefined;
-  for (let cursor = after; ; ) {
-    const page = await feed.list({ after: cursor, kind, limit: ENTRIES }, options);
-    yield page;
-    if (isLast(cursor, page)) return;
-    cursor = page.next;
-  }
-}
-
-/** A page that is not full is the last one: in a busy account, waiting for an empty page could take forever. */
-function isLast(after: string | undefined, { data, next }: FeedPage): boolean {
-  if (next === after) return true;
-  return after !== undefined && data.length < ENTRIES && Number(next) - Number(after) < MAX_SCANNED;
 }

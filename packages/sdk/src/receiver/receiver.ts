@@ -1,6 +1,6 @@
-import { apiKey } from '../auth.ts';
 import { Carillon, type CarillonOptions, transportedBy } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
+import { apiKey } from '../transport.ts';
 import {
   type Context,
   HandlerFailed,

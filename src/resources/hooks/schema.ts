@@ -1,0 +1,86 @@
+import { endedReasons } from '../../delivery/dispatcher/retry-policy.ts';
+import { hookKinds, isHookKind, type Kind } from '../../delivery/outbox/event-kinds.ts';
+import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
+import type { Field } from '../../http/fields/field.ts';
+import {
+  key,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyText,
+  readOnlyTimestamp,
+  readOnlyWord,
+} from '../../http/fields/field-types.ts';
+import { idParameter } from '../../http/routes/query-parameters.ts';
+import { condition, wordFilter } from '../core/filters.ts';
+
+/** Response fields of a hook (X1). */
+export const hookFields = {
+  id: key('Identifier of the hook.'),
+  event: readOnlyWord('The kind of occurrence.', hookKinds, 'HookKind'),
+  target_url: readOnlyText('The address that is notified.'),
+  user_id: readOnlyId('The user of the hook.'),
+  state: readOnlyWord('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
+  failures: readOnlyNumber('Failures in a row; the third ends the hook.'),
+  next_attempt_at: readOnlyTimestamp('Time of the next attempt while it is failing, UTC.'),
+  last_outcome: readOnlyText('Outcome of the last attempt: a status, or one word; empty before the first.'),
+  date_created: readOnlyTimestamp('When it was created, UTC.'),
+  date_ended: readOnlyTimestamp('When it ended, UTC.'),
+  ended_reason: readOnlyWord('Why it ended; empty while it is live.', ['', ...endedReasons]),
+  signed: readOnlyFlag('Whether its notifications are signed.'),
+  secret_created: readOnlyTimestamp('When its newest secret was created, UTC.'),
+  secret_previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
+};
+
+const targetUrl: Field<string, 'written'> = {
+  mode: 'written',
+  description: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
+  inputSchema: {
+    type: 'string',
+    maxLength: MAX_TARGET_LENGTH,
+    'x-must': 'must be an absolute http or https address of at most 2,048 characters',
+  },
+  validate(value) {
+    const parsed = parseTarget(value);
+    return 'fault' in parsed ? parsed.fault : undefined;
+  },
+  parse: String,
+  default: undefined,
+  outputSchema: {},
+  serialize: (stored) => stored,
+};
+
+const event: Field<Kind, 'written'> = {
+  mode: 'written',
+  description: 'The kind of occurrence to subscribe to.',
+  inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
+  parse(value) {
+    if (!isHookKind(value)) throw new Error('an unknown kind passed validation');
+    return value;
+  },
+  default: undefined,
+  outputSchema: {},
+  serialize: (stored) => stored,
+};
+
+/** Input fields of a subscription (the specification, section 4). */
+export const hookInputFields = { target_url: targetUrl, event };
+
+/** Response to a subscription: the id at top level, not in `data` (C11). */
+export const subscribedSchema = {
+  type: 'object',
+  required: ['id'],
+  properties: {
+    id: { type: 'string', pattern: '^\\d+$', description: 'Identifier of the hook, needed to unsubscribe.' },
+  },
+};
+
+export const hookFilters = {
+  state: wordFilter('live, failing or ended.', {
+    live: condition('hooks.date_ended is null and hooks.failures = 0'),
+    failing: condition('hooks.date_ended is null and hooks.failures > 0'),
+    ended: condition('hooks.date_ended is not null'),
+  }),
+};
+
+export const ownerParameter = { user_id: idParameter('Another user instead of yourself; for admins.') };

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../laws/source.ts';
+
+const FILE = 'bench/peers/measured-2026-11-24.json';
+
+/** A value by system: a number, or several (p50 and p99, before and after). */
+type Values = Readonly<Record<string, number | readonly number[]>>;
+
+/** Measurements of Carillon and its alternatives, taken in turn on one machine. */
+export type Peers = {
+  readonly date: string;
+  readonly commit: string;
+  readonly machine: string;
+  readonly measurements: Readonly<Record<string, { readonly description: string; readonly values: Values }>>;
+};
+
+/** The columns of the table and their short names. */
+export const systems = {
+  carillon_sqlite: 'Carillon, SQLite',
+  carillon_postgresql: 'Carillon, PostgreSQL',
+  pocketbase: 'PocketBase',
+  svix: 'Svix',
+  outpost: 'Outpost',
+  vikunja: 'Vikunja',
+} as const;
+
+export type System = keyof typeof systems;
+
+export const systemIds = Object.keys(systems) as System[];
+
+export function readPeers(): Peers {
+  return JSON.parse(readFileSync(join(root, FILE), 'utf8'));
+}
+
+/** Values of one system; undefined if it was not measured. */
+export function valuesOf(peers: Peers, measurement: string, system: string): readonly number[] | undefined {
+  const found = peers.measurements[measurement];
+  if (found === undefined) throw new Error(`${FILE} has no measurement ${measurement}`);
+  const value = found.values[system];
+  return typeof value === 'number' ? [value] : value;
+}

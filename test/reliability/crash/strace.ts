@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+const DETACH_TIMEOUT_MS = 3_000;
+
+/** A fault that strace injects into system calls of the service on its files. */
+export type Injection = {
+  readonly call: string;
+  readonly effect: 'signal=SIGKILL' | 'error=EIO' | 'error=ENOSPC';
+  /** First and last call that is hit, counted from 1. */
+  readonly from: number;
+  readonly to: number;
+  readonly files: readonly string[];
+  /** strace writes the calls that were hit to this file. */
+  readonly log: string;
+};
+
+/** Returns what this machine lacks for fault injection, as a sentence; undefined if nothing. */
+export function injectionLacks(): string | undefined {
+  if (process.platform !== 'linux') return 'system calls can be made to fail on Linux alone';
+  const tried = spawnSync('strace', ['-D', '-qq', '-o', '/dev/null', 'true']);
+  if (tried.error !== undefined) return 'strace is not installed';
+  return tried.status === 0 ? undefined : 'strace may not watch another process here';
+}
+
+/** All files of a SQLite database: database, logs, lock file, folder. */
+export function filesOf(path: string): string[] {
+  const ends = ['', '-wal', '-shm', '-journal', '.lock', '.lock-journal'];
+  return [...ends.map((end) => path + end), dirname(path)];
+}
+
+function straceArguments({ call, effect, from, to, files, log }: Injection): string[] {
+  const inject = `inject=${call}:${effect}:when=${from}..${to}`;
+  return ['-f', '-e', `trace=${call}`, '-e', inject, ...files.flatMap((file) => ['-P', file]), '-o', log];
+}
+
+/** Command that wraps the service, so that its calls are counted from the start. */
+export function injectingFromTheStart(injection: Injection): string[] {
+  // `-D`: strace runs as a grandchild, so that the spawned process is the service itself.
+  return ['strace', '-D', '-qq', ...straceArguments(injection)];
+}
+
+/** Injects the fault into a running service, counting from now on; returns a function that detaches strace. */
+export async function inject(service: ChildProcess, injection: Injection): Promise<() => Promise<void>> {
+  const strace = spawn('strace', [...straceArguments(injection), '-p', String(service.pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(strace, 'exit');
+  let said = '';
+  strace.stderr.setEncoding('utf8');
+  const attached = new Promise<void>((resolve) => {
+    strace.stderr.on('data', (text: string) => {
+      said += text;
+      if (/ attached/.test(said)) resolve();
+    });
+  });
+  await Promise.race([attached, ended]);
+  if (!/ attached/.test(said)) throw new Error(`strace does not watch the service: ${said.trim()}`);
+  return async () => {
+    // SIGINT first: strace then detaches. It never does so from a process that is just exiting, hence the
+    // SIGKILL.
+    strace.kill('SIGINT');
+    const giveUp = setTimeout(() => strace.kill('SIGKILL'), DETACH_TIMEOUT_MS);
+    await ended;
+    clearTimeout(giveUp);
+  };
+}
+
+/** Number of calls that failed so far. A kill leaves no entry. */
+export function timesHappened({ log }: Injection): number {
+  return existsSync(log) ? readFileSync(log, 'utf8').split('(INJECTED)').length - 1 : 0;
+}

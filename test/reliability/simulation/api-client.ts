@@ -1,0 +1,113 @@
+import type { SeededRandom } from '../../kit/random.ts';
+import type { Call } from '../checker/history.ts';
+import type { Network } from './network.ts';
+import type { Person } from './seed-database.ts';
+import type { Time } from './time.ts';
+
+export type Request = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly url: string;
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** Value of the Idempotency-Key. */
+  readonly idempotencyKey?: string;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of any shape are looked into, and what does not fit is a finding
+export type Response = { readonly status: number; readonly json: any };
+
+type Caller = Pick<Person, 'domain' | 'key'>;
+
+/** Sends a request. The response is lost if the service dies before. */
+export type SendRequest = (who: Caller, request: Request, hear: (answer: Response) => void) => void;
+
+/** A call of the history before it is made. */
+type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
+
+export type ApiClientPorts = {
+  readonly send: SendRequest;
+  readonly time: Time;
+  readonly random: SeededRandom;
+  readonly network: Network;
+  readonly baseUrl: string;
+  readonly people: readonly Person[];
+};
+
+/** Common part of all clients: the users, the service, and the history of calls. */
+export class ApiClient {
+  readonly calls: Call[] = [];
+  /** Responses that no client must get, one per line. */
+  readonly violations: string[] = [];
+  readonly people: Person[];
+  /** Users who have been deleted, or may have been. */
+  readonly deletedUsers: Person[] = [];
+  readonly put: SendRequest;
+  readonly network: Network;
+  readonly random: SeededRandom;
+  readonly baseUrl: string;
+  readonly #time: Time;
+  /** By call: number of requests that were not rejected, so either succeeded or got no response. */
+  readonly #openAttempts = new Map<Call, number>();
+
+  constructor({ send, time, random, network, baseUrl, people }: ApiClientPorts) {
+    this.put = send;
+    this.#time = time;
+    this.random = random;
+    this.network = network;
+    this.baseUrl = baseUrl;
+    this.people = [...people];
+  }
+
+  /**
+   * Records the calls and sends the request; `done` runs on success, `undone` on a rejection. A call that is
+   * sent several times stays recorded unless every request is rejected.
+   */
+  request(
+    who: Caller,
+    request: Request,
+    calls: readonly Call[],
+    done: (answer: Response) => void,
+    undone?: () => void,
+  ): void {
+    for (const call of calls) {
+      if (!this.calls.includes(call)) this.calls.push(call);
+      this.#openAttempts.set(call, (this.#openAttempts.get(call) ?? 0) + 1);
+    }
+    this.put(who, request, (answer) => {
+      const { status, json } = answer;
+      // The request may have taken effect, although its response does not show it.
+      if (status === 500 || json?.code === 'timed_out') return;
+      if (status >= 300) {
+        for (const call of calls) this.#rejected(call);
+        undone?.();
+        return;
+      }
+      const answeredAt = this.#time.timestamp();
+      for (const call of calls) Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
+      done(answer);
+    });
+  }
+
+  #rejected(call: Call): void {
+    const left = (this.#openAttempts.get(call) ?? 1) - 1;
+    this.#openAttempts.set(call, left);
+    if (left === 0) this.calls.splice(this.calls.indexOf(call), 1);
+  }
+
+  newCall(intent: Intent): Call {
+    return { ...intent, askedAt: this.#time.timestamp(), answeredAt: undefined };
+  }
+
+  randomUser(): Person {
+    // Most requests are made by the first two users.
+    return this.random.one(this.people.slice(0, this.random.below(3) === 0 ? undefined : 2));
+  }
+
+  randomOwner(domain?: string): Person | undefined {
+    return this.pick(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
+  }
+
+  /** A random one of these, if there is any. */
+  pick<T>(of: readonly T[]): T | undefined {
+    return of.length === 0 ? undefined : this.random.one(of);
+  }
+}

@@ -1,0 +1,62 @@
+import type { ApiClient } from './api-client.ts';
+import type { Person } from './seed-database.ts';
+
+type Key = { readonly who: Person; readonly id: string; readonly key: string; revoked: boolean };
+
+/** Clients that issue and revoke keys and delete users. */
+export class Keys {
+  readonly #client: ApiClient;
+  readonly #hooksOf: (who: Person) => readonly string[];
+  readonly #keys: Key[] = [];
+
+  /** @param hooksOf returns the paths of a user's hooks */
+  constructor(client: ApiClient, hooksOf: (who: Person) => readonly string[]) {
+    this.#client = client;
+    this.#hooksOf = hooksOf;
+  }
+
+  readonly issue = (): void => {
+    const who = this.#client.randomOwner();
+    if (who === undefined) return;
+    const body = { label: 'another', permissions: ['events:read', 'events:write'] };
+    this.#client.put(who, { method: 'POST', url: '/v2/keys', body }, ({ status, json }) => {
+      if (status === 201) this.#keys.push({ who, id: String(json.data.id), key: json.data.key, revoked: false });
+    });
+  };
+
+  readonly revoke = (): void => {
+    const key = this.#client.pick(this.#keys.filter(({ revoked }) => !revoked));
+    if (key === undefined) return;
+    this.#client.put(key.who, { method: 'DELETE', url: `/v2/keys/${key.id}` }, ({ status }) => {
+      if (status === 200) key.revoked = true;
+    });
+  };
+
+  /** C23: deleting a user ends the user's hooks. */
+  readonly deleteUser = (): void => {
+    const client = this.#client;
+    const who = client.pick(client.people.filter(({ role }, index) => role === 'member' && index % 3 === 2));
+    const owner = who && client.randomOwner(who.domain);
+    if (who === undefined || owner === undefined) return;
+    client.people.splice(client.people.indexOf(who), 1);
+    client.deletedUsers.push(who);
+    const url = `/v2/users/${who.userId}`;
+    const calls = [
+      client.newCall({ did: 'delete', record: client.baseUrl + url }),
+      ...this.#hooksOf(who).map((path) => client.newCall({ did: 'unsubscribe', path, withUser: true })),
+    ];
+    client.request(owner, { method: 'DELETE', url }, calls, () => {
+      this.#keys.push({ who, id: '0', key: who.key, revoked: true });
+    });
+  };
+
+  /** C1: a revoked key is rejected. */
+  readonly useRevokedKey = (): void => {
+    const key = this.#client.pick(this.#keys.filter(({ revoked }) => revoked));
+    if (key === undefined) return;
+    const who = { domain: key.who.domain, key: key.key };
+    this.#client.put(who, { method: 'GET', url: '/v2/events' }, ({ status }) => {
+      if (status < 400) this.#client.violations.push(`key ${key.id} of ${key.who.userId} was revoked, and is accepted`);
+    });
+  };
+}
