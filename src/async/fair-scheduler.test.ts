@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { FairScheduler } from './fair-scheduler.ts';
+import { FairQueue, FairScheduler } from './fair-scheduler.ts';
 
 /** A scheduler whose jobs take 2 ms each, and a log of which job ran in which iteration. */
 function scheduler(budgetMs: number) {
@@ -45,4 +45,18 @@ test('the work after a turn counts against the budget, so that a long body leave
   await Promise.all([...readers, end(5)]);
   assert.deepEqual(log.slice(0, 3), ['0 chunk 1', '1 chunk 1', '2 request']);
   assert.equal(new Set(log.map((line) => line.slice(0, 1))).size, 5);
+});
+
+test('owners take turns, each in its own order, however much one of them has queued', () => {
+  const queue = new FairQueue<string>();
+  for (const item of ['a1', 'a2', 'a3', 'a4']) queue.push('a', item);
+  queue.push('b', 'b1');
+  queue.push('c', 'c1');
+  assert.deepEqual([queue.shift(), queue.shift(), queue.size], ['a1', 'b1', 4]);
+  queue.push('b', 'b2');
+  assert.deepEqual(
+    Array.from({ length: 6 }, () => queue.shift()),
+    ['c1', 'a2', 'b2', 'a3', 'a4', undefined],
+  );
+  assert.equal(queue.size, 0);
 });

@@ -62,7 +62,7 @@ export const mutations: readonly Mutation[] = [
       ['return query as unknown as SelectQueryBuilder', 'return query.clearWhere() as unknown as SelectQueryBuilder'],
     ],
     caughtBy: {
-      file: 'src/http/fields/ids.test.ts',
+      file: 'src/http/fields/dates.test.ts',
       name: 'C3 records of another account cannot be referenced in a path, a body or a filter',
     },
     planted: { proof: 'tenants', count: 1, seenAs: /with another account: got 200/ },

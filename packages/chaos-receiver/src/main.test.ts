@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
-import { behaviours } from './behaviours.ts';
+import { behaviourBySlug, behaviours } from './behaviours.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
@@ -176,4 +176,19 @@ test('the list contains every behaviour with the outcome for a sender', async ()
   assert.deepEqual(outcomes, ['failed', 'ended', 'delivered', 'delivered']);
   const { stdout } = await run('--list');
   assert.match(stdout, /^ {2}hang-unread +failed +timeout +Accepts/m);
+});
+
+test('slugs are unique and valid in a path, and every description is a sentence', () => {
+  assert.equal(new Set(behaviours.map(({ slug }) => slug)).size, behaviours.length);
+  for (const { slug, description } of behaviours) {
+    assert.match(slug, /^[a-z0-9][a-z0-9.-]+$/);
+    assert.equal(encodeURIComponent(slug), slug);
+    assert.match(description, /^[A-Z].*\.$/);
+    assert.equal(behaviourBySlug(slug)?.slug, slug);
+  }
+});
+
+test('every status from 200 to 599 is a behaviour', () => {
+  assert.equal(behaviourBySlug('299')?.seenAs, 299);
+  assert.equal(behaviourBySlug('600'), undefined);
 });

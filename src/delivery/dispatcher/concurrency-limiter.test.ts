@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+import { StartRateLimiter } from './start-rate-limiter.ts';
 
 type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
@@ -225,4 +227,30 @@ test('C22 attempts to unproven targets are rate-limited, and those to proven tar
   assert.ok(shares.admits(third));
   // The queue does not use its reserved permit.
   assert.deepEqual(shares.next(third), [fourth]);
+});
+
+test('C22 a burst is limited to the maximum per interval, and single starts do not wait', async () => {
+  const clock = testClock();
+  const more: number[] = [];
+  const begun = clock.now();
+  const pace = new StartRateLimiter({ clock, most: 2, everyMs: 10, onMore: () => void more.push(clock.now() - begun) });
+  pace.take();
+  assert.ok(pace.isLeft);
+  pace.take();
+  assert.ok(!pace.isLeft);
+  await clock.advance(9);
+  assert.ok(!pace.isLeft);
+  await clock.advance(1);
+  assert.deepEqual(more, [10]);
+  assert.ok(pace.isLeft);
+  assert.deepEqual(clock.pending, [], 'nobody waits for what nobody needs');
+  pace.take();
+  pace.take();
+  pace.giveBack();
+  assert.ok(pace.isLeft, 'one has not begun');
+  await clock.advance(10);
+  pace.giveBack();
+  pace.take();
+  pace.take();
+  assert.ok(!pace.isLeft, 'what is given back late is no more than there was');
 });

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { testClock } from '../../../test/kit/clock.ts';
+import { connectionBurst } from '../server/connection-burst.ts';
+import { LargePages } from './large-page-slots.ts';
 import { beginPage, MAX_PAGE_BYTES, serializePage, type WritePorts } from './list-response.ts';
+import { nextIteration, nextSlice } from './page-slices.ts';
 import type { Page, Slice } from './pagination.ts';
 
 type Row = { readonly id: number; readonly text: string };
@@ -169,4 +174,130 @@ test('a large page is not loaded for a caller with too many unread bytes, before
   };
   await assert.rejects(written(page, { largePages, hasRoom: () => false, mustHaveRoom: refuse }), /no room/);
   assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);
+});
+
+test('an event-loop iteration runs one slice, in order of request', async () => {
+  const made: string[] = [];
+  const respond = async (name: string) => {
+    for (const part of [1, 2, 3]) {
+      await nextSlice();
+      made.push(`${name}${part}`);
+    }
+  };
+  const responses = Promise.all(['a', 'b'].map(respond));
+  const counts: number[] = [];
+  while (made.length < 6) {
+    await nextIteration();
+    counts.push(made.length);
+  }
+  await responses;
+  assert.deepEqual(made, ['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
+  const steps = counts.map((count, index) => count - (counts[index - 1] ?? 0));
+  assert.ok(
+    steps.every((step) => step <= 1),
+    String(steps),
+  );
+  await nextSlice();
+  assert.equal(made.length, 6);
+});
+
+test('several iterations pass between two slices, because each accepts only one connection', async () => {
+  let iterations = 0;
+  let isOver = false;
+  const count = async () => {
+    while (!isOver) {
+      await nextIteration();
+      iterations += 1;
+    }
+  };
+  const counting = count();
+  await nextSlice();
+  const before = iterations;
+  for (let slice = 0; slice < 4; slice += 1) await nextSlice();
+  isOver = true;
+  await counting;
+  assert.ok(iterations - before >= 28, `${iterations - before} iterations for 4 slices`);
+});
+
+test('a slice waits while connections are being accepted, and one that waited too long runs alone', async () => {
+  const made: number[] = [];
+  const slices = [1, 2, 3].map((slice) => nextSlice().then(() => made.push(slice)));
+  const startedAt = performance.now();
+  const counts: number[] = [];
+  while (made.length < 3) {
+    connectionBurst.onAccepted();
+    await nextIteration();
+    if (performance.now() - startedAt < 20) assert.deepEqual(made, []);
+    counts.push(made.length);
+  }
+  await Promise.all(slices);
+  assert.ok(counts.every((count, index) => count - (counts[index - 1] ?? 0) <= 1));
+});
+
+/** Slots, and the order in which they were granted. */
+function slots() {
+  const clock = testClock();
+  const pages = new LargePages(clock);
+  const began: string[] = [];
+  const failed: string[] = [];
+  const leaving = new Map<string, () => void>();
+  const gone = new Set<string>();
+  const enter = (name: string, accountId: number) =>
+    pages
+      .enter(accountId, () => gone.has(name))
+      .then(
+        (leave) => {
+          began.push(name);
+          leaving.set(name, leave);
+        },
+        (error: { code: string }) => void failed.push(`${name} ${error.code}`),
+      );
+  const leave = async (name: string) => {
+    leaving.get(name)?.();
+    await turn();
+  };
+  return { clock, began, failed, gone, enter, leave };
+}
+
+test('four large pages are loaded concurrently, at most two of one account', async () => {
+  const { began, enter, leave } = slots();
+  for (const name of ['a1', 'a2', 'a3']) void enter(name, 1);
+  for (const name of ['b1', 'b2', 'b3']) void enter(name, 2);
+  void enter('c1', 3);
+  await turn();
+  assert.deepEqual(began, ['a1', 'a2', 'b1', 'b2']);
+  await leave('a1');
+  assert.deepEqual(began.slice(4), ['a3']);
+  await leave('b1');
+  await leave('b2');
+  assert.deepEqual(began.slice(5), ['b3', 'c1']);
+});
+
+test('accounts are served round-robin, regardless of how many pages each requests', async () => {
+  const { began, enter, leave } = slots();
+  for (let index = 1; index <= 6; index += 1) void enter(`a${index}`, 1);
+  void enter('x1', 8);
+  void enter('x2', 9);
+  await turn();
+  assert.deepEqual(began, ['a1', 'a2', 'x1', 'x2']);
+  void enter('b1', 2);
+  void enter('c1', 3);
+  await leave('x1');
+  assert.deepEqual(began.at(-1), 'b1', 'account 1 has its two');
+  await leave('a1');
+  await leave('a2');
+  assert.deepEqual(began.slice(5), ['a3', 'c1'], 'an account that had its turn is behind the others');
+});
+
+test('a page that has waited for more than ten seconds is rejected, and so is one whose client has disconnected', async () => {
+  const { clock, began, failed, gone, enter, leave } = slots();
+  for (const name of ['a1', 'a2', 'late', 'gone', 'next']) {
+    void enter(name, 1);
+    if (name === 'late') await clock.advance(10_001);
+  }
+  gone.add('gone');
+  await turn();
+  await leave('a1');
+  assert.deepEqual(began, ['a1', 'a2', 'next']);
+  assert.deepEqual(failed, ['late overloaded', 'gone overloaded']);
 });

@@ -1,17 +1,82 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
+import { Command } from 'commander';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { testClock } from '../../../test/kit/clock.ts';
+import { temporaryFolder } from '../../../test/kit/service/service.ts';
 import type { Outcome } from '../../delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt, Order } from '../../delivery/transport/attempt.ts';
-import { Output, type Sink } from '../output/screen.ts';
+import { addListen } from '../client/listen.ts';
+import { CliError, Output, type Sink } from '../output/screen.ts';
+import { cursorFileOf, readCursor, saveCursor } from './cursor-file.ts';
+import { pause } from './feed.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';
+import { readSettings } from './options.ts';
 import { type HandledOccurrence, printOccurrence } from './print.ts';
 
 const listener = {
+  service: 'http://127.0.0.1:8080',
+  domain: 'acme.test',
+  user_id: '1',
+  forward_to: '',
+  kinds: '',
+  scope: '',
+};
+const mark = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
+
+test('X2 listeners with different filters have separate cursors', () => {
+  const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope'] as const;
+  const files = different.map((name) => cursorFileOf({ ...listener, [name]: 'new_task' }));
+  assert.equal(new Set([cursorFileOf(listener), ...files]).size, 7);
+});
+
+test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
+  const file = join(temporaryFolder(t), 'cursor.json');
+  assert.equal(readCursor(file, listener), undefined);
+  saveCursor(file, listener, mark);
+  assert.deepEqual(readCursor(file, listener), mark);
+
+  const { service, domain, user_id } = listener;
+  const ownerless = JSON.stringify({ cursor: '42' });
+  const long = JSON.stringify({ service, domain, user_id, cursor: '9'.repeat(20) });
+  for (const text of ['', 'carillon_secret\n', '{}', 'null', '[]', '"42"', ownerless, long]) {
+    writeFileSync(file, text);
+    const line = `${file} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
+    assert.throws(() => readCursor(file, listener), { name: 'CliError', lines: [line] }, text);
+  }
+  writeFileSync(file, JSON.stringify({ service, domain, user_id, cursor: '42' }));
+  assert.deepEqual(readCursor(file, listener), { cursor: '42', occurred_at: '' });
+});
+
+test('a failed write is an error and leaves no file behind', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
+  assert.throws(() => saveCursor(join(folder, 'taken'), listener, mark), CliError);
+  assert.deepEqual(readdirSync(folder), ['taken']);
+});
+
+test('a wait aborted by the signal leaves no timer behind', async () => {
+  const clock = testClock();
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const counted = Object.assign(Object.create(signal), {
+    throwIfAborted: () => undefined,
+    addEventListener: () => (listeners += 1),
+    removeEventListener: () => (listeners -= 1),
+  });
+  const waiting = pause(clock, 1_000, counted);
+  assert.equal(listeners, 1);
+  await clock.advance(1_000);
+  await waiting;
+  assert.equal(listeners, 0);
+});
+
+const appListener = {
   service: 'http://127.0.0.1:8080',
   domain: 'acme.test',
   user_id: '1',
@@ -38,8 +103,8 @@ function forwarder(outcomes: readonly Outcome[], options: { onceEach?: boolean; 
     orders.push(order);
     return outcomes[Math.min(orders.length, outcomes.length) - 1] ?? answered(200);
   };
-  const made = new Forwarder(listener, {
-    target: listener.forward_to,
+  const made = new Forwarder(appListener, {
+    target: appListener.forward_to,
     timeoutMs: 15_000,
     onceEach: options.onceEach ?? false,
     secret: options.secret,
@@ -104,11 +169,11 @@ test('X8 with a secret the request is signed like that of a hook', async () => {
 });
 
 test('a Webhook-Id identifies one occurrence of one service, for every listener', () => {
-  const id = webhookIdOf(listener, entry);
+  const id = webhookIdOf(appListener, entry);
   assert.match(id, /^listen_42_[0-9a-f]{12}$/);
-  assert.equal(webhookIdOf({ ...listener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
+  assert.equal(webhookIdOf({ ...appListener, forward_to: 'http://127.0.0.1:2/' }, entry), id);
   // A new database counts its cursors from the start.
-  assert.notEqual(webhookIdOf(listener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
+  assert.notEqual(webhookIdOf(appListener, { ...entry, occurred_at: '2027-03-02 09:14:02' }), id);
 });
 
 test('an occurrence is one line: cut and colored on a terminal, complete and plain elsewhere and with NO_COLOR', () => {
@@ -134,4 +199,39 @@ test('an occurrence is one line: cut and colored on a terminal, complete and pla
   assert.ok(coloured.includes('\u001b[32m200    \u001b[39m'), coloured);
   const plain = heardLine(heard, terminal({ NO_COLOR: '1' }));
   assert.ok(plain.length <= 80 && plain.endsWith('…') && !plain.includes('\u001b'), plain);
+});
+
+/** The error lines, before any connection is made. */
+async function refusedBy(...args: string[]): Promise<string> {
+  const program = new Command('carillon').exitOverride().configureOutput({ outputError: () => undefined });
+  addListen(program);
+  const ended = program.parseAsync(['listen', ...args], { from: 'user' });
+  return ended.then(
+    () => '',
+    (error: Error) => error.message,
+  );
+}
+
+test('invalid flags of listen are errors that name the flag', async () => {
+  const mistakes: [string[], RegExp][] = [
+    [['--kinds', 'new_task,nothing'], /^--kinds: nothing is not one of completed_subtask, /],
+    [['--kinds', 'changed_task'], /^--kinds: changed_task is not one of/],
+    [['--forward-to', 'ftp://127.0.0.1/'], /^--forward-to must be an http or https address/],
+    [['--forward-to', 'http://somebody:secret@127.0.0.1/'], /^--forward-to must be an http or https address[^@]*$/],
+    [['--after', 'x'], /^--after must be a cursor; x is not one\.$/],
+    [['--after', '1', '--from-now'], /cannot be used with option/],
+    [['--from-oldest', '--from-now'], /cannot be used with option/],
+    [['--timeout', '0s'], /^--timeout must be a duration/],
+    [['--secret', 'whatever'], /^--secret must begin with whsec_, as the secret of a hook does\.$/],
+  ];
+  for (const [args, line] of mistakes) assert.match(await refusedBy(...args), line);
+});
+
+test('a URL needs no scheme, and all kinds are selected by default', () => {
+  const asked = readSettings({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
+  assert.deepEqual([asked.target, asked.timeoutMs, asked.wanted.size], ['http://localhost:3000/hook', 15_000, 7]);
+  assert.deepEqual(
+    [...readSettings({ timeout: '1m', kinds: 'new_task, new_event' }).wanted],
+    ['new_event', 'new_task'],
+  );
 });
