@@ -73,7 +73,7 @@ const TIME_AND_RANDOM: readonly Exception[] = [
   { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: WAITERS },
   { path: 'src/async/fair-scheduler.ts', word: 'setImmediate(', because: ACCEPTED },
   {
-    path: 'src/delivery/transport/dial.ts',
+    path: 'src/delivery/transport/deadline.ts',
     word: 'setImmediate(',
     because: ARRIVED,
   },

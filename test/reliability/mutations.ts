@@ -219,7 +219,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a late deadline is evaluated before the received data is read',
-    file: 'src/delivery/transport/dial.ts',
+    file: 'src/delivery/transport/deadline.ts',
     changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',

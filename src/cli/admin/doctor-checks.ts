@@ -7,7 +7,7 @@ import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { mebibytes } from '../../store/backup/backup.ts';
 import { showDatabase } from '../../store/database-url.ts';
-import type { Inspection } from '../../store/inspect.ts';
+import type { Inspection } from '../../store/inspection.ts';
 
 /** Result of a check, and for a warning or fault how to fix it. */
 export type Finding = {

@@ -17,7 +17,8 @@ import type { OptionName } from '../../config/options.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { parseDatabase } from '../../store/database-url.ts';
-import { type Inspection, inspect } from '../../store/inspect.ts';
+import { inspect } from '../../store/inspect.ts';
+import type { Inspection } from '../../store/inspection.ts';
 import type { Queries } from '../../store/store.ts';
 import { checkAll, type Subject } from './doctor-checks.ts';
 

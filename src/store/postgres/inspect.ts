@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Location } from '../database-url.ts';
-import type { Inspection } from '../inspect.ts';
+import type { Inspection } from '../inspection.ts';
 import { migrations } from '../migrate.ts';
 import type { Queries } from '../store.ts';
 import { clientOptions, queriesOver, queryFunctionOf, readAddress } from './connection.ts';

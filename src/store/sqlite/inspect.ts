@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { bytesOf, freeBytesIn, integrityErrors } from '../backup/backup.ts';
 import type { Location } from '../database-url.ts';
-import type { Inspection } from '../inspect.ts';
+import type { Inspection } from '../inspection.ts';
 import { migrations, versionOf } from '../migrate.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
 import { requireSingleName, resolvedPath } from './file-lock.ts';
