@@ -13,7 +13,7 @@ export type Series = {
 
 /** A limit for the median of a series, or for its ratio to another series of the same rounds. */
 export type Claim = {
-  readonly says: string;
+  readonly description: string;
   readonly of: string;
   /** The series that it is divided by, round by round. */
   readonly to?: string;

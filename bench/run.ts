@@ -70,7 +70,7 @@ async function run(
   const before = resultOf(bench);
   let isAnyWorse = false;
   for (const { claim, median, least, most, holds } of checkThresholds(measured)) {
-    const stored = before && checkThresholds(before).find((one) => one.claim.says === claim.says);
+    const stored = before && checkThresholds(before).find((one) => one.claim.description === claim.description);
     const isWorse =
       stored !== undefined &&
       claim.to !== undefined &&
@@ -83,7 +83,7 @@ async function run(
         : `; stored: ${rounded(stored.median)} (${rounded(stored.least)} to ${rounded(stored.most)})${isWorse ? ', worse' : ''}`;
     const limit = claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`;
     say(
-      `  ${claim.says}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'met' : 'MISSED'}${comparison}`,
+      `  ${claim.description}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'met' : 'MISSED'}${comparison}`,
     );
   }
   say(`  ${seconds} s; a flush takes ${fsyncMs} ms`);

@@ -7,8 +7,11 @@ const series = (name: string, ...rounds: number[]): Series => ({ name, side: 'ou
 const own = series('own', 40, 90, 50);
 const floor = series('floor', 100, 100, 200);
 
-function checked(claim: Omit<Claim, 'says' | 'of'>, ...more: Series[]) {
-  const [one] = checkThresholds({ series: [own, floor, ...more], claims: [{ says: 'it', of: 'own', ...claim }] });
+function checked(claim: Omit<Claim, 'description' | 'of'>, ...more: Series[]) {
+  const [one] = checkThresholds({
+    series: [own, floor, ...more],
+    claims: [{ description: 'it', of: 'own', ...claim }],
+  });
   return one;
 }
 

@@ -127,15 +127,15 @@ export const arrive: Bench = {
       rates.flatMap(({ perSecond, p95, p99 }): Claim[] => {
         const name = nameOf(perSecond, database);
         return [
-          ...(p95 === undefined ? [] : [{ says: `${name}, p95`, of: seriesOf(name, 'ms at p95'), atMost: p95 }]),
-          ...(p99 === undefined ? [] : [{ says: `${name}, p99`, of: seriesOf(name, 'ms at p99'), atMost: p99 }]),
+          ...(p95 === undefined ? [] : [{ description: `${name}, p95`, of: seriesOf(name, 'ms at p95'), atMost: p95 }]),
+          ...(p99 === undefined ? [] : [{ description: `${name}, p99`, of: seriesOf(name, 'ms at p99'), atMost: p99 }]),
         ];
       }),
     );
     for (const perSecond of PEER_RATES) {
       const own = nameOf(perSecond, 'PostgreSQL');
       claims.push({
-        says: `${own}, p95, compared with ${peerNameOf(PEER)}`,
+        description: `${own}, p95, compared with ${peerNameOf(PEER)}`,
         of: seriesOf(own, 'ms at p95'),
         to: seriesOf(peerAt(perSecond), 'ms at p95'),
         atMost: 1,

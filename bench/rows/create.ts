@@ -95,7 +95,7 @@ export const create: Bench = {
       },
       (database) =>
         crowds.map((accounts) => ({
-          says: whereOf(accounts, database),
+          description: whereOf(accounts, database),
           of: seriesOf(nameOf(accounts, database), '/s'),
           to: seriesOf(floorOf(database), '/s'),
           atLeast: 0.22,
@@ -139,7 +139,7 @@ export const createHooked: Bench = {
       ],
       (database) =>
         hooked.map(({ how, atLeast }) => ({
-          says: `on ${database}, ${how}`,
+          description: `on ${database}, ${how}`,
           of: seriesOf(`${how}, on ${database}`, '/s'),
           to: seriesOf(floorOf(database), '/s'),
           atLeast,

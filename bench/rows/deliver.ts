@@ -108,7 +108,7 @@ export const deliver: Bench = {
     await inRounds(contenders, 1, () => undefined);
     const series = await inRounds(contenders, rounds, say);
     const asFastClaim = ({ asFast: { name }, crowd: { atLeast } }: Delivering): Claim => ({
-      says: name,
+      description: name,
       of: seriesOf(name, '/s'),
       to: seriesOf(FLOOR, '/s'),
       atLeast,
@@ -127,8 +127,8 @@ export const deliver: Bench = {
       const { name } = one.asFast;
       return [
         asFastClaim(one),
-        { says: `${name} for a minute`, of: seriesOf(name, OF_FLOOR), atLeast: one.crowd.atLeast },
-        { says: `${name}, s of backlog`, of: seriesOf(name, BACKLOG), atMost: MAX_BACKLOG_S },
+        { description: `${name} for a minute`, of: seriesOf(name, OF_FLOOR), atLeast: one.crowd.atLeast },
+        { description: `${name}, s of backlog`, of: seriesOf(name, BACKLOG), atMost: MAX_BACKLOG_S },
       ];
     });
     return { series: [...series, ...minuteSeries], claims };

@@ -36,7 +36,7 @@ export const fetchOne: Bench = {
     return {
       series: await inRounds(contenders, rounds, say),
       claims: databases.map((database) => ({
-        says: `on ${database}`,
+        description: `on ${database}`,
         of: seriesOf(ours(database), '/s'),
         to: seriesOf(FLOOR, '/s'),
         atLeast: 0.32,

@@ -191,13 +191,13 @@ export const isolate: Bench = {
     ]);
     const claims = databases.flatMap((database): Claim[] => [
       ...bad.map((badness) => ({
-        says: `${nameOf(badness, database)}, compared with all healthy`,
+        description: `${nameOf(badness, database)}, compared with all healthy`,
         of: seriesOf(nameOf(badness, database), 'ms at p95'),
         to: seriesOf(nameOf(none, database), 'ms at p95'),
         atMost: 1.5,
       })),
       ...[...bad.map((badness) => nameOf(badness, database)), crowdOn(database)].map((name) => ({
-        says: `${name}, compared with before`,
+        description: `${name}, compared with before`,
         of: seriesOf(name, 'ms at p95'),
         to: seriesOf(name, 'ms at p95, before'),
         atMost: 1.5,

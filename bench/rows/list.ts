@@ -149,7 +149,7 @@ export const list: Bench = {
     const claims = databases.flatMap((database) =>
       ALL.map(
         (what): Claim => ({
-          says: `${what}, on ${database}`,
+          description: `${what}, on ${database}`,
           of: seriesOf(pageOf(what, LARGE, database), 'ms at p50'),
           to: seriesOf(pageOf(what, SMALL, database), 'ms at p50'),
           atMost: 3,

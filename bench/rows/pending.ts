@@ -156,18 +156,18 @@ export const pending: Bench = {
       const full = nameOf(PENDING, database);
       return [
         {
-          says: `API p99 on ${database}`,
+          description: `API p99 on ${database}`,
           of: seriesOf(full, 'ms at p99'),
           to: seriesOf(nameOf(0, database), 'ms at p99'),
           atMost: 2,
         },
         {
-          says: `first delivery after a restart on ${database}, ms`,
+          description: `first delivery after a restart on ${database}, ms`,
           of: seriesOf(full, 'ms from start to first delivery'),
           atMost: 3_000,
         },
         {
-          says: `memory growth in five minutes on ${database}, MiB`,
+          description: `memory growth in five minutes on ${database}, MiB`,
           of: seriesOf(full, GROWN),
           atMost: 16,
         },

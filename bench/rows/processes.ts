@@ -104,7 +104,7 @@ export const processes: Bench = {
         const fewer = counts[index - 1];
         if (fewer !== undefined) {
           claims.push({
-            says: `${processes} processes compared with ${fewer}`,
+            description: `${processes} processes compared with ${fewer}`,
             of: seriesOf(nameOf(OURS, { database, processes }), '/s'),
             to: seriesOf(nameOf(OURS, { database, processes: fewer }), '/s'),
             atLeast: 1,
@@ -115,7 +115,7 @@ export const processes: Bench = {
         for (const who of peers) {
           contenders.push(await peer(setting, who, crew));
           claims.push({
-            says: `${processes} ${processes === 1 ? 'process' : 'processes'}, compared with ${peerNameOf(who)}`,
+            description: `${processes} ${processes === 1 ? 'process' : 'processes'}, compared with ${peerNameOf(who)}`,
             of: seriesOf(nameOf(OURS, crew), '/s'),
             to: seriesOf(nameOf(peerNameOf(who), crew), '/s'),
             atLeast: 1,

@@ -96,7 +96,7 @@ export const sideBySide: Bench = {
     await inRounds(contenders, 1, () => undefined);
     const claims = operations.map(
       (operation): Claim => ({
-        says: `${operation}, compared with ${nameOf(PEER)}`,
+        description: `${operation}, compared with ${nameOf(PEER)}`,
         of: seriesOf(contenderOf(operation, oursOn(PEER_DATABASE)), '/s'),
         to: seriesOf(contenderOf(operation, nameOf(PEER)), '/s'),
         atLeast: 1,

@@ -61,9 +61,9 @@ export const start: Bench = {
     const main = published();
     for (const database of databases) contenders.push(await ours(stage, database, main));
     const claims = databases.flatMap((database): Claim[] => [
-      { says: `ready on ${database}, ms`, of: seriesOf(nameOf(database), 'ms to ready'), atMost: 250 },
-      { says: `idle memory on ${database}, MiB`, of: seriesOf(nameOf(database), 'MiB when idle'), atMost: 90 },
-      { says: `idle CPU on ${database}, %`, of: seriesOf(nameOf(database), '% of a CPU when idle'), atMost: 1 },
+      { description: `ready on ${database}, ms`, of: seriesOf(nameOf(database), 'ms to ready'), atMost: 250 },
+      { description: `idle memory on ${database}, MiB`, of: seriesOf(nameOf(database), 'MiB when idle'), atMost: 90 },
+      { description: `idle CPU on ${database}, %`, of: seriesOf(nameOf(database), '% of a CPU when idle'), atMost: 1 },
     ]);
     return { series: await inRounds(contenders, rounds, say), claims };
   },

@@ -80,12 +80,12 @@ export const statements: Bench = {
     await inRounds(contenders, 1, () => undefined);
     const claims = databases.flatMap((database): Claim[] => [
       {
-        says: nameOf('idle', database),
+        description: nameOf('idle', database),
         of: seriesOf(nameOf('idle', database), 'statements per delivery'),
         atMost: 4,
       },
       {
-        says: nameOf('under load', database),
+        description: nameOf('under load', database),
         of: seriesOf(nameOf('under load', database), 'statements per delivery'),
         atMost: 1,
       },

@@ -27,7 +27,7 @@ export function llmsText({ routes, baseUrl, version }: Documented): StaticRespon
   );
   const text = `# Carillon ${version}
 
-> A project calendar that rings your application: records over REST, notifications by webhook, in one transaction.
+> Self-hosted project management: records over REST, notifications by webhook, in one transaction.
 
 - Every call to ${baseUrl}/v2 carries the headers \`key\` and \`domain\`. JSON in and out.
 - A hook is one target_url and one kind: ${hookKinds.join(', ')}.

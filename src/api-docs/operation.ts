@@ -30,7 +30,7 @@ export function operation(row: Route, baseUrl: string, common: ReadonlySet<Probl
 ${inputTable('Query', parametersOf(row))}
 ${inputTable(
   'Headers',
-  headersOf(row).map(({ name, says }) => [html`<code>${name}</code>`, says]),
+  headersOf(row).map(({ name, description }) => [html`<code>${name}</code>`, description]),
 )}
 ${inputTable('Body', bodyOf(row))}
 <pre><code>${curl}</code></pre>

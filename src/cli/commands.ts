@@ -154,7 +154,7 @@ function endUnexpectedly(error: unknown): void {
 /** The program with all commands: those that `isWanted` selects in full, the others by name and summary only. */
 export async function programOf(isWanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('carillon')
-    .description('A project calendar that rings your application.')
+    .description('Self-hosted project management with a REST API, a calendar and webhooks.')
     .version(version)
     .addHelpText('after', EPILOGUE)
     .configureOutput({

@@ -20,7 +20,7 @@ export type Option<T> = {
   /** `--flag`, and `CARILLON_FLAG` in the environment. */
   readonly flag: string;
   readonly shape: string;
-  readonly says: string;
+  readonly description: string;
   /** The default, as text; undefined: the option may be absent. */
   readonly initial: string | undefined;
   readonly parse: (text: string) => Parsed<T>;
@@ -39,7 +39,7 @@ function rateLimit(name: string, counted: string): Option<Rate | undefined> {
   return {
     flag: `rate-limit-${name}`,
     shape: 'off|number/s|m|h',
-    says: `Rate limit of ${counted}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
+    description: `Rate limit of ${counted}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
     initial: 'off',
     parse: parseLimit,
     show: showRate,
@@ -47,11 +47,11 @@ function rateLimit(name: string, counted: string): Option<Rate | undefined> {
 }
 
 /** A quota per account; off by default. */
-function quota(flag: string, says: string): Option<number | undefined> {
+function quota(flag: string, description: string): Option<number | undefined> {
   return {
     flag,
     shape: 'off|number',
-    says,
+    description,
     initial: 'off',
     parse: (text) => (text === 'off' ? { value: undefined } : parseWhole(text, 1, 1_000_000_000, 'off or ')),
     show: (max) => max ?? 'off',
@@ -67,21 +67,21 @@ export const options = {
   host: option({
     flag: 'host',
     shape: 'address',
-    says: 'The address to listen on.',
+    description: 'The address to listen on.',
     initial: '127.0.0.1',
     parse: (text) => (/^[\w.:-]+$/.test(text) ? { value: text } : { fault: 'must be a host name or an IP address' }),
   }),
   port: option({
     flag: 'port',
     shape: 'number',
-    says: 'The port to listen on; 0 takes a free one.',
+    description: 'The port to listen on; 0 takes a free one.',
     initial: '8080',
     parse: (text) => parseWhole(text, 0, 65_535),
   }),
   database: option({
     flag: 'database',
     shape: 'sqlite:path|postgres://…',
-    says: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
+    description: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
     initial: 'sqlite:data/carillon.db',
     parse: parseDatabase,
     show: showDatabase,
@@ -89,7 +89,8 @@ export const options = {
   role: option<Role>({
     flag: 'role',
     shape: 'all|api|delivery',
-    says: 'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
+    description:
+      'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
     initial: 'all',
     parse: (text) => {
       const role = roles.find((one) => one === text);
@@ -99,21 +100,24 @@ export const options = {
   durability: option<'full' | 'any'>({
     flag: 'durability',
     shape: 'full|any',
-    says: 'Whether to accept a PostgreSQL whose settings (fsync, synchronous_commit) may lose acknowledged writes: full rejects it, any accepts it.',
+    description:
+      'Whether to accept a PostgreSQL whose settings (fsync, synchronous_commit) may lose acknowledged writes: full rejects it, any accepts it.',
     initial: 'full',
     parse: (text) => (text === 'full' || text === 'any' ? { value: text } : { fault: 'must be full or any' }),
   }),
   baseUrl: option({
     flag: 'base-url',
     shape: 'url',
-    says: 'The public address of the service; every URL in a response begins with it. Default: http://{host}:{port}.',
+    description:
+      'The public address of the service; every URL in a response begins with it. Default: http://{host}:{port}.',
     initial: undefined,
     parse: parseBaseUrl,
   }),
   allowTargets: option<readonly AllowRule[]>({
     flag: 'allow-targets',
     shape: 'list',
-    says: 'Targets that are allowed although they are not public: CIDRs or exact names, each with an optional :port, separated by commas.',
+    description:
+      'Targets that are allowed although they are not public: CIDRs or exact names, each with an optional :port, separated by commas.',
     initial: '',
     parse(text) {
       const parsed = parseAllowRules(text);
@@ -123,35 +127,37 @@ export const options = {
   retryWaits: option({
     flag: 'retry-waits',
     shape: 'duration,duration',
-    says: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
+    description: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
     initial: '1m,2h',
     parse: parseWaits,
   }),
   attemptTimeout: option({
     flag: 'attempt-timeout',
     shape: 'duration',
-    says: 'Timeout of one attempt: DNS, connection and response.',
+    description: 'Timeout of one attempt: DNS, connection and response.',
     initial: '15s',
     parse: (text) => parseTime(text, 100, 300_000),
   }),
   corsOrigins: option<readonly string[]>({
     flag: 'cors-origins',
     shape: 'list',
-    says: 'Web origins whose pages may call the API, separated by commas; null for local files and desktop applications, * for every page.',
+    description:
+      'Web origins whose pages may call the API, separated by commas; null for local files and desktop applications, * for every page.',
     initial: '',
     parse: (text) => parseOrigins(listOf(text)),
   }),
   trustProxy: option<readonly string[]>({
     flag: 'trust-proxy',
     shape: 'list',
-    says: 'Addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, separated by commas.',
+    description: 'Addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, separated by commas.',
     initial: '',
     parse: parseProxies,
   }),
   smtpUrl: option<MailServer | undefined>({
     flag: 'smtp-url',
     shape: 'smtp://…|smtps://…',
-    says: 'Mail server for alerts to the owners of failing and ended hooks: smtp://user:password@host:587. TLS is required except on loopback; ?tls=off disables it. Without this option no mails are sent. User and password are never logged.',
+    description:
+      'Mail server for alerts to the owners of failing and ended hooks: smtp://user:password@host:587. TLS is required except on loopback; ?tls=off disables it. Without this option no mails are sent. User and password are never logged.',
     initial: '',
     parse: parseMailServer,
     show: showMailServer,
@@ -159,7 +165,8 @@ export const options = {
   mailFrom: option<Sender | undefined>({
     flag: 'mail-from',
     shape: 'address',
-    says: 'Sender of the mails: carillon@example.com, or Carillon <carillon@example.com>. Required with --smtp-url.',
+    description:
+      'Sender of the mails: carillon@example.com, or Carillon <carillon@example.com>. Required with --smtp-url.',
     initial: '',
     parse: parseSender,
     show: showSender,
@@ -167,7 +174,8 @@ export const options = {
   metricsToken: option<string>({
     flag: 'metrics-token',
     shape: 'token',
-    says: 'Token for /metrics, sent as Authorization: Bearer …. Without this option /metrics is only served to this machine.',
+    description:
+      'Token for /metrics, sent as Authorization: Bearer …. Without this option /metrics is only served to this machine.',
     initial: '',
     parse: (text) =>
       text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' },
@@ -176,21 +184,24 @@ export const options = {
   maxRequests: option({
     flag: 'max-requests',
     shape: 'number',
-    says: 'Maximum of concurrent requests; beyond it, 503 with Retry-After. Requests without a key have a separate limit, a quarter of this one.',
+    description:
+      'Maximum of concurrent requests; beyond it, 503 with Retry-After. Requests without a key have a separate limit, a quarter of this one.',
     initial: '1000',
     parse: (text) => parseWhole(text, 1, 100_000),
   }),
   maxConnections: option({
     flag: 'max-connections',
     shape: 'number',
-    says: 'Maximum of open connections; at most a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond it, 503 and the connection is closed.',
+    description:
+      'Maximum of open connections; at most a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond it, 503 and the connection is closed.',
     initial: '20000',
     parse: (text) => parseWhole(text, 16, 1_000_000),
   }),
   maxUnread: option({
     flag: 'max-unread',
     shape: 'MiB',
-    says: 'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
+    description:
+      'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
     initial: '128',
     // At least 80 MiB, so that the eighth for one user is enough for the largest page.
     parse: (text) => parseWhole(text, 80, 65_536),
@@ -198,7 +209,8 @@ export const options = {
   maxFollowers: option({
     flag: 'max-followers',
     shape: 'number',
-    says: 'Maximum of requests that wait for the feed or stream it; at most a quarter of them of one account. Beyond it, 503.',
+    description:
+      'Maximum of requests that wait for the feed or stream it; at most a quarter of them of one account. Beyond it, 503.',
     initial: '10000',
     parse: (text) => parseWhole(text, 1, 1_000_000),
   }),
@@ -209,7 +221,8 @@ export const options = {
   wrongKeys: option<Rate | undefined>({
     flag: 'wrong-keys',
     shape: 'off|number/s|m|h',
-    says: 'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
+    description:
+      'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
     initial: '60/m',
     parse: parseLimit,
     show: showRate,
@@ -222,14 +235,15 @@ export const options = {
   maxAttemptsPerHost: option({
     flag: 'max-attempts-per-host',
     shape: 'number',
-    says: 'Maximum of attempts in flight to one host and port, over all accounts; the maximum over all hosts is 2000.',
+    description:
+      'Maximum of attempts in flight to one host and port, over all accounts; the maximum over all hosts is 2000.',
     initial: '1000',
     parse: (text) => parseWhole(text, 1, 2_000),
   }),
   logLevel: option({
     flag: 'log-level',
     shape: 'level',
-    says: 'The lowest level that is logged: debug, info, warn, error or silent.',
+    description: 'The lowest level that is logged: debug, info, warn, error or silent.',
     initial: 'info',
     parse: (text) =>
       ['debug', 'info', 'warn', 'error', 'silent'].includes(text)

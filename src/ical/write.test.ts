@@ -25,7 +25,7 @@ function entry(given: Partial<Entry>): Entry {
 function written(named: string | undefined, ...entries: readonly Partial<Entry>[]): string {
   const zone = named === undefined ? undefined : zoneAround(named, YEAR.fromMs, YEAR.untilMs);
   const texts = entries.map((one) => entryText(entry(one), zone));
-  return beginning({ name: 'A calendar', says: '', zone }) + texts.join('') + ENDING;
+  return beginning({ name: 'A calendar', description: '', zone }) + texts.join('') + ENDING;
 }
 
 const parsed = (text: string) => new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');

@@ -6,7 +6,7 @@ import type { Zone } from './zone.ts';
 export type Calendar = {
   readonly name: string;
   /** Description; empty for none. */
-  readonly says: string;
+  readonly description: string;
   /** Zone of its times; undefined for floating times. */
   readonly zone: Zone | undefined;
 };
@@ -31,7 +31,7 @@ export type Entry = StoredDates & {
 const REFRESH_INTERVAL = 'PT1H';
 
 /** The text before the entries. Clients read name and zone from `X-WR-…` properties or from RFC 7986. */
-export function beginning({ name, says: description, zone }: Calendar): string {
+export function beginning({ name, description, zone }: Calendar): string {
   const lines = [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',

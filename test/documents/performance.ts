@@ -131,12 +131,12 @@ function resultCell(bench: Bench): string {
   const worst = [...Map.groupBy(missed, withoutDatabase).values()].flatMap(([first]) => first ?? []);
   const shown = worst.slice(0, MAX_MISSED_SHOWN).map((one) => {
     const sign = one.claim.atLeast === undefined ? '+' : '−';
-    return `${one.claim.says}: ${formatNumber(one.median)} (${sign}${percent(excessOf(one))})`;
+    return `${one.claim.description}: ${formatNumber(one.median)} (${sign}${percent(excessOf(one))})`;
   });
   return `**missed** ${missed.length} of ${all.length}: ${shown.join('; ')}. ${bench.heldBack ?? ''}`;
 }
 
-const withoutDatabase = ({ claim }: Judged) => claim.says.replace(/SQLite|PostgreSQL/, '');
+const withoutDatabase = ({ claim }: Judged) => claim.description.replace(/SQLite|PostgreSQL/, '');
 
 /** The distance of the median from the limit, as a fraction of the limit. */
 function excessOf({ claim: { atLeast, atMost = 0 }, median }: Judged): number {
@@ -169,7 +169,7 @@ function claimTable(result: Result): string {
   return table(
     ['Claim', 'Median', 'Least', 'Most', 'Limit', 'Result'],
     checkThresholds(result).map(({ claim, median, least, most, times, holds }) => [
-      claim.says,
+      claim.description,
       formatNumber(median),
       ...(times === 1 ? ['one round', ''] : [formatNumber(least), formatNumber(most)]),
       claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`,

@@ -21,7 +21,7 @@ export function optionsDocument(): string {
     code(environmentName(row.flag)),
     row.shape,
     initialOf(row),
-    row.says + (row.secret ? ' Never shown in a log.' : ''),
+    row.description + (row.secret ? ' Never shown in a log.' : ''),
   ]);
   return document(
     derivedFrom('src/config/options.ts'),

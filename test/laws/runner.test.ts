@@ -36,10 +36,12 @@ test('npm test fails when a test fails or never finishes', (t) => {
 
 test('every mutation matches its source file exactly once (npm run prove -- mutations applies them)', () => {
   assert.ok(mutations.length > 20);
-  const wrong = mutations.flatMap(({ says, file, changes, caughtBy }) => {
+  const wrong = mutations.flatMap(({ description, file, changes, caughtBy }) => {
     const text = readFileSync(join(root, file), 'utf8');
-    const misfits = changes.filter(([from]) => text.split(from).length !== 2).map(([from]) => `${says}: ${from}`);
-    return existsSync(join(root, caughtBy.file)) ? misfits : [...misfits, `${says}: no file ${caughtBy.file}`];
+    const misfits = changes
+      .filter(([from]) => text.split(from).length !== 2)
+      .map(([from]) => `${description}: ${from}`);
+    return existsSync(join(root, caughtBy.file)) ? misfits : [...misfits, `${description}: no file ${caughtBy.file}`];
   });
   assert.deepEqual(wrong, []);
 });

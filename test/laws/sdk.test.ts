@@ -162,7 +162,7 @@ function broken(folder: string, ...lists: readonly (readonly TypeAssertion[])[])
   );
   return lists.map((promises, index) => {
     const lines = faults.filter(({ path }) => path === `p${index}.ts`).map(({ line }) => line);
-    return promises.filter((_, at) => lines.includes(first + at)).map(({ says }) => says);
+    return promises.filter((_, at) => lines.includes(first + at)).map(({ description }) => description);
   });
 }
 
@@ -212,7 +212,7 @@ test('the types of the SDK match the schemas of the service, for every argument 
   assert.deepEqual(wrong, []);
   assert.deepEqual(
     found,
-    drifts.map(([, says]) => says),
+    drifts.map(([, description]) => description),
   );
 });
 

@@ -67,7 +67,7 @@ test('X9 events that are written and read again are equal: names, days and times
           zone,
         ),
       );
-      const text = beginning({ name: 'x', says: '', zone }) + entries.join('') + ENDING;
+      const text = beginning({ name: 'x', description: '', zone }) + entries.join('') + ENDING;
       // An independent parser finds the same events with the same names.
       const others = convertIcsCalendar(undefined, text).events ?? [];
       assert.deepEqual(

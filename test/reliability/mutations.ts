@@ -11,7 +11,7 @@ type Catcher = { readonly file: string; readonly name: string };
 
 /** A plausible mistake, as a change of the source, and the test that must fail with it. */
 export type Mutation = {
-  readonly says: string;
+  readonly description: string;
   readonly file: string;
   /** Text replacements. `from` must occur exactly once in the file. */
   readonly changes: readonly (readonly [from: string, to: string])[];
@@ -25,7 +25,7 @@ export type Mutation = {
 
 export const mutations: readonly Mutation[] = [
   {
-    says: '204 counts as success',
+    description: '204 counts as success',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['outcome.status === 200)', '(outcome.status === 200 || outcome.status === 204))']],
     caughtBy: {
@@ -34,7 +34,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   ...[2, 4].map((failures) => ({
-    says: `a hook is removed at failure ${failures}`,
+    description: `a hook is removed at failure ${failures}`,
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
@@ -44,7 +44,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
   })),
   {
-    says: 'a 200 does not reset the failure count',
+    description: 'a 200 does not reset the failure count',
     file: 'src/delivery/dispatcher/hook-queue.ts',
     changes: [
       ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
@@ -56,7 +56,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 50, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a query is not restricted to the account',
+    description: 'a query is not restricted to the account',
     file: 'src/store/account-scope.ts',
     changes: [
       ['return query as unknown as SelectQueryBuilder', 'return query.clearWhere() as unknown as SelectQueryBuilder'],
@@ -68,7 +68,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'tenants', count: 1, seenAs: /with another account: got 200/ },
   },
   {
-    says: 'a commit to a database file that was removed is acknowledged',
+    description: 'a commit to a database file that was removed is acknowledged',
     file: 'src/store/sqlite/group-commit.ts',
     changes: [['if (this.#rejectIfLost(writes)) return;', '']],
     caughtBy: {
@@ -77,7 +77,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: '/readyz writes only one page',
+    description: '/readyz writes only one page',
     file: 'src/store/sqlite/open.ts',
     changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
     caughtBy: {
@@ -86,7 +86,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: '/metrics accepts any Host header',
+    description: '/metrics accepts any Host header',
     file: 'src/http/server/health.ts',
     changes: [[' && isOwnHost(request.headers.host, baseUrl())', '']],
     caughtBy: {
@@ -95,7 +95,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a line is printed without escaping control characters',
+    description: 'a line is printed without escaping control characters',
     file: 'src/cli/output/screen.ts',
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
@@ -104,7 +104,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a cursor may contain a text that no database stores',
+    description: 'a cursor may contain a text that no database stores',
     file: 'src/resources/core/sorting.ts',
     changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
     caughtBy: {
@@ -113,7 +113,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a database file with a second hard link is opened',
+    description: 'a database file with a second hard link is opened',
     file: 'src/store/sqlite/file-lock.ts',
     changes: [['nlink > 1n', 'nlink > 9n']],
     caughtBy: {
@@ -122,7 +122,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the occurrence and its pending deliveries are written in a second transaction, after the record',
+    description: 'the occurrence and its pending deliveries are written in a second transaction, after the record',
     file: 'src/store/sqlite/group-commit.ts',
     changes: [
       [
@@ -137,7 +137,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
   {
-    says: 'a write is answered before its commit',
+    description: 'a write is answered before its commit',
     file: 'src/store/sqlite/group-commit.ts',
     changes: [
       [
@@ -152,7 +152,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 20, seenAs: /exists 0 times, acknowledged|C20 acknowledged and lost/ },
   },
   {
-    says: 'a commit is not flushed to the disk',
+    description: 'a commit is not flushed to the disk',
     file: 'src/store/sqlite/open.ts',
     changes: [['pragma synchronous = full', 'pragma synchronous = normal']],
     caughtBy: {
@@ -162,7 +162,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'power', count: 10, seenAs: /C20 acknowledged and lost/ },
   },
   {
-    says: 'a late result is not fenced',
+    description: 'a late result is not fenced',
     file: 'src/delivery/dispatcher/complete-deliveries.ts',
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
@@ -172,7 +172,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'restoring a hook enqueues again the last occurrence before its end',
+    description: 'restoring a hook enqueues again the last occurrence before its end',
     file: 'src/delivery/outbox/restore-hook.ts',
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
@@ -183,7 +183,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 200, seenAs: /C20 unexplained duplicate|C14 delivered to the wrong hook/ },
   },
   {
-    says: 'an attempt in flight is stored as a failure until its result is known',
+    description: 'an attempt in flight is stored as a failure until its result is known',
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
@@ -198,7 +198,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a local error counts as a failure of the target',
+    description: 'a local error counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [["if (outcome.kind === 'ours') {", "if (outcome.kind === 'ours' && outcome.fault === 'stopped') {"]],
     caughtBy: {
@@ -208,7 +208,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 60, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a pause of the process counts as a failure of the target',
+    description: 'a pause of the process counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['  if (pausedMs < Math.max(', '  if (pausedMs >= 0 || pausedMs < Math.max(']],
     caughtBy: {
@@ -218,7 +218,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
   },
   {
-    says: 'a late deadline is evaluated before the received data is read',
+    description: 'a late deadline is evaluated before the received data is read',
     file: 'src/delivery/transport/deadline.ts',
     changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
     caughtBy: {
@@ -228,7 +228,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C19 timed out before its response was read/ },
   },
   {
-    says: 'a retry time stored while the clock was far ahead is honored',
+    description: 'a retry time stored while the clock was far ahead is honored',
     file: 'src/delivery/dispatcher/retry-policy.ts',
     changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
@@ -242,7 +242,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'retention trusts a clock that has jumped ahead',
+    description: 'retention trusts a clock that has jumped ahead',
     file: 'src/delivery/maintenance/retention.ts',
     changes: [['const now = await retention.now();', 'const now = clock.now();']],
     caughtBy: {
@@ -252,7 +252,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
   },
   {
-    says: 'a change does not record its occurrence',
+    description: 'a change does not record its occurrence',
     file: 'src/resources/core/define-resource.ts',
     changes: [['      record(write, [\n        ...moved,', '      if (facts) record(write, [\n        ...moved,']],
     caughtBy: {
@@ -261,7 +261,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a limit above 1000 is not clamped',
+    description: 'a limit above 1000 is not clamped',
     file: 'src/http/routes/pagination.ts',
     changes: [['Math.min(limit, MAX_RECORDS)', 'limit']],
     caughtBy: {
@@ -270,7 +270,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a page has no limit in bytes',
+    description: 'a page has no limit in bytes',
     file: 'src/http/routes/list-response.ts',
     changes: [['this.count > 0 && this.bytes + bytes > MAX_PAGE_BYTES', 'false']],
     caughtBy: {
@@ -279,7 +279,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'all records of a page are loaded in one slice',
+    description: 'all records of a page are loaded in one slice',
     file: 'src/resources/core/pagination.ts',
     changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
     caughtBy: {
@@ -288,7 +288,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'due_to excludes its own day',
+    description: 'due_to excludes its own day',
     file: 'src/resources/core/filters.ts',
     changes: [[' 23:59:59', '']],
     caughtBy: {
@@ -297,7 +297,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a redirect is followed',
+    description: 'a redirect is followed',
     file: 'src/delivery/transport/attempt.ts',
     changes: [
       [
@@ -326,7 +326,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the guard checks resolved addresses, but not literal ones',
+    description: 'the guard checks resolved addresses, but not literal ones',
     file: 'src/delivery/transport/ssrf-guard.ts',
     changes: [
       [
@@ -342,13 +342,13 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'ssrf', count: 1, seenAs: /the oracle forbids it, the guard does not/ },
   },
   {
-    says: 'any key authenticates for the account of the domain header',
+    description: 'any key authenticates for the account of the domain header',
     file: 'src/resources/keys/authenticate.ts',
     changes: [["    .where('api_keys.key_hash', '=', hash)\n", '']],
     caughtBy: { file: 'src/http/auth/authenticate.test.ts', name: 'C1 an unknown key: 401, byte for byte the same' },
   },
   {
-    says: 'the key is not checked when a hook is deleted',
+    description: 'the key is not checked when a hook is deleted',
     file: 'src/resources/hooks/routes.ts',
     changes: [
       [
@@ -362,7 +362,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'any user may delete any hook',
+    description: 'any user may delete any hook',
     file: 'src/resources/hooks/actions.ts',
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
@@ -371,7 +371,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a deleted hook still delivers its loaded queue',
+    description: 'a deleted hook still delivers its loaded queue',
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
     caughtBy: {
@@ -381,7 +381,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },
   {
-    says: 'the feed accepts a cursor although entries after it have been dropped',
+    description: 'the feed accepts a cursor although entries after it have been dropped',
     file: 'src/resources/notifications/notifications.ts',
     changes: [['first?.position !== reached + 1', 'reached < 0']],
     caughtBy: {
@@ -390,7 +390,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the response for an Idempotency-Key is stored outside the transaction',
+    description: 'the response for an Idempotency-Key is stored outside the transaction',
     file: 'src/http/routes/idempotency.ts',
     changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
     caughtBy: {
@@ -399,7 +399,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a change ignores If-Match',
+    description: 'a change ignores If-Match',
     file: 'src/http/routes/mount.ts',
     changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
     caughtBy: {
@@ -408,7 +408,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a completed task keeps its recurrence',
+    description: 'a completed task keeps its recurrence',
     file: 'src/resources/core/recurrence.ts',
     changes: [
       [
@@ -422,7 +422,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a request occupies a caller slot before its body has arrived',
+    description: 'a request occupies a caller slot before its body has arrived',
     file: 'src/http/routes/mount.ts',
     changes: [
       [
@@ -436,7 +436,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'the console accepts changes from every page of the same site',
+    description: 'the console accepts changes from every page of the same site',
     file: 'src/http/auth/session-cookie.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
     caughtBy: {
@@ -445,7 +445,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a session is not checked again inside the write transaction',
+    description: 'a session is not checked again inside the write transaction',
     file: 'src/resources/sessions/authenticate.ts',
     changes: [
       [
@@ -459,7 +459,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'an invitation can be used twice',
+    description: 'an invitation can be used twice',
     file: 'src/resources/invitations/invitations.ts',
     changes: [
       [
@@ -473,7 +473,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'no passphrase is hashed for an unknown user',
+    description: 'no passphrase is hashed for an unknown user',
     file: 'src/secrets.ts',
     changes: [
       [
@@ -487,7 +487,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'a flood of sign-ins from one network fills the whole queue',
+    description: 'a flood of sign-ins from one network fills the whole queue',
     file: 'src/secrets.ts',
     changes: [['maxWaiting: 32, maxWaitingPerGroup: 8', 'maxWaiting: 32, maxWaitingPerGroup: 32']],
     caughtBy: {
@@ -496,7 +496,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'calendar files of one account fill the whole queue',
+    description: 'calendar files of one account fill the whole queue',
     file: 'src/ical/parse-in-child-process.ts',
     changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
     caughtBy: {
@@ -505,7 +505,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'imported times in another time zone are not converted',
+    description: 'imported times in another time zone are not converted',
     file: 'src/ical/times.ts',
     changes: [['return toLocal(this.#target, toUtc(zone, time.wallMs));', 'return time.wallMs;']],
     caughtBy: {
@@ -514,7 +514,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'an invitation stays valid when the role of its user changes',
+    description: 'an invitation stays valid when the role of its user changes',
     file: 'src/resources/users/users.ts',
     changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
@@ -547,13 +547,13 @@ export function runMutation(mutation: Mutation, copy: Copy): Promise<Run> {
 
 /** Applies a mutation to a copy, runs `work`, and reverts it. Throws if the change no longer fits the source. */
 export async function withMutation<T>(
-  { says, file, changes }: Mutation,
+  { description, file, changes }: Mutation,
   { folder }: Copy,
   work: () => Promise<T>,
 ): Promise<T> {
   const path = join(folder, file);
   const whole = readFileSync(path, 'utf8');
-  writeFileSync(path, mutated(whole, changes, `${file}: ${says}`));
+  writeFileSync(path, mutated(whole, changes, `${file}: ${description}`));
   try {
     return await work();
   } finally {

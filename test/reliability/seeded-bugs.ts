@@ -26,7 +26,7 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
   const passingWithout = new Set<string>();
   try {
     for (const mutation of seededBugs.slice(0, count)) {
-      const { says, planted } = mutation;
+      const { description, planted } = mutation;
       if (planted === undefined) continue;
       const { proof, count: times, seenAs } = planted;
       const again = [proof, '--count', String(times), '--seed', String(seed)];
@@ -38,10 +38,10 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
       const { faults, output } = await withMutation(mutation, copy, () => runReliabilityTest(copy, again));
       const seen = faults.find((fault) => seenAs.test(fault));
       counts['seeded bugs'] = Number(counts['seeded bugs']) + 1;
-      if (seen === undefined) broken.push(`${says}: not found by ${again.join(' ')}: ${output.slice(-2_000)}`);
+      if (seen === undefined) broken.push(`${description}: not found by ${again.join(' ')}: ${output.slice(-2_000)}`);
       else counts.caught = Number(counts.caught) + 1;
-      counts[says] = seen === undefined ? 'not caught' : `${proof}: ${shortened(seen)}`;
-      log(`${says}: ${counts[says]}`);
+      counts[description] = seen === undefined ? 'not caught' : `${proof}: ${shortened(seen)}`;
+      log(`${description}: ${counts[description]}`);
     }
   } finally {
     copy.remove();
@@ -70,8 +70,8 @@ async function runReliabilityTest(
 
 /** Drops the command that repeats the run: it would run the unmodified source. */
 function shortened(line: string): string {
-  const says = line.replace(/ \(npm run .*$/, '');
-  return says.length > 120 ? `${says.slice(0, 119)}…` : says;
+  const description = line.replace(/ \(npm run .*$/, '');
+  return description.length > 120 ? `${description.slice(0, 119)}…` : description;
 }
 
 /** Copies of the source that are mutated and tested concurrently. */
@@ -102,7 +102,7 @@ async function executeTable({ count, log }: Run): Promise<RunResult> {
           const line = (await faultIn(mutation, copy)) ?? '';
           if (line === '') caught += 1;
           else broken.push(line);
-          log(line === '' ? `${mutation.says}: caught` : line);
+          log(line === '' ? `${mutation.description}: caught` : line);
         }
       } finally {
         copy.remove();
@@ -114,10 +114,12 @@ async function executeTable({ count, log }: Run): Promise<RunResult> {
 
 /** Returns why a mutation is not caught; undefined if its test passes without it and fails with it. */
 async function faultIn(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
-  const { says, caughtBy } = mutation;
+  const { description, caughtBy } = mutation;
   const unmutated = await runTest(caughtBy, copy.folder);
   if (unmutated.red.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
-    return `${says}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
+    return `${description}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
   const { red, output } = await runMutation(mutation, copy);
-  return red.includes(caughtBy.name) ? undefined : `${says}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;
+  return red.includes(caughtBy.name)
+    ? undefined
+    : `${description}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;
 }

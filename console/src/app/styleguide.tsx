@@ -28,7 +28,9 @@ export function Styleguide() {
       <Page
         title="Styleguide"
         lead="The components of the console, each with the states it has."
-        calls={[{ says: 'List events', method: 'GET', path: '/events?limit=10', sdk: 'events.list({ limit: 10 })' }]}
+        calls={[
+          { description: 'List events', method: 'GET', path: '/events?limit=10', sdk: 'events.list({ limit: 10 })' },
+        ]}
         actions={<ThemeButton />}
       >
         <section class="card padded stack" aria-label="Buttons">

@@ -6,7 +6,7 @@ import { showToast } from './toast.tsx';
 
 /** An API call that the console shows as curl and as SDK code. */
 export type ApiCall = {
-  readonly says: string;
+  readonly description: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Path below /v2, with query: `/events?limit=10`. */
   readonly path: string;
@@ -100,16 +100,16 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
                 value={at}
                 onChange={(event) => setAt(Number(event.currentTarget.value))}
               >
-                {calls.map(({ says }, index) => (
-                  <option key={says} value={index}>
-                    {says}
+                {calls.map(({ description }, index) => (
+                  <option key={description} value={index}>
+                    {description}
                   </option>
                 ))}
               </select>
             )}
           </div>
-          {calls.length === 1 && <p class="soft">{call.says}</p>}
-          <Code label={call.says} text={format === 'curl' ? curlOf(call) : sdkOf(call)} />
+          {calls.length === 1 && <p class="soft">{call.description}</p>}
+          <Code label={call.description} text={format === 'curl' ? curlOf(call) : sdkOf(call)} />
           <p class="small soft">
             Put a key of yours into <code>CARILLON_KEY</code>. The console itself holds none: it signs in with a cookie.
           </p>

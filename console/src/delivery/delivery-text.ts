@@ -2,17 +2,17 @@ import type { FeedKind, Kind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
 /** Description of each hook kind, and an example path of its record. */
-export const kindTexts: Readonly<Record<Kind, { readonly says: string; readonly example: string }>> = {
-  new_event: { says: 'Something new stands on the calendar.', example: '/events/512' },
-  new_project: { says: 'A project was created.', example: '/projects/27' },
-  new_task: { says: 'A task was added to a project.', example: '/tasks/1204' },
+export const kindTexts: Readonly<Record<Kind, { readonly description: string; readonly example: string }>> = {
+  new_event: { description: 'Something new stands on the calendar.', example: '/events/512' },
+  new_project: { description: 'A project was created.', example: '/projects/27' },
+  new_task: { description: 'A task was added to a project.', example: '/tasks/1204' },
   completed_task: {
-    says: 'A task was ticked off. Its open subtasks are told of each on their own.',
+    description: 'A task was ticked off. Its open subtasks are told of each on their own.',
     example: '/tasks/1204',
   },
-  new_subtask: { says: 'A subtask was added to a task.', example: '/subtasks/88' },
-  completed_subtask: { says: 'A subtask was ticked off, alone or with its task.', example: '/subtasks/88' },
-  new_client: { says: 'A client was created.', example: '/clients/9' },
+  new_subtask: { description: 'A subtask was added to a task.', example: '/subtasks/88' },
+  completed_subtask: { description: 'A subtask was ticked off, alone or with its task.', example: '/subtasks/88' },
+  new_client: { description: 'A client was created.', example: '/clients/9' },
 };
 
 /** Kinds that a hook can subscribe to, most common first. */

@@ -17,7 +17,7 @@ export type DatabaseFlags = { readonly database?: string; readonly json?: true }
 
 /** Gives a command `--database` and `--json`. */
 export function addDatabaseOptions(command: Command): Command {
-  const { flag, shape, says: description, initial } = options.database;
+  const { flag, shape, description, initial } = options.database;
   return command
     .option(`--${flag} <${shape}>`, `${description} (default ${initial}) Also ${environmentName(flag)}.`)
     .option('--json', 'Print JSON, for programs.');

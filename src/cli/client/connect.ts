@@ -24,7 +24,7 @@ export type ResolvedConnection = { readonly connection: Connection; readonly car
 
 /** Gives a command the options of a connection. */
 export function addConnectionOptions(command: Command): Command {
-  for (const { flag, shape, says: description } of Object.values(connectionOptions)) {
+  for (const { flag, shape, description } of Object.values(connectionOptions)) {
     const option = new Option(`--${flag} <${shape}>`, `${description} Also ${environmentName(flag)}.`);
     command.addOption(option.helpGroup('Connection:'));
   }
@@ -150,21 +150,26 @@ export function flagOf(field: string): string {
 
 /** Connection options of client commands. Order: flags, environment, the profile saved by `carillon login`. */
 export const connectionOptions = {
-  service: { flag: 'service', shape: 'url', says: 'URL of the service (default http://127.0.0.1:8080).' },
-  domain: { flag: 'domain', shape: 'host', says: 'Domain of the account.' },
+  service: { flag: 'service', shape: 'url', description: 'URL of the service (default http://127.0.0.1:8080).' },
+  domain: { flag: 'domain', shape: 'host', description: 'Domain of the account.' },
   key: {
     flag: 'key',
     shape: 'key',
-    says: 'API key. Other users of this machine can see it in the process list: prefer the variable, or carillon login.',
+    description:
+      'API key. Other users of this machine can see it in the process list: prefer the variable, or carillon login.',
   },
-  profile: { flag: 'profile', shape: 'name', says: 'Name of a login saved by carillon login (default default).' },
+  profile: {
+    flag: 'profile',
+    shape: 'name',
+    description: 'Name of a login saved by carillon login (default default).',
+  },
 } as const;
 
 /** The signing secret of `carillon listen`. */
 export const listenSecret = {
   flag: 'secret',
   shape: 'whsec_…',
-  says: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
+  description: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
 } as const;
 
 /** Environment variable with the key of the other service, for `import --from-api`. */
@@ -185,7 +190,7 @@ const { baseUrl, host, port } = options;
 export function addBaseUrlOption(command: Command): Command {
   return command.option(
     `--${baseUrl.flag} <${baseUrl.shape}>`,
-    `${baseUrl.says} Also ${environmentName(baseUrl.flag)}.`,
+    `${baseUrl.description} Also ${environmentName(baseUrl.flag)}.`,
   );
 }
 

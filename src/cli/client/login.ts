@@ -37,7 +37,7 @@ export function addLogin(program: Command): void {
 
 /** `carillon logout` */
 export function addLogout(program: Command): void {
-  const { flag, shape, says: description } = connectionOptions.profile;
+  const { flag, shape, description } = connectionOptions.profile;
   program
     .command('logout')
     .description('Delete a saved login. The key itself stays valid until it is revoked.')

@@ -38,7 +38,7 @@ function addKind(trigger: Command, kind: Kind, screen: Output): void {
     .command(kind)
     .description(
       [
-        create.says,
+        create.description,
         ...(completes ? ['Then completes it.'] : []),
         ...create.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
       ].join(' '),

@@ -3,7 +3,7 @@ import { profileNames } from '../client/profiles.ts';
 import { CliError, stdout } from '../output/screen.ts';
 
 /** A word that completes the command line, with its description. */
-export type Suggestion = { readonly word: string; readonly says: string };
+export type Suggestion = { readonly word: string; readonly description: string };
 
 /** `carillon completion` */
 export function addCompletion(program: Command): void {
@@ -20,7 +20,7 @@ export function addCompletion(program: Command): void {
 /** Implements `carillon complete -- <words>`, which the shell scripts call; the last word is the one being typed. */
 export function printSuggestions(program: Command, words: readonly string[]): void {
   const typed = joined(words[0] === '--' ? words.slice(1) : words);
-  stdout.print(...suggestions(program, typed).map(({ word, says }) => [word, says]));
+  stdout.print(...suggestions(program, typed).map(({ word, description }) => [word, description]));
 }
 
 /** Joins words again that bash splits at `=` and `:`, such as `--state=live` and `localhost:80`. */
@@ -74,20 +74,23 @@ function valuesOf(option: Option | undefined, typed: string): Suggestion[] {
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
   const words = option?.long === '--profile' ? profileNames() : (option?.argChoices ?? []);
   const unused = words.filter((word) => !before.split(',').includes(word));
-  return unused.map((word) => ({ word: before + word, says: '' })).filter(({ word }) => word.startsWith(typed));
+  return unused.map((word) => ({ word: before + word, description: '' })).filter(({ word }) => word.startsWith(typed));
 }
 
 function flagsOf(command: Command): Suggestion[] {
   const options = [...command.options, new Option('--help', 'display help for command')];
-  return options.map(({ long, description }) => ({ word: long ?? '', says: firstSentence(description) }));
+  return options.map(({ long, description }) => ({ word: long ?? '', description: firstSentence(description) }));
 }
 
 function commandsOf(command: Command): Suggestion[] {
-  return command.commands.map((one) => ({ word: one.name(), says: one.summary() || firstSentence(one.description()) }));
+  return command.commands.map((one) => ({
+    word: one.name(),
+    description: one.summary() || firstSentence(one.description()),
+  }));
 }
 
 function choicesOf(command: Command, given: number): Suggestion[] {
-  return (command.registeredArguments[given]?.argChoices ?? []).map((word) => ({ word, says: '' }));
+  return (command.registeredArguments[given]?.argChoices ?? []).map((word) => ({ word, description: '' }));
 }
 
 function firstSentence(description: string): string {

@@ -39,7 +39,7 @@ export function addListenOptions(command: Command): Command {
     .option('--timeout <duration>', 'Timeout for a response.', '15s')
     .option(
       `--${listenSecret.flag} <${listenSecret.shape}>`,
-      `${listenSecret.says} Also ${environmentName(listenSecret.flag)}.`,
+      `${listenSecret.description} Also ${environmentName(listenSecret.flag)}.`,
     )
     .option('--json', 'Print one JSON object per line, for programs.');
   for (const option of startOptions()) command.addOption(option.helpGroup('Start position:'));

@@ -14,7 +14,7 @@ type Flags = ConnectionFlags & OutputFlags & FlagValues;
 /** `carillon events …`: one subcommand for each route of a resource. */
 export function addResourceType(program: Command, name: string, screen: Output = stdout): void {
   const verbs = verbsOf(name);
-  const resourceType = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
+  const resourceType = program.command(name).description(`${verbs[0]?.description ?? ''} See docs/command-line.md.`);
   for (const verb of verbs) addVerb(resourceType, verb, screen);
 }
 
@@ -25,7 +25,7 @@ function isDefaultVerb({ word, ids, row }: Verb): boolean {
 
 function addVerb(resourceType: Command, verb: Verb, screen: Output): void {
   const { word, row, ids } = verb;
-  const command = resourceType.command(word, { isDefault: isDefaultVerb(verb) }).description(verb.says);
+  const command = resourceType.command(word, { isDefault: isDefaultVerb(verb) }).description(verb.description);
   for (const id of ids) command.argument(`<${id}>`, `The ${id}, as in responses.`);
   const bodySchema = verb.sends === undefined ? row.body : undefined;
   if (bodySchema !== undefined) {

@@ -13,7 +13,7 @@ export type Verb = {
   readonly ids: readonly string[];
   /** Fixed body, for a verb that is a special case of its route. */
   readonly sends?: Readonly<Record<string, unknown>>;
-  readonly says: string;
+  readonly description: string;
 };
 
 /** All routes, only for their descriptions: the dependencies passed in are never called. */
@@ -34,7 +34,7 @@ export function verbsOf(resourceType: string): readonly Verb[] {
 }
 
 function verbOf(row: Route): Verb {
-  return { word: wordOf(row), row, ids: idNames(row.path), says: row.description };
+  return { word: wordOf(row), row, ids: idNames(row.path), description: row.description };
 }
 
 const WORDS = { GET: 'show', POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
@@ -53,8 +53,8 @@ function completions(row: Route): readonly Verb[] {
   if (row.method !== 'PUT' || fields.completed === undefined || fields.resume === undefined) return [];
   const verb = { row, ids: idNames(row.path) };
   return [
-    { ...verb, word: 'complete', sends: { completed: 1 }, says: 'Completes a record.' },
-    { ...verb, word: 'resume', sends: { resume: 1 }, says: 'Reopens a completed record.' },
+    { ...verb, word: 'complete', sends: { completed: 1 }, description: 'Completes a record.' },
+    { ...verb, word: 'resume', sends: { resume: 1 }, description: 'Reopens a completed record.' },
   ];
 }
 

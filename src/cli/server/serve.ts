@@ -27,7 +27,7 @@ export function addServe(program: Command): void {
 
 /** Adds all service options to a command. */
 export function addServeOptions(command: Command): Command {
-  for (const { flag, shape, says: description, initial } of Object.values(options) as Option<unknown>[]) {
+  for (const { flag, shape, description, initial } of Object.values(options) as Option<unknown>[]) {
     const defaultText = initial === undefined || initial === '' ? '' : ` (default ${initial})`;
     command.option(`--${flag} <${shape}>`, `${description}${defaultText} Also ${environmentName(flag)}.`);
   }

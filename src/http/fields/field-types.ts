@@ -20,12 +20,12 @@ const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
 const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
 /** The record's own id. */
-export const key = (says: string) => readOnly<number>(says, String, DIGITS);
+export const key = (description: string) => readOnly<number>(description, String, DIGITS);
 
 /** A field with a constant value. */
-export const constant = (says: string, value: string | null): Field<undefined, 'fixed'> => ({
+export const constant = (description: string, value: string | null): Field<undefined, 'fixed'> => ({
   mode: 'fixed',
-  description: says,
+  description,
   inputSchema: {},
   parse: () => unreachable(),
   default: undefined,
@@ -34,11 +34,11 @@ export const constant = (says: string, value: string | null): Field<undefined, '
 });
 
 /** A text that the service writes or joins from another record. */
-export const readOnlyText = (says: string) => readOnly<string | null>(says, (text) => text ?? '', STRING);
+export const readOnlyText = (description: string) => readOnly<string | null>(description, (text) => text ?? '', STRING);
 
 /** An enumeration that the service writes. */
-export const readOnlyWord = (says: string, words: readonly string[], title?: string) =>
-  readOnly<string | null>(says, (word) => word ?? '', wordSchema(words, title));
+export const readOnlyWord = (description: string, words: readonly string[], title?: string) =>
+  readOnly<string | null>(description, (word) => word ?? '', wordSchema(words, title));
 
 /** The schema of an enumeration; with a title it is a named schema of the OpenAPI document. */
 export const wordSchema = (words: readonly string[], title?: string): JsonSchema => ({
@@ -51,40 +51,45 @@ export const wordSchema = (words: readonly string[], title?: string): JsonSchema
  * A secret that only the creating response contains; it is removed from the stored response for idempotent
  * replays (X4).
  */
-export const secretOnce = (says: string) => readOnly<string>(says, String, { ...STRING, 'x-shown-once': true });
+export const secretOnce = (description: string) =>
+  readOnly<string>(description, String, { ...STRING, 'x-shown-once': true });
 
-export const readOnlyId = (says: string) => readOnly<number | null>(says, (id) => String(id ?? 0), DIGITS);
+export const readOnlyId = (description: string) =>
+  readOnly<number | null>(description, (id) => String(id ?? 0), DIGITS);
 
 /** An integer that the service writes, as a string of digits. */
-export const readOnlyNumber = (says: string) => readOnly<number | null>(says, (count) => String(count ?? 0), DIGITS);
+export const readOnlyNumber = (description: string) =>
+  readOnly<number | null>(description, (count) => String(count ?? 0), DIGITS);
 
 /** The seconds of another field as hours, rounded to four decimals. */
-export const hoursOf = (from: string, says: string): Field<number | null, 'derived'> => ({
-  ...readOnly<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
+export const hoursOf = (from: string, description: string): Field<number | null, 'derived'> => ({
+  ...readOnly<number | null>(description, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
   mode: 'derived',
   from,
 });
 
 /** An integer that the service writes, as a JSON number. */
-export const readOnlyCount = (says: string) => readOnly<number>(says, Number, { type: 'integer' });
+export const readOnlyCount = (description: string) => readOnly<number>(description, Number, { type: 'integer' });
 
 /** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
-export const readOnlyTimestamp = (says: string) => readOnly<number | null>(says, formatTimestamp, DATE_TIME);
+export const readOnlyTimestamp = (description: string) =>
+  readOnly<number | null>(description, formatTimestamp, DATE_TIME);
 
-export const readOnlyFlag = (says: string) => readOnly<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
+export const readOnlyFlag = (description: string) =>
+  readOnly<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG);
 
 /** A list of enumeration values that the service writes. */
-export const readOnlyList = (says: string, words: readonly string[], title?: string) =>
-  readOnly<readonly string[]>(says, (list) => list, { type: 'array', items: wordSchema(words, title) });
+export const readOnlyList = (description: string, words: readonly string[], title?: string) =>
+  readOnly<readonly string[]>(description, (list) => list, { type: 'array', items: wordSchema(words, title) });
 
-export type TextOptions = { says: string; most: number; least?: number; initial?: string | undefined };
+export type TextOptions = { description: string; max: number; min?: number; initial?: string | undefined };
 
 /** A text of `least` (default 0) to `most` characters after trimming. NUL and lone surrogates are invalid (C4). */
-export function text({ says, most, least = 0, initial }: TextOptions): Field<string, 'written'> {
+export function text({ description, max: most, min: least = 0, initial }: TextOptions): Field<string, 'written'> {
   const length = least > 0 ? `${least} to ${most}` : `at most ${most}`;
   return writable(
     {
-      says,
+      description,
       accepts: { type: 'string', 'x-text': { least, most } },
       must: `must be a text of ${length} characters`,
       parse: (value) => String(value).trim(),
@@ -96,24 +101,24 @@ export function text({ says, most, least = 0, initial }: TextOptions): Field<str
 }
 
 /** The name of a record: required, 1 to 255 characters after trimming. */
-export const name = (says: string) => text({ says, least: 1, most: 255 });
+export const name = (description: string) => text({ description, min: 1, max: 255 });
 
 /** A short text; empty by default. */
-export const shortText = (says: string, most = 255) => text({ says, most, initial: '' });
+export const shortText = (description: string, most = 255) => text({ description, max: most, initial: '' });
 
 /** A short text without control characters, because it is printed to terminals; empty by default. */
-export function label(says: string, most = 255): Field<string, 'written'> {
-  const field = shortText(says, most);
+export function label(description: string, most = 255): Field<string, 'written'> {
+  const field = shortText(description, most);
   const must = `must be a text of at most ${most} characters, none of them a control character`;
   return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_PATTERN, 'x-must': must } };
 }
 
 /** A text of up to 20,000 characters; empty by default. */
-export const longText = (says: string) => text({ says, most: 20_000, initial: '' });
+export const longText = (description: string) => text({ description, max: 20_000, initial: '' });
 
 /** Comma-separated tags, stored trimmed and without empty ones. */
-export function tags(says: string): Field<string, 'written'> {
-  const field = shortText(says, 1_000);
+export function tags(description: string): Field<string, 'written'> {
+  const field = shortText(description, 1_000);
   const parse = (value: unknown) =>
     String(value)
       .split(',')
@@ -126,10 +131,10 @@ export function tags(says: string): Field<string, 'written'> {
 const ADDRESS = `[^\\s@${CONTROLS}]+@[^\\s@${CONTROLS}]+`;
 
 /** An e-mail address; `''` if it is optional and absent. */
-export function email(says: string, need: 'required' | 'optional'): Field<string, 'written'> {
+export function email(description: string, need: 'required' | 'optional'): Field<string, 'written'> {
   return writable(
     {
-      says,
+      description,
       accepts: {
         type: 'string',
         maxLength: 254,
@@ -145,10 +150,10 @@ export function email(says: string, need: 'required' | 'optional'): Field<string
 }
 
 /** A three-letter currency code in upper case, or `''`. */
-export const currency = (says: string) =>
+export const currency = (description: string) =>
   writable<string>(
     {
-      says,
+      description,
       accepts: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
       must: 'must be a currency code of three letters',
       parse: (value) => String(value).toUpperCase(),
@@ -160,10 +165,10 @@ export const currency = (says: string) =>
 const CALENDAR_TIME_MUST = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
 
 /** A required start or due date (C9). */
-export const calendarTime = (says: string) =>
+export const calendarTime = (description: string) =>
   writable<string>(
     {
-      says: `${says} Accepts yyyymmdd or the output format.`,
+      description: `${description} Accepts yyyymmdd or the output format.`,
       accepts: { type: 'string', format: 'calendar-time' },
       must: CALENDAR_TIME_MUST,
       parse: (value) => parseCalendarTime(String(value)) ?? unreachable(),
@@ -174,10 +179,10 @@ export const calendarTime = (says: string) =>
   );
 
 /** An optional start or due date; `''`, null and NO_DATE are stored as null. */
-export const calendarTimeOrNone = (says: string) =>
+export const calendarTimeOrNone = (description: string) =>
   writable<string | null>(
     {
-      says: `${says} Accepts yyyymmdd or the output format; empty for none.`,
+      description: `${description} Accepts yyyymmdd or the output format; empty for none.`,
       accepts: { type: ['string', 'null'], format: 'calendar-time-or-none' },
       must: `${CALENDAR_TIME_MUST}, or empty`,
       parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? unreachable())),
@@ -188,10 +193,10 @@ export const calendarTimeOrNone = (says: string) =>
   );
 
 /** An optional calendar day, serialized without a time. */
-export const calendarDayOrNone = (says: string) =>
+export const calendarDayOrNone = (description: string) =>
   writable<string | null>(
     {
-      says: `${says} Accepts yyyymmdd or the output format.`,
+      description: `${description} Accepts yyyymmdd or the output format.`,
       accepts: { type: ['string', 'null'], format: 'calendar-day-or-none' },
       must: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
       parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? unreachable())),
@@ -210,10 +215,10 @@ const FLAG_VALUES = ['0', '1', 0, 1, true, false];
 const isOn = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
 
 /** A flag: 0 or 1 out; 0, 1, "0", "1", true, false in. */
-export const flag = (says: string, initial: 0 | 1 = 0) =>
+export const flag = (description: string, initial: 0 | 1 = 0) =>
   writable<number>(
     {
-      says,
+      description,
       accepts: { title: 'FlagInput', enum: FLAG_VALUES },
       must: 'must be 0 or 1',
       parse: isOn,
@@ -224,11 +229,11 @@ export const flag = (says: string, initial: 0 | 1 = 0) =>
   );
 
 /** A write-only flag. */
-export const writeOnlyFlag = (says: string): Field<number, 'asked'> => ({ ...flag(says), mode: 'asked' });
+export const writeOnlyFlag = (description: string): Field<number, 'asked'> => ({ ...flag(description), mode: 'asked' });
 
 /** A flag that is serialized as a number. */
-export const numberFlag = (says: string): Field<number, 'written'> => ({
-  ...flag(says),
+export const numberFlag = (description: string): Field<number, 'written'> => ({
+  ...flag(description),
   serialize: Number,
   outputSchema: { type: 'integer', enum: [0, 1] },
 });
@@ -237,7 +242,7 @@ export const numberFlag = (says: string): Field<number, 'written'> => ({
 export const active = () =>
   writable<number>(
     {
-      says: '1 active, 0 inactive, 2 on hold.',
+      description: '1 active, 0 inactive, 2 on hold.',
       accepts: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
       must: 'must be 0, 1 or 2',
       parse: (value) => (value === '2' || value === 2 ? 2 : isOn(value)),
@@ -248,10 +253,10 @@ export const active = () =>
   );
 
 /** An integer from 0 to `most`; accepts a string or a number. */
-export const integer = (says: string, most: number, need: 'required' | 'optional' = 'optional') =>
+export const integer = (description: string, most: number, need: 'required' | 'optional' = 'optional') =>
   writable<number>(
     {
-      says,
+      description,
       accepts: {
         type: ['string', 'integer'],
         pattern: `^\\d{1,${String(most).length}}$`,
@@ -270,15 +275,15 @@ export const integer = (says: string, most: number, need: 'required' | 'optional
 const MAX_ORDER = 9_999_999_999_999;
 
 /** The sort position of a record: an integer below 10^13, so that clients can use a timestamp in milliseconds (C42). */
-export const order = (says: string) => integer(says, MAX_ORDER);
+export const order = (description: string) => integer(description, MAX_ORDER);
 
 const MAX_SECONDS = 999_999_999;
 
 /** A required number of seconds. Fractions are rounded half up, because clients compute seconds from hours (C42). */
-export const seconds = (says: string) =>
+export const seconds = (description: string) =>
   writable<number>(
     {
-      says: `${says} A fraction is rounded.`,
+      description: `${description} A fraction is rounded.`,
       accepts: {
         type: ['string', 'number'],
         pattern: `^\\d{1,${String(MAX_SECONDS).length}}(\\.\\d+)?$`,
@@ -295,10 +300,10 @@ export const seconds = (says: string) =>
   );
 
 /** A non-negative amount with at most four decimals; accepts a string or a number, stored as text to avoid rounding. */
-export const decimal = (says: string) =>
+export const decimal = (description: string) =>
   writable<string>(
     {
-      says,
+      description,
       accepts: { type: ['string', 'number'], format: 'decimal', minimum: 0, exclusiveMaximum: 1e9, 'x-decimal': true },
       must: 'must be a number from 0 to 999999999.9999 with at most four decimals',
       parse: (value) => (value === '' ? '0' : plainDecimal(String(value))),
@@ -322,10 +327,10 @@ function plainDecimal(text: string): string {
 const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && Number(value) !== 0;
 
 /** A flag. An amount sets it and is stored in `price`, because existing clients write the price here (C42). */
-export const fixedPrice = (says: string): Field<number, 'written'> => ({
+export const fixedPrice = (description: string): Field<number, 'written'> => ({
   ...writable<number>(
     {
-      says: `${says} An amount other than 0 and 1 sets the flag and becomes the price.`,
+      description: `${description} An amount other than 0 and 1 sets the flag and becomes the price.`,
       accepts: {
         type: ['string', 'number', 'boolean'],
         format: 'decimal',
@@ -344,10 +349,10 @@ export const fixedPrice = (says: string): Field<number, 'written'> => ({
 });
 
 /** The required id of another record. */
-export const resourceId = (says: string) =>
+export const resourceId = (description: string) =>
   writable<number>(
     {
-      says,
+      description,
       accepts: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
       must: 'must be an id',
       parse: idOf,
@@ -358,10 +363,10 @@ export const resourceId = (says: string) =>
   );
 
 /** The id of another record; `"0"`, 0, `""` and null mean none (C26). */
-export const resourceIdOrNone = (says: string) =>
+export const resourceIdOrNone = (description: string) =>
   writable<number>(
     {
-      says: `${says} "0" for none.`,
+      description: `${description} "0" for none.`,
       accepts: {
         type: ['string', 'integer', 'null'],
         format: 'id-or-none',
@@ -389,7 +394,7 @@ export type AssignedTeam = Reference<'team'>;
 /** References to other records: accepts a list of ids or of its own output, `[{ …_id, …_name }]`. */
 function references<N extends 'user' | 'team'>(
   resourceType: N,
-  says: string,
+  description: string,
 ): Field<readonly Reference<N>[], 'written'> {
   const [id, name] = [`${resourceType}_id`, `${resourceType}_name`];
   const titlePart = resourceType === 'user' ? 'User' : 'Team';
@@ -397,7 +402,7 @@ function references<N extends 'user' | 'team'>(
   const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
   return writable<readonly Reference<N>[]>(
     {
-      says,
+      description,
       accepts: {
         type: 'array',
         maxItems: 1_000,
@@ -431,16 +436,16 @@ function references<N extends 'user' | 'team'>(
 }
 
 /** The assigned users. */
-export const assigned = (says: string) => references('user', says);
+export const assigned = (description: string) => references('user', description);
 
 /** The assigned teams. */
-export const assignedTeams = (says: string) => references('team', says);
+export const assignedTeams = (description: string) => references('team', description);
 
 /** The role of a user in the account. */
-export const role = (says: string): Field<Role, 'written'> =>
+export const role = (description: string): Field<Role, 'written'> =>
   writable<Role>(
     {
-      says,
+      description,
       accepts: { title: 'Role', enum: ['member', 'admin', 'owner'] },
       must: 'must be member, admin or owner',
       parse: (value) => (typeof value === 'string' && isRole(value) ? value : unreachable()),
@@ -451,8 +456,8 @@ export const role = (says: string): Field<Role, 'written'> =>
   );
 
 /** A list of nested records with these fields. */
-export const readOnlyRecords = <F extends Fields>(says: string, fields: F, title?: string) =>
-  readOnly<readonly OutputOf<F>[]>(says, (rows) => rows.map((row) => serializeRecord(fields, row)), {
+export const readOnlyRecords = <F extends Fields>(description: string, fields: F, title?: string) =>
+  readOnly<readonly OutputOf<F>[]>(description, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',
     items: { ...(title === undefined ? {} : { title }), ...responseSchema(fields) },
   });

@@ -49,10 +49,10 @@ export type OutputOf<F extends Fields> = {
 };
 
 /** A field that only the service writes. */
-export function readOnly<S>(says: string, show: (stored: S) => unknown, answers: JsonSchema): Field<S, 'shown'> {
+export function readOnly<S>(description: string, show: (stored: S) => unknown, answers: JsonSchema): Field<S, 'shown'> {
   return {
     mode: 'shown',
-    description: says,
+    description,
     inputSchema: {},
     parse: () => unreachable(),
     default: undefined,
@@ -68,7 +68,7 @@ export function unreachable(): never {
 
 /** Options of a writable field. `answers` is the output schema, by default a string. */
 type FieldDefinition<S> = {
-  says: string;
+  description: string;
   accepts: JsonSchema;
   must: string;
   parse: (value: unknown) => S;
@@ -78,7 +78,7 @@ type FieldDefinition<S> = {
 
 /** A field that the caller writes; required if `initial` is undefined. */
 export function writable<S>(writing: FieldDefinition<S>, initial: S | undefined): Field<S, 'written'> {
-  const { says: description, parse, show: serialize } = writing;
+  const { description, parse, show: serialize } = writing;
   const inputSchema = { ...writing.accepts, 'x-must': writing.must };
   return {
     mode: 'written',

@@ -33,7 +33,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
 
 type Header = {
   readonly name: string;
-  readonly says: string;
+  readonly description: string;
   readonly schema: JsonSchema;
   readonly required?: boolean;
 };
@@ -42,22 +42,23 @@ const TAGS: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'
 
 const idempotencyKey: Header = {
   name: 'Idempotency-Key',
-  says: 'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
+  description:
+    'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
 const ifMatch: Header = {
   name: 'If-Match',
-  says: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
+  description: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
   schema: TAGS,
 };
 const ifNoneMatch: Header = {
   name: 'If-None-Match',
-  says: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
+  description: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
   schema: TAGS,
 };
 const lastEventId: Header = {
   name: 'Last-Event-ID',
-  says: 'In a stream, the cursor to continue after; takes precedence over `after`.',
+  description: 'In a stream, the cursor to continue after; takes precedence over `after`.',
   schema: { type: 'string', pattern: '^\\d{1,16}$' },
 };
 
@@ -108,7 +109,7 @@ export function openapi(
       title: 'Carillon',
       version,
       description:
-        'A project calendar that rings your application. Texts are trimmed before their length is measured; unknown fields and parameters are ignored.',
+        'Self-hosted project management with a REST API, a calendar and webhooks. Texts are trimmed before their length is measured; unknown fields and parameters are ignored.',
       contact: { name: 'The documentation of this service', url: `${baseUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
@@ -203,7 +204,7 @@ function descriptionOf({ description, permission, records }: Route): string {
   return [description, needs, ...(records.length === 0 ? [] : [`It may be notified as ${kinds}.`])].join(' ');
 }
 
-const headerParameter = ({ name, says: description, schema, required = false }: Header) => ({
+const headerParameter = ({ name, description, schema, required = false }: Header) => ({
   name,
   in: 'header',
   required,

@@ -37,7 +37,7 @@ export type PublicRoute = {
   readonly method: 'POST' | 'DELETE';
   /** Below `/console`. */
   readonly path: string;
-  readonly says: string;
+  readonly description: string;
   readonly body: JsonSchema | undefined;
   run(visit: PublicRequest): Promise<PublicResult>;
 };

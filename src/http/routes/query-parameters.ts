@@ -67,33 +67,33 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
   return given as Given<P>;
 }
 
-export const idParameter = (says: string): Parameter<number> => ({
-  description: says,
+export const idParameter = (description: string): Parameter<number> => ({
+  description,
   schema: { type: 'string', pattern: '^\\d+$' },
   errorMessage: 'must be an id',
   read: parseId,
 });
 
 /** A day, written yyyymmdd; read as `YYYY-MM-DD`. */
-export const dayParameter = (says: string): Parameter<string> => ({
-  description: says,
+export const dayParameter = (description: string): Parameter<string> => ({
+  description,
   schema: { type: 'string', pattern: '^\\d{8}$' },
   errorMessage: 'must be a real calendar day written yyyymmdd',
   read: parseDay,
 });
 
 /** A text of 1 to 255 characters. */
-export const textParameter = (says: string): Parameter<string> => ({
-  description: says,
+export const textParameter = (description: string): Parameter<string> => ({
+  description,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   errorMessage: 'must be a text of 1 to 255 characters',
   read: (text) => (isText(text, 1, 255) ? text.trim() : undefined),
 });
 
 /** An enumeration. */
-export function wordParameter<W extends string>(says: string, words: readonly W[]): Parameter<W> {
+export function wordParameter<W extends string>(description: string, words: readonly W[]): Parameter<W> {
   return {
-    description: says,
+    description,
     schema: { type: 'string', enum: words },
     errorMessage: `must be one of ${words.join(', ')}`,
     read: (text) => words.find((word) => word === text),

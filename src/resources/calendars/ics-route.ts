@@ -196,7 +196,7 @@ async function* textOf(
   const description = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
   const zone = zoneName === undefined ? undefined : zoneAround(zoneName, fromMs, untilMs);
-  yield beginning({ name, says: description, zone });
+  yield beginning({ name, description: description, zone });
   yield* entriesOf(view, { ...wanted, zone }, today);
   yield ENDING;
 }

@@ -23,7 +23,7 @@ import { stamps } from '../core/timestamps.ts';
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {
   comment_id: key('Identifier of the comment.'),
-  comment: text({ says: 'The text.', least: 1, most: 20_000 }),
+  comment: text({ description: 'The text.', min: 1, max: 20_000 }),
   parent_id: resourceIdOrNone('The comment that it replies to, which must not be a reply itself.'),
   project_id: readOnlyId('The project of the comment.'),
   task_id: resourceIdOrNone('The task of the comment.'),

@@ -90,12 +90,12 @@ async function copyOpen(
 
 /** Recurrence periods (C41) by their letter: how far each moves the dates of the next record. */
 const periods = {
-  D: { says: 'daily', days: 1, months: 0 },
-  W: { says: 'weekly', days: 7, months: 0 },
-  M: { says: 'monthly', days: 0, months: 1 },
-  Q: { says: 'quarterly', days: 0, months: 3 },
-  S: { says: 'every six months', days: 0, months: 6 },
-  Y: { says: 'yearly', days: 0, months: 12 },
+  D: { description: 'daily', days: 1, months: 0 },
+  W: { description: 'weekly', days: 7, months: 0 },
+  M: { description: 'monthly', days: 0, months: 1 },
+  Q: { description: 'quarterly', days: 0, months: 3 },
+  S: { description: 'every six months', days: 0, months: 6 },
+  Y: { description: 'yearly', days: 0, months: 12 },
 } as const;
 
 export type Period = keyof typeof periods;
@@ -104,13 +104,13 @@ const letters = Object.keys(periods) as Period[];
 
 export const isPeriod = (text: unknown): text is Period => letters.some((letter) => letter === text);
 
-const legend = letters.map((letter) => `${letter} ${periods[letter].says}`).join(', ');
+const legend = letters.map((letter) => `${letter} ${periods[letter].description}`).join(', ');
 
 /** The field `recurring`: the letter of a period, or empty if the record does not recur. */
-export const recurring = (says: string): Field<string, 'written'> =>
+export const recurring = (description: string): Field<string, 'written'> =>
   writable<string>(
     {
-      says: `${says} ${legend}; empty: it does not recur.`,
+      description: `${description} ${legend}; empty: it does not recur.`,
       // Existing clients send any of these other values for a record that does not recur.
       accepts: { title: 'RecurrenceInput', enum: ['', '0', ...letters, 0, false, null] },
       must: `must be one of ${letters.join(', ')}, or empty`,

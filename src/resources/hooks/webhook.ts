@@ -11,19 +11,19 @@ export const webhooks: Readonly<Record<string, Webhook>> = {
     headers: [
       {
         name: 'Webhook-Id',
-        says: 'Identifier of the delivery, the same in every attempt.',
+        description: 'Identifier of the delivery, the same in every attempt.',
         schema: { type: 'string', pattern: '^\\d{1,16}$' },
         required: true,
       },
-      { name: 'User-Agent', says: 'Carillon and its version.', schema: { type: 'string' }, required: true },
+      { name: 'User-Agent', description: 'Carillon and its version.', schema: { type: 'string' }, required: true },
       {
         name: 'Webhook-Timestamp',
-        says: 'For signed hooks: start of this attempt, in seconds since 1970.',
+        description: 'For signed hooks: start of this attempt, in seconds since 1970.',
         schema: { type: 'string', pattern: '^\\d{1,16}$' },
       },
       {
         name: 'Webhook-Signature',
-        says: 'For signed hooks: one signature per secret, as in Standard Webhooks, separated by spaces.',
+        description: 'For signed hooks: one signature per secret, as in Standard Webhooks, separated by spaces.',
         schema: { type: 'string', pattern: '^v1,[\\w+/=]+( v1,[\\w+/=]+)*$' },
       },
     ],

@@ -22,7 +22,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
     {
       method: 'POST',
       path: '/invitation',
-      says: 'Returns the user of a link, without using the link up.',
+      description: 'Returns the user of a link, without using the link up.',
       body: tokenInput.schema,
       async run({ read, now, body }) {
         const found = await findOpen(read, tokenInput.read(body).token, now);
@@ -38,7 +38,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
     {
       method: 'POST',
       path: '/welcome',
-      says: 'Sets the passphrase of the user of a link, once, and signs them in.',
+      description: 'Sets the passphrase of the user of a link, once, and signs them in.',
       body: welcomeInput.schema,
       run: (request) => acceptInvitation(request, welcomeInput.read(request.body), ports),
     },

@@ -26,14 +26,14 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
     {
       method: 'POST',
       path: '/session',
-      says: 'Signs in with domain, email and passphrase.',
+      description: 'Signs in with domain, email and passphrase.',
       body: input.schema,
       run: (request) => signIn(request, input.read(request.body), ports),
     },
     {
       method: 'DELETE',
       path: '/session',
-      says: 'Signs out; no error without a session.',
+      description: 'Signs out; no error without a session.',
       body: undefined,
       async run(request) {
         await signOut(request, 'signed out');

@@ -94,7 +94,7 @@ function isGenerator(value: unknown): value is AsyncGenerator {
 export const asksOf = ({ method, path }: { method: string; path: string }) => `${method} ${shapeOf(path)}`;
 
 /** A relation between an SDK method and its route: a description, and a type that must be `true`. */
-export type TypeAssertion = { readonly says: string; readonly type: string };
+export type TypeAssertion = { readonly description: string; readonly type: string };
 
 /** The helper types at the start of every generated program. */
 export const PRELUDE = `
@@ -107,7 +107,7 @@ type Gives<M> = M extends (...given: never) => AsyncGenerator<infer T> ? T : M e
 export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): TypeAssertion[] {
   return calls.flatMap((call) => {
     const row = rows.find((one) => asksOf(one) === call.asks);
-    if (row === undefined) return [{ says: `${call.method} reaches a row`, type: 'never' }];
+    if (row === undefined) return [{ description: `${call.method} reaches a row`, type: 'never' }];
     const type = `CarillonConsole${call.method
       .split('.')
       .map((name) => `['${name}']`)
@@ -126,7 +126,7 @@ export function promisesOf(calls: readonly SdkCall[], rows: readonly Route[]): T
 }
 
 function resultPromises(method: string, type: string, answer: JsonSchema): TypeAssertion[] {
-  if (answer.type === 'array') return [{ says: `${method} gives nothing`, type: `Same<${type}, void>` }];
+  if (answer.type === 'array') return [{ description: `${method} gives nothing`, type: `Same<${type}, void>` }];
   const { data, ...around } = propertiesOf(answer);
   if (data === undefined) return fieldsOf(`${method} gives`, type, answer, JSON_TYPES);
   if (data.type !== 'array') return fieldsOf(`${method} gives`, type, data, JSON_TYPES);
@@ -152,7 +152,7 @@ function queryOf({ method }: SdkCall, { parameters }: { parameters: Parameters }
 
 /** Asserts that a type has exactly the fields of a schema, with matching types and optionality. */
 function fieldsOf(
-  says: string,
+  description: string,
   type: string,
   schema: JsonSchema,
   typeOf: (schema: JsonSchema) => string,
@@ -161,12 +161,12 @@ function fieldsOf(
   const names = fields.map(([name]) => `'${name}'`).join(' | ') || 'never';
   const required = new Set(schema.required as readonly string[] | undefined);
   return [
-    { says: `${says} these fields`, type: `Same<keyof ${type}, ${names}>` },
+    { description: `${description} these fields`, type: `Same<keyof ${type}, ${names}>` },
     ...fields.map(([name, field]) => {
       // A repeated idempotent response omits these fields, and the SDK rejects it.
       const isRequired = required.has(name) || field['x-shown-once'] === true;
       return {
-        says: `${says} ${name}`,
+        description: `${description} ${name}`,
         type: `Same<${type}['${name}'], ${typeOf(field)}${isRequired ? '' : ' | undefined'}>`,
       };
     }),

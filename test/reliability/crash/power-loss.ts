@@ -85,7 +85,7 @@ async function lossesWithoutFlush(name: Name, cuts: number, random: SeededRandom
   if (name === 'PostgreSQL') {
     return lost({ settings: [withoutFlush[name]], loop: { environment: { CARILLON_DURABILITY: 'any' } } });
   }
-  const mistake = mutations.find(({ says }) => says === CONTROL_BUG);
+  const mistake = mutations.find(({ description }) => description === CONTROL_BUG);
   if (mistake === undefined) throw new Error(`nobody makes the mistake that ${CONTROL_BUG}`);
   const copy = copySource();
   try {

@@ -7,7 +7,7 @@ export type Stage = { readonly owner: Person; readonly ids: Ids; readonly target
 
 /** One way to call a route successfully. */
 export type Scenario = {
-  readonly says: string;
+  readonly description: string;
   /** The recorded occurrences, in order. */
   readonly records: readonly string[];
   readonly body?: (stage: Stage) => Record<string, unknown>;
@@ -17,7 +17,7 @@ export type Scenario = {
   readonly also?: readonly Permission[];
 };
 
-const read: readonly Scenario[] = [{ says: 'reads', records: [] }];
+const read: readonly Scenario[] = [{ description: 'reads', records: [] }];
 const ICS = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20270301T090000\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n';
 const SPAN = { start_date: '20270301', due_date: '20270302' };
 
@@ -35,64 +35,66 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /events': read,
   'POST /events': [
     {
-      says: 'creates',
+      description: 'creates',
       records: ['new_event'],
       body: ({ ids }) => ({ event_name: 'New', ...SPAN, project_id: ids.project_id }),
     },
     {
-      says: 'creates for another user',
+      description: 'creates for another user',
       records: ['new_event'],
       body: ({ ids }) => ({ event_name: 'New', ...SPAN, user_id: ids.user_id }),
     },
   ],
   'GET /events/{event_id}': read,
-  'PUT /events/{event_id}': [{ says: 'changes', records: ['changed_event'], body: () => ({ event_name: 'Other' }) }],
-  'DELETE /events/{event_id}': [{ says: 'deletes', records: ['deleted_event'] }],
+  'PUT /events/{event_id}': [
+    { description: 'changes', records: ['changed_event'], body: () => ({ event_name: 'Other' }) },
+  ],
+  'DELETE /events/{event_id}': [{ description: 'deletes', records: ['deleted_event'] }],
 
   'POST /events/import': [
     {
-      says: 'imports a file',
+      description: 'imports a file',
       records: ['new_event'],
       body: ({ ids }) => ({ ics: ICS, project_id: ids.project_id }),
     },
-    { says: 'imports a file silently', records: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
+    { description: 'imports a file silently', records: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
   ],
 
   'GET /calendars': read,
   'POST /calendars': [
     {
-      says: 'creates a calendar URL',
+      description: 'creates a calendar URL',
       records: [],
       body: ({ ids }) => ({ label: 'new', scope: 'project', project_id: ids.project_id }),
     },
   ],
   'GET /calendars/{calendar_id}': read,
-  'DELETE /calendars/{calendar_id}': [{ says: 'revokes', records: [] }],
+  'DELETE /calendars/{calendar_id}': [{ description: 'revokes', records: [] }],
 
   'GET /hooks': read,
   'POST /hooks': [
     {
-      says: 'subscribes',
+      description: 'subscribes',
       records: [],
       also: ['tasks:read'],
       body: ({ targets }) => ({ target_url: targets(), event: 'completed_task' }),
     },
   ],
   'GET /hooks/{hook_id}': read,
-  'DELETE /hooks/{hook_id}': [{ says: 'unsubscribes', records: [] }],
+  'DELETE /hooks/{hook_id}': [{ description: 'unsubscribes', records: [] }],
   'POST /hooks/{hook_id}/restore': [
     {
-      says: 'restores',
+      description: 'restores',
       records: [],
       before: ({ owner, ids }) => owner.carillon.hooks.delete(ids.hook_id),
       also: ['events:read'],
     },
   ],
-  'POST /hooks/{hook_id}/test': [{ says: 'sends a test', records: [] }],
-  'POST /hooks/{hook_id}/secret': [{ says: 'creates a secret', records: [], body: () => ({ overlap: 0 }) }],
+  'POST /hooks/{hook_id}/test': [{ description: 'sends a test', records: [] }],
+  'POST /hooks/{hook_id}/secret': [{ description: 'creates a secret', records: [], body: () => ({ overlap: 0 }) }],
   'DELETE /hooks/{hook_id}/secret': [
     {
-      says: 'turns signing off',
+      description: 'turns signing off',
       records: [],
       before: async ({ owner, ids }) => void (await owner.carillon.hooks.createSecret(ids.hook_id)),
     },
@@ -100,21 +102,23 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
 
   'GET /deliveries': read,
   'GET /deliveries/{delivery_id}': read,
-  'POST /deliveries/{delivery_id}/redeliver': [{ says: 'sends again', records: [] }],
+  'POST /deliveries/{delivery_id}/redeliver': [{ description: 'sends again', records: [] }],
 
   'GET /notifications': read,
 
   'GET /clients': read,
-  'POST /clients': [{ says: 'creates', records: ['new_client'], body: () => ({ client_name: 'New' }) }],
+  'POST /clients': [{ description: 'creates', records: ['new_client'], body: () => ({ client_name: 'New' }) }],
   'GET /clients/{client_id}': read,
-  'PUT /clients/{client_id}': [{ says: 'changes', records: ['changed_client'], body: () => ({ city: 'Basel' }) }],
+  'PUT /clients/{client_id}': [
+    { description: 'changes', records: ['changed_client'], body: () => ({ city: 'Basel' }) },
+  ],
   'DELETE /clients/{client_id}': [
     {
-      says: 'deletes, and keeps its contact and project',
+      description: 'deletes, and keeps its contact and project',
       records: ['changed_contact', 'changed_project', 'deleted_client'],
     },
     {
-      says: 'deletes one without references',
+      description: 'deletes one without references',
       records: ['deleted_client'],
       before: async ({ owner, ids }) => {
         await owner.carillon.contacts.update(ids.contact_id, { client_id: '0' });
@@ -126,35 +130,39 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /contacts': read,
   'POST /contacts': [
     {
-      says: 'creates',
+      description: 'creates',
       records: ['new_contact'],
       body: ({ ids }) => ({ contact_name: 'New', client_id: ids.client_id }),
     },
   ],
   'GET /contacts/{contact_id}': read,
-  'PUT /contacts/{contact_id}': [{ says: 'changes', records: ['changed_contact'], body: () => ({ role: 'Founder' }) }],
-  'DELETE /contacts/{contact_id}': [{ says: 'deletes', records: ['deleted_contact'] }],
+  'PUT /contacts/{contact_id}': [
+    { description: 'changes', records: ['changed_contact'], body: () => ({ role: 'Founder' }) },
+  ],
+  'DELETE /contacts/{contact_id}': [{ description: 'deletes', records: ['deleted_contact'] }],
 
   'GET /projects': read,
   'POST /projects': [
     {
-      says: 'creates',
+      description: 'creates',
       records: ['new_project'],
       body: ({ ids }) => ({ project_name: 'New', client_id: ids.client_id, users: [ids.user_id] }),
     },
   ],
   'GET /projects/{project_id}': read,
-  'PUT /projects/{project_id}': [{ says: 'changes', records: ['changed_project'], body: () => ({ notes: 'Other' }) }],
+  'PUT /projects/{project_id}': [
+    { description: 'changes', records: ['changed_project'], body: () => ({ notes: 'Other' }) },
+  ],
   'DELETE /projects/{project_id}': [
     {
-      says: 'deletes with its children, and keeps its event',
+      description: 'deletes with its children, and keeps its event',
       records: [
         ...['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task', 'changed_event'],
         'deleted_project',
       ],
     },
     {
-      says: 'deletes an empty one',
+      description: 'deletes an empty one',
       records: ['deleted_project'],
       before: async ({ owner, ids }) => {
         await owner.carillon.tasks.delete(ids.task_id);
@@ -165,37 +173,41 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
 
   'GET /tasks': read,
   'POST /tasks/{project_id}': [
-    { says: 'creates', records: ['new_task'], body: ({ ids }) => ({ task_name: 'New', users: [ids.user_id] }) },
-    { says: 'creates already complete', records: ['new_task'], body: () => ({ task_name: 'New', completed: 1 }) },
+    { description: 'creates', records: ['new_task'], body: ({ ids }) => ({ task_name: 'New', users: [ids.user_id] }) },
+    {
+      description: 'creates already complete',
+      records: ['new_task'],
+      body: () => ({ task_name: 'New', completed: 1 }),
+    },
   ],
   'GET /tasks/{task_id}': read,
   'PUT /tasks/{task_id}': [
-    { says: 'changes', records: ['changed_task'], body: () => ({ notes: 'Other' }) },
+    { description: 'changes', records: ['changed_task'], body: () => ({ notes: 'Other' }) },
     {
-      says: 'completes with its open subtask',
+      description: 'completes with its open subtask',
       records: ['completed_subtask', 'completed_task'],
       body: () => ({ completed: 1 }),
     },
     {
-      says: 'completes a recurring one, and creates the next with its subtask',
+      description: 'completes a recurring one, and creates the next with its subtask',
       records: ['completed_subtask', 'completed_task', 'new_task', 'new_subtask'],
       before: ({ owner, ids }) => owner.carillon.tasks.update(ids.task_id, { recurring: 'W' }),
       body: () => ({ completed: 1 }),
     },
     {
-      says: 'completes a completed one',
+      description: 'completes a completed one',
       records: ['changed_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ completed: 1 }),
     },
     {
-      says: 'reopens',
+      description: 'reopens',
       records: ['changed_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ resume: 1 }),
     },
     {
-      says: 'moves to another project with its comment',
+      description: 'moves to another project with its comment',
       records: ['changed_comment', 'changed_task'],
       before: async ({ owner: { carillon }, ids }) => {
         const { project_id } = await carillon.projects.create({ project_name: 'Other' });
@@ -206,27 +218,31 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   ],
   'DELETE /tasks/{task_id}': [
     {
-      says: 'deletes with its children',
+      description: 'deletes with its children',
       records: ['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task'],
     },
   ],
 
   'GET /subtasks': read,
   'POST /subtasks/{task_id}': [
-    { says: 'creates', records: ['new_subtask'], body: ({ ids }) => ({ subtask_name: 'New', users: [ids.user_id] }) },
+    {
+      description: 'creates',
+      records: ['new_subtask'],
+      body: ({ ids }) => ({ subtask_name: 'New', users: [ids.user_id] }),
+    },
   ],
   'GET /subtasks/{subtask_id}': read,
   'PUT /subtasks/{subtask_id}': [
-    { says: 'changes', records: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
-    { says: 'completes', records: ['completed_subtask'], body: () => ({ completed: true }) },
+    { description: 'changes', records: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
+    { description: 'completes', records: ['completed_subtask'], body: () => ({ completed: true }) },
     {
-      says: 'completes a recurring one, and creates the next',
+      description: 'completes a recurring one, and creates the next',
       records: ['completed_subtask', 'new_subtask'],
       before: ({ owner, ids }) => owner.carillon.subtasks.update(ids.subtask_id, { recurring: 'D' }),
       body: () => ({ completed: true }),
     },
     {
-      says: 'moves to another task with its comment and its time',
+      description: 'moves to another task with its comment and its time',
       records: ['changed_comment', 'changed_time_entry', 'changed_subtask'],
       before: async (stage) => {
         const { tasks, subtasks } = stage.owner.carillon;
@@ -238,9 +254,9 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     },
   ],
   'DELETE /subtasks/{subtask_id}': [
-    { says: 'deletes', records: ['deleted_subtask'] },
+    { description: 'deletes', records: ['deleted_subtask'] },
     {
-      says: 'deletes with its comment, and keeps its time at the task',
+      description: 'deletes with its comment, and keeps its time at the task',
       records: ['deleted_comment', 'changed_time_entry', 'deleted_subtask'],
       before: (stage) => furnishSubtask(stage, stage.ids.task_id),
     },
@@ -250,20 +266,24 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /time_entries': read,
   'POST /time_entries/{task_id}': [
     {
-      says: 'creates',
+      description: 'creates',
       records: ['new_time_entry'],
       body: ({ ids }) => ({ seconds: 90, subtask_id: ids.subtask_id }),
     },
   ],
   'GET /time_entries/{entry_id}': read,
-  'PUT /time_entries/{entry_id}': [{ says: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) }],
-  'PUT /time_entry/{entry_id}': [{ says: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) }],
-  'DELETE /time_entries/{entry_id}': [{ says: 'deletes', records: ['deleted_time_entry'] }],
+  'PUT /time_entries/{entry_id}': [
+    { description: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) },
+  ],
+  'PUT /time_entry/{entry_id}': [
+    { description: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) },
+  ],
+  'DELETE /time_entries/{entry_id}': [{ description: 'deletes', records: ['deleted_time_entry'] }],
 
   'GET /comments': read,
   'POST /comments/{project_id}': [
     {
-      says: 'replies to one',
+      description: 'replies to one',
       records: ['new_comment'],
       body: ({ ids }) => ({ comment: 'New', parent_id: ids.comment_id }),
     },
@@ -271,7 +291,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /comments/{comment_id}': read,
   'DELETE /comments/{comment_id}': [
     {
-      says: 'deletes with its replies',
+      description: 'deletes with its replies',
       records: ['deleted_comment', 'deleted_comment'],
       before: async ({ owner, ids }) =>
         void (await owner.carillon.comments.create(ids.project_id, { comment: 'R', parent_id: ids.comment_id })),
@@ -280,32 +300,38 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
 
   'GET /teams': read,
   'POST /teams': [
-    { says: 'creates', records: ['new_team'], body: ({ ids }) => ({ team_name: 'New', users: [ids.user_id] }) },
+    { description: 'creates', records: ['new_team'], body: ({ ids }) => ({ team_name: 'New', users: [ids.user_id] }) },
   ],
   'GET /teams/{team_id}': read,
-  'PUT /teams/{team_id}': [{ says: 'changes', records: ['changed_team'], body: () => ({ color: '#aabbcc' }) }],
+  'PUT /teams/{team_id}': [{ description: 'changes', records: ['changed_team'], body: () => ({ color: '#aabbcc' }) }],
   'DELETE /teams/{team_id}': [
     {
-      says: 'deletes one that is assigned',
+      description: 'deletes one that is assigned',
       records: ['deleted_team'],
       before: async ({ owner, ids }) => void (await owner.carillon.tasks.update(ids.task_id, { teams: [ids.team_id] })),
     },
   ],
 
   'GET /users': read,
-  'POST /users': [{ says: 'adds', records: ['new_user'], body: () => ({ email: 'new@acme.test', first_name: 'New' }) }],
+  'POST /users': [
+    { description: 'adds', records: ['new_user'], body: () => ({ email: 'new@acme.test', first_name: 'New' }) },
+  ],
   'GET /users/{user_id}': read,
-  'PUT /users/{user_id}': [{ says: 'changes', records: ['changed_user'], body: () => ({ last_name: 'Other' }) }],
-  'DELETE /users/{user_id}': [{ says: 'deletes', records: ['deleted_user'] }],
+  'PUT /users/{user_id}': [{ description: 'changes', records: ['changed_user'], body: () => ({ last_name: 'Other' }) }],
+  'DELETE /users/{user_id}': [{ description: 'deletes', records: ['deleted_user'] }],
   'GET /company': read,
 
   'GET /keys': read,
   'POST /keys': [
-    { says: 'issues', records: [], body: ({ ids }) => ({ label: 'new', permissions: [], user_id: ids.user_id }) },
+    {
+      description: 'issues',
+      records: [],
+      body: ({ ids }) => ({ label: 'new', permissions: [], user_id: ids.user_id }),
+    },
   ],
   'GET /keys/{key_id}': read,
   'PUT /keys/{key_id}': [
-    { says: 'narrows', records: [], body: () => ({ label: 'less', permissions: ['events:read'] }) },
+    { description: 'narrows', records: [], body: () => ({ label: 'less', permissions: ['events:read'] }) },
   ],
-  'DELETE /keys/{key_id}': [{ says: 'revokes', records: [] }],
+  'DELETE /keys/{key_id}': [{ description: 'revokes', records: [] }],
 };

@@ -152,7 +152,7 @@ for (const { test, testService } of stores) {
 
   for (const row of rows) {
     for (const scenario of scenarios[nameOf(row)] ?? []) {
-      test(`C8 ${nameOf(row)} ${scenario.says} and records exactly the stated occurrences`, () =>
+      test(`C8 ${nameOf(row)} ${scenario.description} and records exactly the stated occurrences`, () =>
         succeed(row, scenario));
     }
   }

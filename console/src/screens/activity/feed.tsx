@@ -234,13 +234,13 @@ function callsFor({ kind, hookId, scope, before }: FeedFilters) {
   ];
   return [
     {
-      says: 'The feed of what happened',
+      description: 'The feed of what happened',
       method: 'GET',
       path: `/notifications?${search}`,
       sdk: `notifications.list({ ${parts.filter(Boolean).join(', ')} })`,
     },
     {
-      says: 'What hooks were told',
+      description: 'What hooks were told',
       method: 'GET',
       path: hookId === undefined ? '/deliveries' : `/deliveries?hook_id=${hookId}`,
       sdk: hookId === undefined ? 'deliveries.list()' : `deliveries.list({ hook_id: '${hookId}' })`,

@@ -73,7 +73,7 @@ function callsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
   const [resource = '', id = ''] = (path ?? '').split('/').slice(1);
   return [
     {
-      says: 'Its entry in the feed',
+      description: 'Its entry in the feed',
       method: 'GET',
       path: `/notifications?after=${after}&limit=1`,
       sdk: `notifications.list({ after: '${after}', limit: 1 })`,
@@ -82,7 +82,7 @@ function callsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
       ? []
       : [
           {
-            says: 'The record',
+            description: 'The record',
             method: 'GET',
             path,
             sdk: `${resource.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${id}')`,
@@ -91,7 +91,7 @@ function callsFor(cursor: string, data: OccurrenceWithAttempts | undefined) {
     ...[...(data?.details.keys() ?? [])].map(
       (one) =>
         ({
-          says: `Delivery ${one} with its attempts`,
+          description: `Delivery ${one} with its attempts`,
           method: 'GET',
           path: `/deliveries/${one}`,
           sdk: `deliveries.get('${one}')`,

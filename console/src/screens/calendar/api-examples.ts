@@ -8,7 +8,7 @@ const json = (value: object) =>
 
 const list = (path: string, sdk: string, description: string, filters: Record<string, string>): ApiCall => {
   return {
-    says: description,
+    description: description,
     method: 'GET',
     path: `${path}?${new URLSearchParams(filters)}`,
     sdk: `${sdk}.list(${json(filters)})`,
@@ -35,19 +35,19 @@ export function callsFor(
       ? [list('/tasks', 'tasks', 'Tasks due in these days', { due_from: filterDay(from), due_to: filterDay(to) })]
       : []),
     {
-      says: 'Create an event',
+      description: 'Create an event',
       method: 'POST',
       path: '/events',
       body: newEvent,
       sdk: `events.create(${json(newEvent)})`,
     },
     {
-      says: 'Move an event',
+      description: 'Move an event',
       method: 'PUT',
       path: `/events/${eventId}`,
       body: newDates,
       sdk: `events.update(${eventId}, ${json(newDates)})`,
     },
-    { says: 'Delete an event', method: 'DELETE', path: `/events/${eventId}`, sdk: `events.delete(${eventId})` },
+    { description: 'Delete an event', method: 'DELETE', path: `/events/${eventId}`, sdk: `events.delete(${eventId})` },
   ];
 }

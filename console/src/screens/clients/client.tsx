@@ -42,15 +42,20 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
       lead="Client"
       actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
       calls={[
-        { says: 'Read this client', method: 'GET', path: `/clients/${client_id}`, sdk: `clients.get('${client_id}')` },
         {
-          says: 'List their projects',
+          description: 'Read this client',
+          method: 'GET',
+          path: `/clients/${client_id}`,
+          sdk: `clients.get('${client_id}')`,
+        },
+        {
+          description: 'List their projects',
           method: 'GET',
           path: `/projects?client_id=${client_id}`,
           sdk: `projects.list({ client_id: '${client_id}' })`,
         },
         {
-          says: 'List whom to speak to',
+          description: 'List whom to speak to',
           method: 'GET',
           path: `/contacts?client_id=${client_id}`,
           sdk: `contacts.list({ client_id: '${client_id}' })`,

@@ -43,13 +43,13 @@ export default function Clients() {
       lead="Whom the projects are for."
       calls={[
         {
-          says: 'List these clients',
+          description: 'List these clients',
           method: 'GET',
           path: `/clients?${queryOf(filters)}`,
           sdk: `clients.list(${JSON.stringify(filters)})`,
         },
         {
-          says: 'Create a client',
+          description: 'Create a client',
           method: 'POST',
           path: '/clients',
           body: { client_name: 'Foundry & Sons' },

@@ -41,7 +41,7 @@ function ContactDetails({
       actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
       calls={[
         {
-          says: 'Read this contact',
+          description: 'Read this contact',
           method: 'GET',
           path: `/contacts/${contact_id}`,
           sdk: `contacts.get('${contact_id}')`,

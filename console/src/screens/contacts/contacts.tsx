@@ -11,13 +11,13 @@ export default function Contacts() {
       lead="Whom to speak to, at a client or elsewhere."
       calls={[
         {
-          says: 'List these contacts',
+          description: 'List these contacts',
           method: 'GET',
           path: `/contacts?${queryOf(filters)}`,
           sdk: `contacts.list(${JSON.stringify(filters)})`,
         },
         {
-          says: 'Add a contact',
+          description: 'Add a contact',
           method: 'POST',
           path: '/contacts',
           body: example,

@@ -95,19 +95,19 @@ function callsFor(id: string, hook: Hook | undefined) {
   const path = `/hooks/${id}`;
   const isEnded = hook?.state === 'ended';
   return [
-    { says: 'This hook', method: 'GET', path, sdk: `hooks.get('${id}')` },
+    { description: 'This hook', method: 'GET', path, sdk: `hooks.get('${id}')` },
     {
-      says: 'What it was told',
+      description: 'What it was told',
       method: 'GET',
       path: `/deliveries?hook_id=${id}`,
       sdk: `deliveries.list({ hook_id: '${id}' })`,
     },
     ...(isEnded
-      ? [{ says: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
+      ? [{ description: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
       : ([
-          { says: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+          { description: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
           ...(hook === undefined ? [] : signatureCalls(hook)),
-          { says: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
+          { description: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
         ] as const)),
   ] as const;
 }

@@ -64,7 +64,7 @@ export function HookList() {
       lead="Who is told of what, and how that goes."
       calls={[
         {
-          says: 'These hooks',
+          description: 'These hooks',
           method: 'GET',
           path: `/hooks${search.size === 0 ? '' : `?${search}`}`,
           sdk: `hooks.list(${filters.length === 0 ? '' : `{ ${filters.join(', ')} }`})`,

@@ -93,7 +93,7 @@ export function NewHook() {
       lead="Choose what to be told of, and where."
       calls={[
         {
-          says: 'Create this hook',
+          description: 'Create this hook',
           method: 'POST',
           path: '/hooks',
           body: wanted,
@@ -111,7 +111,7 @@ export function NewHook() {
                 <span>
                   <strong>{kindTitle(one)}</strong>
                   <code class="soft says">{one}</code>
-                  <span class="small soft says">{kindTexts[one].says}</span>
+                  <span class="small soft says">{kindTexts[one].description}</span>
                 </span>
               </label>
             ))}

@@ -155,16 +155,18 @@ export function signatureCalls({ id, signed }: Hook): readonly ApiCall[] {
   const path = `/hooks/${id}/secret`;
   const body = { overlap: Number(overlaps[0].value) };
   if (signed === '0') {
-    return [{ says: 'Sign its notifications', method: 'POST', path, body: {}, sdk: `hooks.createSecret('${id}')` }];
+    return [
+      { description: 'Sign its notifications', method: 'POST', path, body: {}, sdk: `hooks.createSecret('${id}')` },
+    ];
   }
   return [
     {
-      says: 'Rotate its secret',
+      description: 'Rotate its secret',
       method: 'POST',
       path,
       body,
       sdk: `hooks.createSecret('${id}', ${JSON.stringify(body)})`,
     },
-    { says: 'Sign its notifications no more', method: 'DELETE', path, sdk: `hooks.deleteSecret('${id}')` },
+    { description: 'Sign its notifications no more', method: 'DELETE', path, sdk: `hooks.deleteSecret('${id}')` },
   ];
 }

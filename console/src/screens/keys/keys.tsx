@@ -202,12 +202,12 @@ function callsOf({ isOwn }: Filters, user: User, newest: Key | undefined): reado
   const list = isOwn ? `{ user_id: '${user.user_id}' }` : '';
   return [
     {
-      says: isOwn ? 'List your keys' : 'List the keys of everybody',
+      description: isOwn ? 'List your keys' : 'List the keys of everybody',
       method: 'GET',
       path: isOwn ? `/keys?user_id=${user.user_id}` : '/keys',
       sdk: `keys.list(${list})`,
     },
-    { says: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
+    { description: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
     ...(newest === undefined ? [] : callsOn(newest)),
   ];
 }
@@ -217,12 +217,12 @@ function callsOn(key: Key): readonly ApiCall[] {
   const permissions = key.permissions.filter((one) => one.endsWith(':read'));
   return [
     {
-      says: `Let ${labelOf(key)} read only`,
+      description: `Let ${labelOf(key)} read only`,
       method: 'PUT',
       path,
       body: { permissions },
       sdk: `keys.update('${key.id}', ${JSON.stringify({ permissions })})`,
     },
-    { says: `Revoke ${labelOf(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
+    { description: `Revoke ${labelOf(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
   ];
 }

@@ -56,7 +56,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
           {permissionAreas.map((area) => (
             <tr key={area}>
               <th scope="row">
-                {areaNames[area].name} <span class="small soft">{areaNames[area].says}</span>
+                {areaNames[area].name} <span class="small soft">{areaNames[area].description}</span>
               </th>
               {accessModes.map((way) => {
                 const permission: Permission = `${area}:${way}`;
@@ -96,15 +96,15 @@ export function allPermissions(role: Role): readonly Permission[] {
 }
 
 /** Display name and description of each area. */
-export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly says: string }>> = {
-  events: { name: 'Events', says: 'the calendar' },
-  clients: { name: 'Clients', says: 'whom projects are for, and their contacts' },
-  projects: { name: 'Projects', says: 'and what is said in them' },
-  tasks: { name: 'Tasks', says: 'their subtasks, and the time on them' },
-  hooks: { name: 'Hooks', says: 'and the feed, and deliveries' },
-  keys: { name: 'Keys', says: 'never wider than this one' },
-  users: { name: 'People', says: 'and teams; changed by admins alone' },
-  company: { name: 'Account', says: 'its name and address' },
+export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly description: string }>> = {
+  events: { name: 'Events', description: 'the calendar' },
+  clients: { name: 'Clients', description: 'whom projects are for, and their contacts' },
+  projects: { name: 'Projects', description: 'and what is said in them' },
+  tasks: { name: 'Tasks', description: 'their subtasks, and the time on them' },
+  hooks: { name: 'Hooks', description: 'and the feed, and deliveries' },
+  keys: { name: 'Keys', description: 'never wider than this one' },
+  users: { name: 'People', description: 'and teams; changed by admins alone' },
+  company: { name: 'Account', description: 'its name and address' },
 };
 
 /** Summary of permissions: `Reads everything`, `Changes events, tasks`. */

@@ -35,13 +35,13 @@ export default function OverviewScreen() {
       lead={isAdmin() ? 'How deliveries go in this account, at this moment.' : 'How your deliveries go at this moment.'}
       calls={[
         {
-          says: 'Hooks that are failing',
+          description: 'Hooks that are failing',
           method: 'GET',
           path: '/hooks?state=failing',
           sdk: `hooks.list({ state: 'failing' })`,
         },
         {
-          says: 'What is pending',
+          description: 'What is pending',
           method: 'GET',
           path: '/deliveries?state=pending',
           sdk: `deliveries.list({ state: 'pending' })`,

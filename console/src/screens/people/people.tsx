@@ -176,9 +176,9 @@ const example = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' }
 function callsFor(last: User | undefined): readonly ApiCall[] {
   const id = last?.user_id;
   return [
-    { says: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
+    { description: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
     {
-      says: 'Add somebody',
+      description: 'Add somebody',
       method: 'POST',
       path: '/users',
       body: example,
@@ -188,13 +188,18 @@ function callsFor(last: User | undefined): readonly ApiCall[] {
       ? []
       : ([
           {
-            says: `Make ${nameOf(last)} an admin`,
+            description: `Make ${nameOf(last)} an admin`,
             method: 'PUT',
             path: `/users/${id}`,
             body: { role: 'admin' },
             sdk: `users.update('${id}', { role: 'admin' })`,
           },
-          { says: `Delete ${nameOf(last)}`, method: 'DELETE', path: `/users/${id}`, sdk: `users.delete('${id}')` },
+          {
+            description: `Delete ${nameOf(last)}`,
+            method: 'DELETE',
+            path: `/users/${id}`,
+            sdk: `users.delete('${id}')`,
+          },
         ] as const)),
   ];
 }

@@ -21,12 +21,12 @@ export default function You() {
   const [passphraseChanges, setPassphraseChanges] = useState(0);
   const names = { first_name: user.first_name, last_name: user.last_name };
   const calls: readonly ApiCall[] = [
-    { says: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
-    { says: 'Ask for the account', method: 'GET', path: '/company', sdk: 'company.get()' },
+    { description: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
+    { description: 'Ask for the account', method: 'GET', path: '/company', sdk: 'company.get()' },
     ...(isAdmin()
       ? [
           {
-            says: 'Change your name',
+            description: 'Change your name',
             method: 'PUT',
             path: `/users/${user.user_id}`,
             body: names,

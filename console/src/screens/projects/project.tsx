@@ -56,26 +56,26 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
       actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(project)} />}
       calls={[
         {
-          says: 'Read this project',
+          description: 'Read this project',
           method: 'GET',
           path: `/projects/${project_id}`,
           sdk: `projects.get('${project_id}')`,
         },
         {
-          says: 'List its open tasks',
+          description: 'List its open tasks',
           method: 'GET',
           path: `/tasks?project_id=${project_id}&status=open`,
           sdk: `tasks.list({ project_id: '${project_id}', status: 'open' })`,
         },
         {
-          says: 'Add a task to it',
+          description: 'Add a task to it',
           method: 'POST',
           path: `/tasks/${project_id}`,
           body: { task_name: 'Proofread' },
           sdk: `tasks.create('${project_id}', { task_name: 'Proofread' })`,
         },
         {
-          says: 'List what is said in it',
+          description: 'List what is said in it',
           method: 'GET',
           path: `/comments?project_id=${project_id}`,
           sdk: `comments.list({ project_id: '${project_id}' })`,

@@ -56,13 +56,13 @@ export default function Projects() {
       lead="What the work is for. A project gives its colour to its events, and its tasks their place."
       calls={[
         {
-          says: 'List these projects',
+          description: 'List these projects',
           method: 'GET',
           path: `/projects?${queryOf(filters)}`,
           sdk: `projects.list(${JSON.stringify(filters)})`,
         },
         {
-          says: 'Create a project',
+          description: 'Create a project',
           method: 'POST',
           path: '/projects',
           body: { project_name: 'Node 27', color: '#16a34a' },

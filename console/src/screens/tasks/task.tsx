@@ -69,22 +69,22 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
         </>
       }
       calls={[
-        { says: 'Read this task', method: 'GET', path: `/tasks/${task_id}`, sdk: `tasks.get('${task_id}')` },
+        { description: 'Read this task', method: 'GET', path: `/tasks/${task_id}`, sdk: `tasks.get('${task_id}')` },
         {
-          says: 'Complete it with its open subtasks',
+          description: 'Complete it with its open subtasks',
           method: 'PUT',
           path: `/tasks/${task_id}`,
           body: { completed: 1 },
           sdk: `tasks.complete('${task_id}')`,
         },
         {
-          says: 'List its subtasks',
+          description: 'List its subtasks',
           method: 'GET',
           path: `/subtasks?task_id=${task_id}`,
           sdk: `subtasks.list({ task_id: '${task_id}' })`,
         },
         {
-          says: 'List what is said about it',
+          description: 'List what is said about it',
           method: 'GET',
           path: `/comments?task_id=${task_id}`,
           sdk: `comments.list({ task_id: '${task_id}' })`,

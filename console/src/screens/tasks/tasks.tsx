@@ -13,13 +13,13 @@ export default function Tasks() {
       lead="The work of your projects. Completing a task completes its subtasks, and tells the hooks that listen."
       calls={[
         {
-          says: 'List these tasks',
+          description: 'List these tasks',
           method: 'GET',
           path: `/tasks?${queryOf(filters)}`,
           sdk: `tasks.list(${JSON.stringify(filters)})`,
         },
         {
-          says: 'Add a task',
+          description: 'Add a task',
           method: 'POST',
           path: `/tasks/${addTo}`,
           body: { task_name: 'Proofread' },

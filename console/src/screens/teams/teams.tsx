@@ -35,9 +35,9 @@ export default function Teams() {
       title="Teams"
       lead="People who are assigned together, to projects, tasks and subtasks."
       calls={[
-        { says: 'List the teams', method: 'GET', path: '/teams', sdk: 'teams.list()' },
+        { description: 'List the teams', method: 'GET', path: '/teams', sdk: 'teams.list()' },
         {
-          says: 'Add a team',
+          description: 'Add a team',
           method: 'POST',
           path: '/teams',
           body: example,

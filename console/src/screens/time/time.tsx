@@ -57,7 +57,7 @@ export default function Time() {
       lead="What you have worked, by task and day."
       calls={[
         {
-          says: 'List this week',
+          description: 'List this week',
           method: 'GET',
           path: `/time_entries?user_id=${user_id}&date_from=${filters.date_from}&date_to=${filters.date_to}`,
           sdk: `timeEntries.list({ user_id: '${user_id}', date_from: '${filters.date_from}', date_to: '${filters.date_to}' })`,
