@@ -13,7 +13,7 @@ import { mount } from './http/routes/mount.ts';
 import { mountPublicRoutes, type PublicRoute } from './http/routes/public-routes.ts';
 import { parseQuery } from './http/routes/query-parameters.ts';
 import { isProbe } from './http/server/admission.ts';
-import { allowOrigins, corsHeadersFor } from './http/server/headers.ts';
+import { allowOrigins, corsHeadersFor } from './http/server/cors.ts';
 import { addHealth, type HealthPorts } from './http/server/health.ts';
 import { respondToMalformed } from './http/server/malformed-requests.ts';
 import { defaultTimeouts, HttpLimits, type Timeouts } from './http/server/resource-limits.ts';

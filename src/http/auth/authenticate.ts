@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller, Permission } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { Tx } from '../../store/store.ts';
-import { listsName } from '../server/headers.ts';
+import { listsName } from '../server/cors.ts';
 
 /**
  * The caller of a request, or undefined for any invalid credentials, so that a probe cannot tell which part is

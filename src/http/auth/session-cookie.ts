@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../problems.ts';
-import { headerLines } from '../server/headers.ts';
+import { headerLines } from '../server/cors.ts';
 
 /**
  * The session cookie, `HttpOnly` and `SameSite=Strict`. Under https, the `__Host-` prefix makes the browser

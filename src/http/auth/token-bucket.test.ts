@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
-import { Tarpit } from '../errors/problem-response.ts';
+import { Tarpit } from '../errors/tarpit.ts';
 import { TokenBuckets } from './rate-limits.ts';
 
 test('a full bucket allows a burst, then one call for each refilled token', async () => {

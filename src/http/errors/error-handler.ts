@@ -9,7 +9,8 @@ import { credentialsIn } from '../auth/authenticate.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
 import { networkOf } from '../server/client-network.ts';
-import { problemOf, sendProblem, Tarpit } from './problem-response.ts';
+import { problemOf, sendProblem } from './problem-response.ts';
+import { Tarpit } from './tarpit.ts';
 
 /** Maximum delay of the response to a wrong key. */
 const MAX_DELAY_MS = 10_000;

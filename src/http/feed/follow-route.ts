@@ -15,7 +15,7 @@ import {
 import { MAX_RECORDS, pagingParameters } from '../routes/pagination.ts';
 import { type Given, type Parameter, type Parameters, readQuery } from '../routes/query-parameters.ts';
 import type { FeedRequest, FeedSlice, Head, Input, Route } from '../routes/route.ts';
-import { headerLines } from '../server/headers.ts';
+import { headerLines } from '../server/cors.ts';
 import { EVENT_STREAM, eventStream, READ_BATCH_SIZE, wantsStream } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 

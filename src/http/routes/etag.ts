@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { invalidInput, Problem } from '../../problems.ts';
-import { headerLines } from '../server/headers.ts';
+import { headerLines } from '../server/cors.ts';
 import type { Route } from './route.ts';
 
 /** The value of If-Match or If-None-Match: any representation, or these tags. */

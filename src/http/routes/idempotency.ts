@@ -6,7 +6,7 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { prepared } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
-import { headerLines } from '../server/headers.ts';
+import { headerLines } from '../server/cors.ts';
 import type { Input, Route, RouteResult } from './route.ts';
 
 /** How long the first response is replayed. */

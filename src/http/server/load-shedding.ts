@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { Problem } from '../../problems.ts';
 import { problemBody, RETRY_AFTER_S } from '../errors/problem-response.ts';
-import type { CorsHeaders } from './headers.ts';
+import type { CorsHeaders } from './cors.ts';
 
 /** The exceeded limit, as metrics name it. */
 export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';

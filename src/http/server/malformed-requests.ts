@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts';
 import { authenticateRequest, KEY_CHALLENGE, type RouteGroup } from '../auth/route-groups.ts';
 import { problemBody, problemOf } from '../errors/problem-response.ts';
-import { listsName } from './headers.ts';
+import { listsName } from './cors.ts';
 
 /** Node's parse error: its code, the received bytes, and the position of the error in them. */
 export type MalformedRequestError = Error & {

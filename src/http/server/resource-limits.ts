@@ -12,7 +12,7 @@ import { BatchedResponses } from './batched-responses.ts';
 import { networkOf, proxiesOf } from './client-network.ts';
 import type { CloseReason, Deadlines } from './connection.ts';
 import { ConnectionTracker } from './connections.ts';
-import type { CorsHeaders } from './headers.ts';
+import type { CorsHeaders } from './cors.ts';
 import { LoadShedding, ReasonCounter } from './load-shedding.ts';
 import { endWith } from './malformed-requests.ts';
 import { RequestSlots } from './request-slots.ts';

@@ -1,0 +1,59 @@
+import type { Clock } from '../../clock.ts';
+import type { Rate } from '../../durations.ts';
+import { TokenBuckets } from '../auth/rate-limits.ts';
+
+/** Concurrently delayed responses; beyond this they are sent without delay, since each occupies memory. */
+const MAX_WAITING = 1_000;
+
+export type TarpitPorts = {
+  readonly clock: Clock;
+  /** Rejections per name that are sent without delay, and the rate of the delayed ones; undefined never delays. */
+  readonly rate: Rate | undefined;
+  /** Maximum delay; shorter than the request timeout of clients. */
+  readonly maxDelayMs: number;
+};
+
+/**
+ * Slows down clients that repeat rejected requests: rejections beyond a rate are delayed. Successful requests are never
+ * delayed.
+ */
+export class Tarpit<K> {
+  readonly #ports: TarpitPorts;
+  readonly #buckets: TokenBuckets<K> | undefined;
+  readonly #waiting = new Set<() => void>();
+  #isStopped = false;
+
+  constructor(ports: TarpitPorts) {
+    this.#ports = ports;
+    this.#buckets = ports.rate === undefined ? undefined : new TokenBuckets(ports.rate, ports.clock);
+  }
+
+  /**
+   * Resolves when the rejection may be sent; undefined if it may be sent immediately.
+   *
+   * @param onWait receives a function that ends the delay, to be called when the client disconnects
+   */
+  delay(name: K, onWait: (end: () => void) => void): Promise<void> | undefined {
+    const { clock, maxDelayMs } = this.#ports;
+    if (this.#buckets === undefined) return undefined;
+    const { waitMs } = this.#buckets.level(name);
+    this.#buckets.take(name, maxDelayMs);
+    if (this.#isStopped || waitMs === 0 || this.#waiting.size >= MAX_WAITING) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = clock.after(Math.min(waitMs, maxDelayMs), () => end());
+    const end = () => {
+      cancel();
+      this.#waiting.delete(end);
+      resolve();
+    };
+    this.#waiting.add(end);
+    onWait(end);
+    return promise;
+  }
+
+  /** Ends all delays, and delays nothing from now on. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const end of this.#waiting) end();
+  }
+}
