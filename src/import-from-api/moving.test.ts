@@ -219,7 +219,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
       await assert.rejects(
         move({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
-        /^TransferFault: 6 records cannot be imported, and 5 only with changes: .* Nothing was imported\.$/,
+        /^TransferError: 6 records cannot be imported, and 5 only with changes: .* Nothing was imported\.$/,
       );
       const moved = await move({ ...order, ownerEmail: 'new@acme.test' });
       assert.deepEqual(

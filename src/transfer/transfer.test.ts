@@ -276,7 +276,7 @@ for (const { test, database } of stores) {
     const destination = await openAt(t, into);
     const { line = 0 } = (await findUnfinished(destination.read)) ?? {};
     assert.ok(line > 40);
-    await assert.rejects(imported(destination, path), /^TransferFault: An import into this database is incomplete: /);
+    await assert.rejects(imported(destination, path), /^TransferError: An import into this database is incomplete: /);
     await assert.rejects(imported(destination, another, { resume: true }), /is of another file than /);
     const ports = { store: destination, clock: systemClock, progress: silentProgress };
     await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database is incomplete/);
@@ -333,7 +333,7 @@ for (const { test, database } of stores) {
     const before = await allRows(source);
     await assert.rejects(
       removeMoved(ports, path, 'acme.test'),
-      /^TransferFault: tasks: the rows .*\nNothing was removed/,
+      /^TransferError: tasks: the rows .*\nNothing was removed/,
     );
     assert.deepEqual(await allRows(source), before);
     assert.equal(await findUnfinished(source.read), undefined);

@@ -301,13 +301,13 @@ test('an event is resized at either end, by days and by minutes', () => {
 
 test('daylight saving time neither skips nor repeats an hour, in any time zone', () => {
   const code = `
-    const { moved, plusSeconds, drawn } = await import('./console/src/screens/calendar/time-math.ts');
+    const { moved, plusSeconds, timeSpanOf } = await import('./console/src/screens/calendar/time-math.ts');
     const out = [];
     for (const day of ['2026-03-08', '2026-03-29', '2026-04-05', '2026-09-27', '2026-10-25', '2026-11-01'])
       for (const hour of ['00:30:00', '01:30:00', '02:30:00', '03:30:00'])
         out.push(plusSeconds(day + ' ' + hour, 3600), plusSeconds(day + ' ' + hour, -86400),
           JSON.stringify(moved({ start_date: day + ' ' + hour, due_date: day + ' 05:00:00' }, 1800)),
-          JSON.stringify(drawn({ start_date: day + ' 00:00:00', due_date: day + ' 00:00:00' })));
+          JSON.stringify(timeSpanOf({ start_date: day + ' 00:00:00', due_date: day + ' 00:00:00' })));
     process.stdout.write(out.join('\\n'));`;
   const [utc, ...others] = ['UTC', 'America/New_York', 'Pacific/Auckland', 'Europe/Berlin', 'America/Sao_Paulo'].map(
     (TZ) =>
