@@ -93,7 +93,7 @@ function normalized(resourceType: ResourceType, record: Raw): { fields: Raw; cha
   const changes: Change[] = [];
   for (const [name, field] of Object.entries(resourceType.fields)) {
     const value = normalizedValue(field, record[name]);
-    if (value === undefined || field.mode !== 'written') continue;
+    if (value === undefined || field.mode !== 'writable') continue;
     fields[name] = rounded(field, value);
     if (fields[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
   }

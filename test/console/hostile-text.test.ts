@@ -31,7 +31,7 @@ function truncate(text: string, max: number): string {
 function fillTextFields(fields: Fields, text: string): Readonly<Record<string, string>> {
   const isFreeText = ({ inputSchema }: Field) =>
     inputSchema['x-text'] !== undefined && inputSchema.pattern === undefined;
-  const texts = Object.entries(fields).filter(([, field]) => field.mode === 'written' && isFreeText(field));
+  const texts = Object.entries(fields).filter(([, field]) => field.mode === 'writable' && isFreeText(field));
   assert.ok(texts.length > 0);
   return Object.fromEntries(
     texts.map(([name, { inputSchema }]) => [name, truncate(text, lengthOf(inputSchema['x-text']))]),

@@ -11,7 +11,7 @@ const value = fc.oneof(fc.jsonValue(), numbers, numbers.map(String), fc.constant
 for (const resourceType of listedTypes) {
   const [record] = account.lists[resourceType.name as keyof typeof account.lists];
   const optional = Object.entries(resourceType.fields).filter(
-    ([, { mode, default: initial }]) => mode === 'written' && initial !== undefined,
+    ([, { mode, default: initial }]) => mode === 'writable' && initial !== undefined,
   );
   const names = optional.map(([name]) => name);
 

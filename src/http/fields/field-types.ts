@@ -23,8 +23,8 @@ const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 export const key = (description: string) => readOnly<number>(description, String, DIGITS);
 
 /** A field with a constant value. */
-export const constant = (description: string, value: string | null): Field<undefined, 'fixed'> => ({
-  mode: 'fixed',
+export const constant = (description: string, value: string | null): Field<undefined, 'constant'> => ({
+  mode: 'constant',
   description,
   inputSchema: {},
   parse: () => unreachable(),
@@ -85,7 +85,7 @@ export const readOnlyList = (description: string, words: readonly string[], titl
 export type TextOptions = { description: string; max: number; min?: number; initial?: string | undefined };
 
 /** A text of `least` (default 0) to `most` characters after trimming. NUL and lone surrogates are invalid (C4). */
-export function text({ description, max: most, min: least = 0, initial }: TextOptions): Field<string, 'written'> {
+export function text({ description, max: most, min: least = 0, initial }: TextOptions): Field<string, 'writable'> {
   const length = least > 0 ? `${least} to ${most}` : `at most ${most}`;
   return writable(
     {
@@ -107,7 +107,7 @@ export const name = (description: string) => text({ description, min: 1, max: 25
 export const shortText = (description: string, most = 255) => text({ description, max: most, initial: '' });
 
 /** A short text without control characters, because it is printed to terminals; empty by default. */
-export function label(description: string, most = 255): Field<string, 'written'> {
+export function label(description: string, most = 255): Field<string, 'writable'> {
   const field = shortText(description, most);
   const must = `must be a text of at most ${most} characters, none of them a control character`;
   return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_PATTERN, 'x-must': must } };
@@ -117,7 +117,7 @@ export function label(description: string, most = 255): Field<string, 'written'>
 export const longText = (description: string) => text({ description, max: 20_000, initial: '' });
 
 /** Comma-separated tags, stored trimmed and without empty ones. */
-export function tags(description: string): Field<string, 'written'> {
+export function tags(description: string): Field<string, 'writable'> {
   const field = shortText(description, 1_000);
   const parse = (value: unknown) =>
     String(value)
@@ -131,7 +131,7 @@ export function tags(description: string): Field<string, 'written'> {
 const ADDRESS = `[^\\s@${CONTROLS}]+@[^\\s@${CONTROLS}]+`;
 
 /** An e-mail address; `''` if it is optional and absent. */
-export function email(description: string, need: 'required' | 'optional'): Field<string, 'written'> {
+export function email(description: string, need: 'required' | 'optional'): Field<string, 'writable'> {
   return writable(
     {
       description,
@@ -229,10 +229,13 @@ export const flag = (description: string, initial: 0 | 1 = 0) =>
   );
 
 /** A write-only flag. */
-export const writeOnlyFlag = (description: string): Field<number, 'asked'> => ({ ...flag(description), mode: 'asked' });
+export const writeOnlyFlag = (description: string): Field<number, 'writeOnly'> => ({
+  ...flag(description),
+  mode: 'writeOnly',
+});
 
 /** A flag that is serialized as a number. */
-export const numberFlag = (description: string): Field<number, 'written'> => ({
+export const numberFlag = (description: string): Field<number, 'writable'> => ({
   ...flag(description),
   serialize: Number,
   outputSchema: { type: 'integer', enum: [0, 1] },
@@ -327,7 +330,7 @@ function plainDecimal(text: string): string {
 const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && Number(value) !== 0;
 
 /** A flag. An amount sets it and is stored in `price`, because existing clients write the price here (C42). */
-export const fixedPrice = (description: string): Field<number, 'written'> => ({
+export const fixedPrice = (description: string): Field<number, 'writable'> => ({
   ...writable<number>(
     {
       description: `${description} An amount other than 0 and 1 sets the flag and becomes the price.`,
@@ -395,7 +398,7 @@ export type AssignedTeam = Reference<'team'>;
 function references<N extends 'user' | 'team'>(
   resourceType: N,
   description: string,
-): Field<readonly Reference<N>[], 'written'> {
+): Field<readonly Reference<N>[], 'writable'> {
   const [id, name] = [`${resourceType}_id`, `${resourceType}_name`];
   const titlePart = resourceType === 'user' ? 'User' : 'Team';
   const idSchema = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
@@ -442,7 +445,7 @@ export const assigned = (description: string) => references('user', description)
 export const assignedTeams = (description: string) => references('team', description);
 
 /** The role of a user in the account. */
-export const role = (description: string): Field<Role, 'written'> =>
+export const role = (description: string): Field<Role, 'writable'> =>
   writable<Role>(
     {
       description,

@@ -2,10 +2,10 @@
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /**
- * How a field is used: `shown` is read-only, `fixed` constant, `derived` computed from another field, `written`
- * writable by the caller, `asked` write-only.
+ * How a field is used: `readOnly` by the caller, `constant`, `derived` from another field, `writable` by the caller,
+ * `writeOnly`: never returned.
  */
-export type FieldMode = 'shown' | 'fixed' | 'derived' | 'written' | 'asked';
+export type FieldMode = 'readOnly' | 'constant' | 'derived' | 'writable' | 'writeOnly';
 
 /**
  * One field of a resource in the API: how it is validated, parsed, stored and serialized. OpenAPI and the SDK's
@@ -37,7 +37,7 @@ type StoredOf<F> = F extends Field<infer S> ? S : never;
 
 /** Input of a creation: every writable field, with its default if it was omitted. */
 export type Created<F extends Fields> = {
-  [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
+  [K in keyof F as F[K]['mode'] extends 'readOnly' | 'constant' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
 /** Input of a change: only the given fields. */
@@ -45,13 +45,17 @@ export type Changed<F extends Fields> = Partial<Created<F>>;
 
 /** The stored values that serialization needs. */
 export type OutputOf<F extends Fields> = {
-  [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
+  [K in keyof F as F[K]['mode'] extends 'writeOnly' | 'constant' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
 /** A field that only the service writes. */
-export function readOnly<S>(description: string, show: (stored: S) => unknown, answers: JsonSchema): Field<S, 'shown'> {
+export function readOnly<S>(
+  description: string,
+  show: (stored: S) => unknown,
+  answers: JsonSchema,
+): Field<S, 'readOnly'> {
   return {
-    mode: 'shown',
+    mode: 'readOnly',
     description,
     inputSchema: {},
     parse: () => unreachable(),
@@ -77,11 +81,11 @@ type FieldDefinition<S> = {
 };
 
 /** A field that the caller writes; required if `initial` is undefined. */
-export function writable<S>(writing: FieldDefinition<S>, initial: S | undefined): Field<S, 'written'> {
+export function writable<S>(writing: FieldDefinition<S>, initial: S | undefined): Field<S, 'writable'> {
   const { description, parse, show: serialize } = writing;
   const inputSchema = { ...writing.accepts, 'x-must': writing.must };
   return {
-    mode: 'written',
+    mode: 'writable',
     description,
     inputSchema,
     parse,
@@ -102,7 +106,7 @@ export function serializeRecord<F extends Fields>(fields: F, row: OutputOf<F>): 
   const record: Record<string, unknown> = {};
   for (const name in fields) {
     const field = fields[name];
-    if (field === undefined || field.mode === 'asked') continue;
+    if (field === undefined || field.mode === 'writeOnly') continue;
     record[name] = field.serialize((row as Record<string, unknown>)[field.from ?? name]);
   }
   return record;
@@ -110,7 +114,7 @@ export function serializeRecord<F extends Fields>(fields: F, row: OutputOf<F>): 
 
 /** The schema of a serialized record. */
 export function responseSchema(fields: Fields): JsonSchema {
-  const visible = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
+  const visible = Object.entries(fields).filter(([, field]) => field.mode !== 'writeOnly');
   return {
     type: 'object',
     required: visible.filter(([, field]) => field.outputSchema['x-shown-once'] !== true).map(([name]) => name),

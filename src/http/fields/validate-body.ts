@@ -76,7 +76,7 @@ function impliedBy(entries: Entries, body: Readonly<Record<string, unknown>>): R
 }
 
 function writableOf(fields: Fields): Entries {
-  return Object.entries(fields).filter(([, field]) => field.mode === 'written' || field.mode === 'asked');
+  return Object.entries(fields).filter(([, field]) => field.mode === 'writable' || field.mode === 'writeOnly');
 }
 
 function schemaOf(entries: Entries, required: readonly string[]): JsonSchema {

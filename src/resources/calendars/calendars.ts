@@ -39,7 +39,7 @@ export const scopes = ['own', 'project', 'account'] as const;
 
 export type Scope = (typeof scopes)[number];
 
-const readOnlyScope = (description: string): Field<string | null, 'shown'> => ({
+const readOnlyScope = (description: string): Field<string | null, 'readOnly'> => ({
   ...readOnlyText(description),
   outputSchema: { type: 'string', enum: scopes },
 });
@@ -57,8 +57,8 @@ export const calendarFields = {
   expires: readOnlyTimestamp('When it expires, UTC: with the key that created it.'),
 };
 
-const scope: Field<Scope, 'written'> = {
-  mode: 'written',
+const scope: Field<Scope, 'writable'> = {
+  mode: 'writable',
   description:
     'own: what you created or are assigned to, and the events of your projects; project: one project; account: everything.',
   inputSchema: { type: 'string', enum: scopes, 'x-must': `must be one of ${scopes.join(', ')}` },
@@ -71,7 +71,7 @@ const scope: Field<Scope, 'written'> = {
 const ZONE_MUST = 'must be the name of a time zone, such as Europe/Zurich, or empty';
 
 /** A time zone by its IANA name; empty for the account's zone. */
-export function zone(description: string): Field<string, 'written'> {
+export function zone(description: string): Field<string, 'writable'> {
   return {
     ...shortText(description, 64),
     inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_MUST },

@@ -85,7 +85,7 @@ for (const { test, database } of stores) {
       change(async (write) => {
         const input = Object.fromEntries(
           Object.entries(clientFields).flatMap(([field, { default: initial, mode }]) =>
-            mode === 'written' ? [[field, initial]] : [],
+            mode === 'writable' ? [[field, initial]] : [],
           ),
         ) as Parameters<typeof clients.create>[2];
         const row = await clients.create(write, act, { ...input, client_name: name, notes: long });

@@ -107,7 +107,7 @@ export const isPeriod = (text: unknown): text is Period => letters.some((letter)
 const legend = letters.map((letter) => `${letter} ${periods[letter].description}`).join(', ');
 
 /** The field `recurring`: the letter of a period, or empty if the record does not recur. */
-export const recurring = (description: string): Field<string, 'written'> =>
+export const recurring = (description: string): Field<string, 'writable'> =>
   writable<string>(
     {
       description: `${description} ${legend}; empty: it does not recur.`,

@@ -32,8 +32,8 @@ export const hookFields = {
   secret_previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
 };
 
-const targetUrl: Field<string, 'written'> = {
-  mode: 'written',
+const targetUrl: Field<string, 'writable'> = {
+  mode: 'writable',
   description: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
   inputSchema: {
     type: 'string',
@@ -50,8 +50,8 @@ const targetUrl: Field<string, 'written'> = {
   serialize: (stored) => stored,
 };
 
-const event: Field<Kind, 'written'> = {
-  mode: 'written',
+const event: Field<Kind, 'writable'> = {
+  mode: 'writable',
   description: 'The kind of occurrence to subscribe to.',
   inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
   parse(value) {

@@ -34,8 +34,8 @@ const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_MUST = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
-const ics: Field<string, 'written'> = {
-  mode: 'written',
+const ics: Field<string, 'writable'> = {
+  mode: 'writable',
   description: 'The file: iCalendar (RFC 5545), as text.',
   inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_MUST },
   validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_MUST),

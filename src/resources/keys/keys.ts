@@ -47,8 +47,8 @@ export const keyFields = {
   revoked: readOnlyFlag('Whether it was revoked.'),
 };
 
-const permissionList: Field<readonly Permission[] | null, 'written'> = {
-  mode: 'written',
+const permissionList: Field<readonly Permission[] | null, 'writable'> = {
+  mode: 'writable',
   description: 'Its permissions; at most those of your own key. Default: all of them.',
   inputSchema: {
     type: 'array',
@@ -62,8 +62,8 @@ const permissionList: Field<readonly Permission[] | null, 'written'> = {
   serialize: (stored) => stored,
 };
 
-const expires: Field<Expiry, 'written'> = {
-  mode: 'written',
+const expires: Field<Expiry, 'writable'> = {
+  mode: 'writable',
   description: 'Expiry: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Default: that of your own key.',
   inputSchema: {
     type: ['string', 'null'],

@@ -16,9 +16,9 @@ import type { LoginThrottle } from './login-throttle.ts';
 const MIN_LENGTH = 12;
 const MAX_LENGTH = 256;
 
-function passphraseField(description: string, minLength: number, errorMessage: string): Field<string, 'asked'> {
+function passphraseField(description: string, minLength: number, errorMessage: string): Field<string, 'writeOnly'> {
   return {
-    mode: 'asked',
+    mode: 'writeOnly',
     description,
     inputSchema: { type: 'string', minLength, maxLength: MAX_LENGTH, 'x-must': errorMessage },
     // The bars keep leading and trailing blanks, which are part of a passphrase; control characters are rejected.
