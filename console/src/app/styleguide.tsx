@@ -127,8 +127,8 @@ export function Styleguide() {
         {isAsking && (
           <ConfirmDialog
             title="Delete this event?"
-            yes="Delete"
-            onYes={() => showToast('Deleted.')}
+            confirmLabel="Delete"
+            onConfirm={() => showToast('Deleted.')}
             onClose={() => setAsking(false)}
           >
             It goes from the calendar at once.

@@ -15,7 +15,7 @@ type DialogProps = {
  * Modal dialog. Escape and a click on the backdrop close it; the focus returns to the previously focused
  * element.
  */
-export function Dialog({ title, onClose, isWide = false, isPersistent: isFirm = false, children }: DialogProps) {
+export function Dialog({ title, onClose, isWide = false, isPersistent = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
@@ -32,10 +32,10 @@ export function Dialog({ title, onClose, isWide = false, isPersistent: isFirm = 
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        if (!isFirm) onClose();
+        if (!isPersistent) onClose();
       }}
       onMouseDown={(event) => {
-        if (event.target === element.current && !isFirm) onClose();
+        if (event.target === element.current && !isPersistent) onClose();
       }}
     >
       <div class="inside">
@@ -49,17 +49,17 @@ export function Dialog({ title, onClose, isWide = false, isPersistent: isFirm = 
   );
 }
 
-type AskProps = {
+type ConfirmProps = {
   readonly title: string;
   /** The consequence of confirming. */
   readonly children: ComponentChildren;
-  readonly yes: string;
-  readonly onYes: () => void;
+  readonly confirmLabel: string;
+  readonly onConfirm: () => void;
   readonly onClose: () => void;
 };
 
 /** Confirmation dialog for actions that cannot be undone. */
-export function ConfirmDialog({ title, children, yes, onYes, onClose }: AskProps) {
+export function ConfirmDialog({ title, children, confirmLabel, onConfirm, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div>{children}</div>
@@ -69,10 +69,10 @@ export function ConfirmDialog({ title, children, yes, onYes, onClose }: AskProps
           look="danger"
           onClick={() => {
             onClose();
-            onYes();
+            onConfirm();
           }}
         >
-          {yes}
+          {confirmLabel}
         </Button>
       </div>
     </Dialog>

@@ -91,12 +91,12 @@ function Picker<T extends WithAssigned>({
   const save = async (event: Event) => {
     event.preventDefault();
     try {
-      const after = await change(kept.noun, id, chosen, record);
+      const after = await change(kept.resource, id, chosen, record);
       const before = idsIn(record);
       onChange(after);
       onClose();
       showToast('People changed.', {
-        undo: () => void attempt(async () => onChange(await change(kept.noun, id, before, after))),
+        undo: () => void attempt(async () => onChange(await change(kept.resource, id, before, after))),
       });
     } catch (error) {
       if (error instanceof EditConflictError) onChange(error.record as T);

@@ -20,16 +20,16 @@ type CommentOrReply = Comment & Partial<Pick<ListedComment, 'reply_count'>>;
 const MAX_NAME_LENGTH = 40;
 
 const comments: Deletable<CommentOrReply> = {
-  noun: client.comments,
+  resource: client.comments,
   idOf: ({ comment_id }) => comment_id,
   nameOf: ({ comment }) => (comment.length > MAX_NAME_LENGTH ? `${comment.slice(0, MAX_NAME_LENGTH)}…` : comment),
-  async consequence({ reply_count = '0' }) {
+  async findWarning({ reply_count = '0' }) {
     const replies = Number(reply_count);
     if (replies === 0) return undefined;
     const text = `${dependentsText(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
     return { yes: `Delete with ${counted(replies, 'reply')}`, text };
   },
-  again: (comment) => client.comments.create(comment.project_id, inputOf(comment)),
+  recreate: (comment) => client.comments.create(comment.project_id, inputOf(comment)),
 };
 
 /** The subject of the comments: a project, or one of its tasks. */

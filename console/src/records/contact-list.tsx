@@ -99,11 +99,11 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
 }
 
 export const contacts: EditableResource<Contact, ContactChanges> & Deletable<Contact> = {
-  noun: client.contacts,
+  resource: client.contacts,
   idOf: ({ contact_id }) => contact_id,
   nameOf: ({ contact_name }) => contact_name,
-  consequence: async () => undefined,
-  again: (contact) => client.contacts.create(inputOf(contact)),
+  findWarning: async () => undefined,
+  recreate: (contact) => client.contacts.create(inputOf(contact)),
 };
 
 /** Editable fields of a contact. */

@@ -12,13 +12,13 @@ export type DeleteWarning = { readonly yes: string; readonly text: ComponentChil
 
 /** How records of a resource are deleted and restored. */
 export type Deletable<T> = {
-  readonly noun: Deletes;
+  readonly resource: Deletes;
   idOf(record: T): string;
   nameOf(record: T): string;
   /** Dependent records that are deleted or changed as well; undefined when there are none. */
-  consequence(record: T): Promise<DeleteWarning | undefined>;
+  findWarning(record: T): Promise<DeleteWarning | undefined>;
   /** Undo: creates the record again. Omit it when deletion always needs confirmation and cannot be undone. */
-  again?(record: T): Promise<T>;
+  recreate?(record: T): Promise<T>;
 };
 
 type DeleteCallbacks<T> = {
@@ -29,27 +29,27 @@ type DeleteCallbacks<T> = {
 
 /** Deletes records: immediately, with Undo, when nothing depends on them; otherwise after a confirmation dialog. */
 export function useDelete<T>(
-  { noun, idOf, nameOf, consequence, again }: Deletable<T>,
+  { resource, idOf, nameOf, findWarning, recreate }: Deletable<T>,
   { onGone, onBack }: DeleteCallbacks<T>,
 ) {
   const [confirmation, setConfirmation] = useState<{ readonly record: T } & DeleteWarning>();
   const remove = async (record: T, toastOptions: { readonly undo?: () => void }) => {
-    if (!(await attempt(() => noun.delete(idOf(record))))) return;
+    if (!(await attempt(() => resource.delete(idOf(record))))) return;
     onGone(record);
     showToast(`“${nameOf(record)}” deleted.`, toastOptions);
   };
   const begin = (record: T) =>
     void attempt(async () => {
-      const found = await consequence(record);
+      const found = await findWarning(record);
       if (found !== undefined) setConfirmation({ record, ...found });
-      else if (again === undefined) await remove(record, {});
-      else await remove(record, { undo: () => void attempt(async () => onBack(await again(record))) });
+      else if (recreate === undefined) await remove(record, {});
+      else await remove(record, { undo: () => void attempt(async () => onBack(await recreate(record))) });
     });
   const question = confirmation !== undefined && (
     <ConfirmDialog
       title={`Delete “${nameOf(confirmation.record)}”?`}
-      yes={confirmation.yes}
-      onYes={() => void remove(confirmation.record, {})}
+      confirmLabel={confirmation.yes}
+      onConfirm={() => void remove(confirmation.record, {})}
       onClose={() => setConfirmation(undefined)}
     >
       {confirmation.text}
@@ -81,7 +81,7 @@ export const counted = (count: number, word: string) =>
 type Dependents = { readonly word: string; readonly count: number; readonly more: string };
 
 /** Counts the dependents of one resource by the total of a list request. */
-export async function going(
+export async function countDependents(
   word: string,
   listed: Promise<{ readonly paging: Paging }>,
   more = '',

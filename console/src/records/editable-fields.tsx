@@ -27,7 +27,7 @@ class InvalidInput extends Error {}
 
 /** A resource whose records can be edited inline. */
 export type EditableResource<T, C> = {
-  readonly noun: Gets<T> & Updates<T, C>;
+  readonly resource: Gets<T> & Updates<T, C>;
   idOf(record: T): string;
   nameOf(record: T): string;
 };
@@ -119,9 +119,10 @@ export function InlineField<T extends object, C extends object>(props: FactField
     const id = kept.idOf(record);
     const changes = fact.write(value, record);
     try {
-      const after = await change(kept.noun, id, changes, record);
+      const after = await change(kept.resource, id, changes, record);
       onChange(after);
-      const undo = () => attempt(async () => onChange(await change(kept.noun, id, restore(changes, record), after)));
+      const undo = () =>
+        attempt(async () => onChange(await change(kept.resource, id, restore(changes, record), after)));
       showToast(`${fact.label} changed.`, { undo });
     } catch (error) {
       if (error instanceof EditConflictError) onChange(error.record as T);

@@ -2,21 +2,21 @@ import type { Client, Project, ProjectChanges } from '../../../packages/sdk/src/
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
-import { type Deletable, deleteWarning, dependentsText, going, inputOf } from './delete-with-undo.tsx';
+import { countDependents, type Deletable, deleteWarning, dependentsText, inputOf } from './delete-with-undo.tsx';
 import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
 import { Due } from './tags.tsx';
 
 export const projects: EditableResource<Project, ProjectChanges> & Deletable<Project> = {
-  noun: client.projects,
+  resource: client.projects,
   idOf: ({ project_id }) => project_id,
   nameOf: ({ project_name }) => project_name,
-  async consequence({ project_id }) {
+  async findWarning({ project_id }) {
     const countOnly = { project_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
       deleteWarning([
-        going('task', client.tasks.list(countOnly), ' and all subtasks'),
-        going('comment', client.comments.list(countOnly)),
-        going('time entry', client.timeEntries.list(countOnly)),
+        countDependents('task', client.tasks.list(countOnly), ' and all subtasks'),
+        countDependents('comment', client.comments.list(countOnly)),
+        countDependents('time entry', client.timeEntries.list(countOnly)),
       ]),
       client.events.list(countOnly),
     ]);
@@ -37,7 +37,7 @@ export const projects: EditableResource<Project, ProjectChanges> & Deletable<Pro
       ),
     };
   },
-  again: (project) => client.projects.create(inputOf(project)),
+  recreate: (project) => client.projects.create(inputOf(project)),
 };
 
 /** Project states, each with the API flags that represent it. */

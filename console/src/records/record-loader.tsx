@@ -7,7 +7,7 @@ import { ButtonLink } from '../components/button.tsx';
 import { Page } from '../components/page.tsx';
 
 type RecordPageProps<T> = {
-  readonly noun: Gets<T>;
+  readonly resource: Gets<T>;
   readonly id: string;
   /** Title until the record is loaded: `Client`. */
   readonly title: string;
@@ -18,8 +18,8 @@ type RecordPageProps<T> = {
 };
 
 /** Page of one record, with loading and error states. */
-export function RecordPage<T>({ noun, id, title, all, children }: RecordPageProps<T>) {
-  const { data, fault, set } = useQuery((signal) => noun.get(id, { signal }), [id]);
+export function RecordPage<T>({ resource, id, title, all, children }: RecordPageProps<T>) {
+  const { data, fault, set } = useQuery((signal) => resource.get(id, { signal }), [id]);
   if (data !== undefined) return <>{children(data, set)}</>;
   return (
     <Page title={title} calls={[]}>

@@ -1,41 +1,41 @@
 import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packages/sdk/src/resources.ts';
 import { dayOf } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
-import { type Deletable, deleteWarning, going, inputOf } from './delete-with-undo.tsx';
+import { countDependents, type Deletable, deleteWarning, inputOf } from './delete-with-undo.tsx';
 import { choice, day, type EditableResource, type FieldDefinition, text } from './editable-fields.tsx';
 import { Due, Percent } from './tags.tsx';
 
 export const tasks: EditableResource<Task, TaskChanges> & Deletable<Task> = {
-  noun: client.tasks,
+  resource: client.tasks,
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
-  async consequence({ task_id }) {
+  async findWarning({ task_id }) {
     const countOnly = { task_id, limit: 1 };
     const gone = await deleteWarning([
-      going('subtask', client.subtasks.list(countOnly)),
-      going('comment', client.comments.list(countOnly)),
-      going('time entry', client.timeEntries.list(countOnly)),
+      countDependents('subtask', client.subtasks.list(countOnly)),
+      countDependents('comment', client.comments.list(countOnly)),
+      countDependents('time entry', client.timeEntries.list(countOnly)),
     ]);
     return gone && { ...gone, text: `${gone.text} This cannot be taken back.` };
   },
-  again: (task) => client.tasks.create(task.project_id, inputOf(task)),
+  recreate: (task) => client.tasks.create(task.project_id, inputOf(task)),
 };
 
 export const subtasks: EditableResource<Subtask, SubtaskChanges> & Deletable<Subtask> = {
-  noun: client.subtasks,
+  resource: client.subtasks,
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
-  async consequence({ subtask_id }) {
+  async findWarning({ subtask_id }) {
     const countOnly = { subtask_id, limit: 1 };
     const [gone, { paging }] = await Promise.all([
-      deleteWarning([going('comment', client.comments.list(countOnly))]),
+      deleteWarning([countDependents('comment', client.comments.list(countOnly))]),
       client.timeEntries.list(countOnly),
     ]);
     const stays = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
     if (gone === undefined && stays === '') return undefined;
     return { yes: gone?.yes ?? 'Delete', text: `${gone?.text ?? ''}${stays} This cannot be taken back.`.trim() };
   },
-  again: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
+  recreate: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
 };
 
 type WithDueDate = { readonly due_date: string };

@@ -5,10 +5,10 @@ import { type Deletable, dependentsText, inputOf } from '../../records/delete-wi
 import { choice, type EditableResource, text } from '../../records/editable-fields.tsx';
 
 export const clients: EditableResource<Client, ClientChanges> & Deletable<Client> = {
-  noun: client.clients,
+  resource: client.clients,
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
-  async consequence({ client_id }) {
+  async findWarning({ client_id }) {
     const countOnly = { client_id, limit: 1 };
     const [projects, contacts] = await Promise.all([client.projects.list(countOnly), client.contacts.list(countOnly)]);
     const consequences = [
@@ -21,7 +21,7 @@ export const clients: EditableResource<Client, ClientChanges> & Deletable<Client
       text: `${consequences.join(' ')} This cannot be taken back. On hold, nothing would be lost.`,
     };
   },
-  again: (record) => client.clients.create(inputOf(record)),
+  recreate: (record) => client.clients.create(inputOf(record)),
 };
 
 const stays = (count: number, word: string) =>

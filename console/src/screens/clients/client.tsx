@@ -21,7 +21,7 @@ import '../../records/records.css';
 /** Page of one client: details, projects and contacts. */
 export default function ClientPage({ id }: RecordProps) {
   return (
-    <RecordPage noun={client.clients} id={id} title="Client" all="clients">
+    <RecordPage resource={client.clients} id={id} title="Client" all="clients">
       {(record, onChange) => <ClientDetails record={record} onChange={onChange} />}
     </RecordPage>
   );

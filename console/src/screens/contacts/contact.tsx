@@ -14,7 +14,7 @@ import '../../records/records.css';
 /** Page of one contact: details and client. */
 export default function ContactPage({ id }: RecordProps) {
   return (
-    <RecordPage noun={client.contacts} id={id} title="Contact" all="contacts">
+    <RecordPage resource={client.contacts} id={id} title="Contact" all="contacts">
       {(record, onChange) => <ContactDetails record={record} onChange={onChange} />}
     </RecordPage>
   );

@@ -27,9 +27,9 @@ export function useHookActions(onDone: () => void) {
     dialog: confirmation && (
       <ConfirmDialog
         title={confirmation.what === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
-        yes={confirmation.what === 'restore' ? 'Restore' : 'Delete'}
+        confirmLabel={confirmation.what === 'restore' ? 'Restore' : 'Delete'}
         onClose={close}
-        onYes={() =>
+        onConfirm={() =>
           confirmation.what === 'restore'
             ? void done(() => client.hooks.restore(confirmation.hook.id), 'Restored. It is sent what it missed.')
             : void done(() => client.hooks.delete(confirmation.hook.id), 'Deleted. It can be restored for 30 days.')

@@ -53,9 +53,9 @@ export function Signature({ hook, onDone }: SignatureProps) {
       {open === 'off' && (
         <ConfirmDialog
           title="Sign notifications no more?"
-          yes="Turn off"
+          confirmLabel="Turn off"
           onClose={close}
-          onYes={() => void attempt(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
+          onConfirm={() => void attempt(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
         >
           A receiver that checks signatures refuses what comes without one. Its secrets are forgotten; to sign again, a
           new one is made.

@@ -100,9 +100,9 @@ export default function Keys() {
       {open?.what === 'revoke' && (
         <ConfirmDialog
           title={`Revoke ${labelOf(open.key)}?`}
-          yes="Revoke"
+          confirmLabel="Revoke"
           onClose={close}
-          onYes={async () => {
+          onConfirm={async () => {
             await attempt(() => client.keys.revoke(open.key.id), 'Revoked. Whoever calls with it is refused now.');
             keys.reload();
           }}

@@ -152,9 +152,9 @@ function Delete({ person, onDone, onClose }: DeleteProps) {
   return (
     <ConfirmDialog
       title={`Delete ${nameOf(person)}?`}
-      yes="Delete"
+      confirmLabel="Delete"
       onClose={onClose}
-      onYes={async () => {
+      onConfirm={async () => {
         await attempt(() => client.users.delete(person.user_id), `${nameOf(person)} is gone, the records are here.`);
         onDone();
       }}

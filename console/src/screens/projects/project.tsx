@@ -25,7 +25,7 @@ const NEXT_EVENTS = 5;
 /** Page of one project: details, tasks, comments and next events. */
 export default function ProjectPage({ id }: RecordProps) {
   return (
-    <RecordPage noun={client.projects} id={id} title="Project" all="projects">
+    <RecordPage resource={client.projects} id={id} title="Project" all="projects">
       {(project, onChange) => <ProjectDetails project={project} onChange={onChange} />}
     </RecordPage>
   );

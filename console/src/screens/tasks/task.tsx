@@ -20,7 +20,7 @@ import '../../records/records.css';
 /** Page of one task: details, subtasks and comments. */
 export default function TaskPage({ id }: RecordProps) {
   return (
-    <RecordPage noun={client.tasks} id={id} title="Task" all="tasks">
+    <RecordPage resource={client.tasks} id={id} title="Task" all="tasks">
       {(task, onChange) => <TaskDetails task={task} onChange={onChange} />}
     </RecordPage>
   );

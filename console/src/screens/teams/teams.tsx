@@ -13,10 +13,10 @@ import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
 import '../../records/records.css';
 
 const teams: EditableResource<Team, TeamChanges> & Deletable<Team> = {
-  noun: client.teams,
+  resource: client.teams,
   idOf: ({ team_id }) => team_id,
   nameOf: ({ team_name }) => team_name,
-  consequence: async () => ({
+  findWarning: async () => ({
     yes: 'Delete',
     text: 'What it is assigned to stays, without it, and so do the people in it. This cannot be taken back.',
   }),

@@ -48,11 +48,11 @@ const checkedEntries: typeof client.timeEntries = {
 const isoDay = (date: string) => (date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
 
 export const entries: EditableResource<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
-  noun: checkedEntries,
+  resource: checkedEntries,
   idOf: ({ entry_id }) => entry_id,
   nameOf: ({ task_name, seconds }) => `${showSeconds(Number(seconds))} on ${task_name}`,
-  consequence: async () => undefined,
-  again: (entry) => client.timeEntries.create(entry.task_id, inputOf(entry)),
+  findWarning: async () => undefined,
+  recreate: (entry) => client.timeEntries.create(entry.task_id, inputOf(entry)),
 };
 
 const time: FieldDefinition<TimeEntry, TimeEntryChanges> = {
