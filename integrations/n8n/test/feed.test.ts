@@ -94,7 +94,7 @@ test('a cursor that is gone is reported once, and the workflow continues with ne
   await trigger.emitted(1);
   await trigger.close();
   assert.deepEqual(
-    trigger.errors.map(({ message }) => /not kept any more/.test(message)),
+    trigger.errors.map(({ message }) => /no longer stored/.test(message)),
     [true],
   );
 });

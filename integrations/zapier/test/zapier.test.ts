@@ -95,7 +95,7 @@ test('an address of another service is rejected, redirects are not followed, and
   }
   await assert.rejects(
     run((z: ZObject) => z.request(`${url}/v2/events/1`)),
-    /no address of the service/,
+    /not an address of the service/,
   );
   assert.deepEqual(seen, []);
   const moved = { authData: { ...authData, baseUrl: url }, cleanedRequest: { resource_url: `${url}/v2/events/1` } };
