@@ -16,7 +16,7 @@ export type Crowded = {
   readonly receiver: Receiver;
 };
 
-/** Deliveries (see `toldPerSecond`), and the CPU time of each in microseconds, by `services` and `PostgreSQL`. */
+/** Deliveries (see `deliveriesPerSecond`), and the CPU time of each in microseconds, by `services` and `PostgreSQL`. */
 export type DeliveryRate = Awaited<ReturnType<typeof deliveriesPerSecond>> & {
   readonly micros: Readonly<Record<string, number>>;
 };

@@ -41,7 +41,7 @@ function eventRow(event_id: number, years: number, next: () => number) {
 }
 
 /** A filled account. */
-export type FilledEvents = {
+type FilledEvents = {
   /** The first and the last day of the current month, as query values, and the number of events that start in it. */
   readonly from: string;
   readonly to: string;

@@ -2,10 +2,10 @@ import { parseArgs } from 'node:util';
 import { within } from '../test/kit/cleanup.ts';
 import { currentCommit, surroundings } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
+import { benches, checkThresholds } from './benches.ts';
 import { Stage } from './environment.ts';
 import { flushMs, resultOf, storeResult } from './results.ts';
 import { rounded } from './statistics.ts';
-import { benches, checkThresholds } from './thresholds.ts';
 
 // `npm run bench` measures all rows, `npm run bench -- P5 create` some of them. `--quick` takes a minute and
 // exits with 1 after a regression.

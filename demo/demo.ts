@@ -12,7 +12,7 @@ import { enterSchedule, type Schedule } from './release-calendar.ts';
 const QUIET_POLL_MS = 5;
 
 /** A received notification. */
-export type ReceivedNotification = {
+type ReceivedNotification = {
   readonly path: string;
   readonly resourceUrl: string;
   readonly deliveryId: string;

@@ -17,7 +17,7 @@ function once<T>(create: () => T): () => T {
 }
 
 /** `/llms.txt`: the API for a language model that writes an integration. */
-export function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
+function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
   const resourceTypes = [...byResourceType(routes)].map(([resourceType, rows]) =>
     [
       `## ${resourceType}`,

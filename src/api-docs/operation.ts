@@ -4,12 +4,12 @@ import { type ProblemCode, problems } from '../problems.ts';
 import { type Content, type Html, html } from './html.ts';
 import {
   exampleOf,
+  expectedForm,
+  outputForm,
   type Properties,
-  patternText,
   propertiesOf,
   recordOf,
   requiredOf,
-  typeText,
 } from './schema-shape.ts';
 
 /** The anchor of a route on the page. */
@@ -53,14 +53,14 @@ function recordedKinds({ records }: Route): Content {
 function parametersOf({ parameters }: Route): readonly Content[][] {
   return Object.entries(parameters).map(([name, { description, errorMessage }]) => [
     html`<code>${name}</code>`,
-    html`${description} <span class="soft">${patternText(errorMessage)}</span>`,
+    html`${description} <span class="soft">${expectedForm(errorMessage)}</span>`,
   ]);
 }
 
 function bodyOf({ body }: Route): readonly Content[][] {
   return Object.entries(propertiesOf(body)).map(([name, schema]) => [
     html`<code>${name}</code>${requiredOf(body).includes(name) ? html` <b>required</b>` : ''}`,
-    html`${String(schema.description ?? '')} <span class="soft">${patternText(schema['x-must'])}</span>`,
+    html`${String(schema.description ?? '')} <span class="soft">${expectedForm(schema['x-must'])}</span>`,
   ]);
 }
 
@@ -72,13 +72,13 @@ function inputTable(where: string, rows: readonly (readonly Content[])[]): Conte
 function outputTable(record: Properties): Content {
   const rows = Object.entries(record).map(([name, schema]) => [
     html`<code>${name}</code>`,
-    html`${String(schema.description ?? '')} <span class="soft">${formText(typeText(schema))}</span>`,
+    html`${String(schema.description ?? '')} <span class="soft">${formText(outputForm(schema))}</span>`,
   ]);
   if (rows.length === 0) return '';
   return html`<details><summary>The record</summary>${table(['Field', 'Meaning'], rows)}</details>`;
 }
 
-function formText(form: ReturnType<typeof typeText>): string {
+function formText(form: ReturnType<typeof outputForm>): string {
   return 'words' in form ? form.words.map((word) => (word === '' ? '(empty)' : word)).join(', ') : form.is;
 }
 

@@ -103,7 +103,7 @@ export function recordOf(answer: JsonSchema): Properties {
 }
 
 /** An error message `must be a …` without `must be`. */
-export function patternText(must: unknown): string {
+export function expectedForm(must: unknown): string {
   return String(must).replace(/^must be /, '');
 }
 
@@ -120,7 +120,7 @@ export function isFlag({ enum: words, type }: JsonSchema): boolean {
 }
 
 /** The form of an output value: its possible values, or a description of its format. */
-export function typeText(schema: JsonSchema): { readonly words: readonly string[] } | { readonly is: string } {
+export function outputForm(schema: JsonSchema): { readonly words: readonly string[] } | { readonly is: string } {
   if (schema.type === 'integer')
     return { is: Array.isArray(schema.enum) ? `number, ${schema.enum.join(' or ')}` : 'number' };
   if (schema.type === 'number') return { is: 'number' };

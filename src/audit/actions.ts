@@ -37,7 +37,7 @@ export const auditActions = {
   'denied.others': 'Further denied requests that have no entries of their own.',
 } as const satisfies Record<string, string>;
 
-export type AuditAction = keyof typeof auditActions;
+type AuditAction = keyof typeof auditActions;
 
 export function isAuditAction(text: string): text is AuditAction {
   return Object.hasOwn(auditActions, text);
@@ -84,7 +84,7 @@ function rowOf({ action, subject, detail = {} }: Entry, by: Actor, now: number) 
 }
 
 /** Filters of the audit log; undefined for no filter. */
-export type AuditFilters = {
+type AuditFilters = {
   readonly accountId: number | undefined;
   readonly action: AuditAction | undefined;
   /** Oldest time to include, milliseconds since the epoch. */

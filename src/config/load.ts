@@ -9,7 +9,7 @@ export type Config = Readonly<{ [N in Exclude<OptionName, 'baseUrl'>]: ValueOf<(
 };
 
 /** Sources of option values: flags (by option name) before environment variables. */
-export type ConfigSources = {
+type ConfigSources = {
   readonly flags: Readonly<Partial<Record<OptionName, string>>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 };

@@ -22,7 +22,7 @@ const FIRST_DAY = new Date(0).setUTCFullYear(1, 0, 1);
 const LAST_DAY = new Date(0).setUTCFullYear(9999, 11, 31);
 
 /** Start and end in iCalendar terms: days or times. The end is exclusive. */
-export type Span =
+type Span =
   | { readonly isAllDay: true; readonly start: string; readonly end: string }
   /** `end` is undefined if none was given. */
   | { readonly isAllDay: false; readonly start: string; readonly end: string | undefined };

@@ -6,7 +6,7 @@ export type Frequency = (typeof FREQUENCIES)[number];
 const WEEKDAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 
 /** A weekday of a rule; `nth` of its month or year, counted from the end if negative, 0 for every one. */
-export type RuleDay = { readonly weekday: number; readonly nth: number };
+type RuleDay = { readonly weekday: number; readonly nth: number };
 
 type Numbers = ReadonlySet<number> | undefined;
 

@@ -152,7 +152,7 @@ function tzidsOf({ lines }: Component): string[] {
 const isUtc = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
 
 /** The IANA zone for a non-IANA name that a program uses; undefined if it is unknown. */
-export function ianaZoneOf(name: string): string | undefined {
+function ianaZoneOf(name: string): string | undefined {
   return windowsZones.get(name.toLowerCase()) ?? zoneInPath(name) ?? zoneOfDisplayName(name);
 }
 

@@ -15,7 +15,7 @@ export type RecordTimes = {
 };
 
 /** A record converted to the rules of this service, or the reasons why it cannot be imported. */
-export type ValidationResult =
+type ValidationResult =
   | { readonly input: Input; readonly moments: RecordTimes; readonly changes: readonly Change[] }
   | { readonly faults: readonly FieldError[] };
 

@@ -25,7 +25,7 @@ export type ListState = {
   readonly changed: number;
 };
 
-export type FetchedPage = {
+type FetchedPage = {
   readonly reading: number;
   readonly next: number;
   readonly total: number | null;

@@ -111,7 +111,7 @@ function withAll(set: Set<number> | undefined, items: Iterable<number>): Set<num
  * Adds a query to those that are awaited with the commit. Its error surfaces there, or nowhere if the work
  * fails first.
  */
-export function appendEvents(
+export function addPipelined(
   trailing: Promise<unknown>[],
   queries: Queries,
   query: Compilable<unknown> | Promise<unknown>,

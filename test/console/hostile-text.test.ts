@@ -142,7 +142,7 @@ test('no text of a record, user or key is executed, violates the policy, or over
 const RUN = 'globalThis.ran++';
 
 /** Stored cross-site scripting payloads, and texts that break a layout. The API accepts all of them. */
-export const hostileTexts: readonly string[] = [
+const hostileTexts: readonly string[] = [
   `<script>${RUN}</script>`,
   `</title><script>${RUN}</script>`,
   `</textarea></style></script><img src=x onerror="${RUN}">`,

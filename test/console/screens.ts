@@ -19,7 +19,7 @@ type Image = { readonly width: number; readonly height: number; readonly channel
  *
  * @param png 8 bits per channel, RGB or RGBA; transparency is dropped
  */
-export function withPalette(png: Buffer): Buffer {
+function withPalette(png: Buffer): Buffer {
   const { width, height, channels, bytes } = decode(png);
   const colorAt = (at: number) => ((bytes[at] ?? 0) << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
   const counts = new Map<number, number>();

@@ -284,7 +284,7 @@ export const colours: Readonly<Record<ThemeName, Theme>> = {
   },
 };
 
-export const symbols: Readonly<Record<Tone, string>> = {
+const symbols: Readonly<Record<Tone, string>> = {
   sqlite: 'circle',
   postgresql: 'circle',
   peer: 'circle',
@@ -294,4 +294,4 @@ export const symbols: Readonly<Record<Tone, string>> = {
   ochre: 'arrow',
 };
 
-export const isCarillon = (tone: Tone) => tone === 'sqlite' || tone === 'postgresql';
+const isCarillon = (tone: Tone) => tone === 'sqlite' || tone === 'postgresql';

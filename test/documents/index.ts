@@ -30,7 +30,7 @@ export function derivedDocuments(): readonly Derived[] {
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** llms.txt: the index for language models, derived from docs/README.md. */
-export function llmsDocument(): string {
+function llmsDocument(): string {
   const { description } = JSON.parse(read('package.json'));
   const guide = read('docs/README.md');
   const parts = guide
@@ -49,7 +49,7 @@ const descriptions: Readonly<Record<Shipped['part'], string>> = {
 };
 
 /** docs/reference/licences.md: shipped packages and their licenses. */
-export function licencesDocument(): string {
+function licencesDocument(): string {
   const all = shipped();
   const rows = all.map(({ name, version, license, part }) => [
     code(name),

@@ -1,7 +1,7 @@
 import type { Bench } from '../../bench/bench.ts';
+import { benches, checkThresholds, type Judged } from '../../bench/benches.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
 import { formatNumber, quantile } from '../../bench/statistics.ts';
-import { benches, checkThresholds, type Judged } from '../../bench/thresholds.ts';
 import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
 import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 import { chartFiles, charts, picture } from './performance-charts.ts';
@@ -15,7 +15,7 @@ export function performanceDocuments(): Derived[] {
   const all = charts();
   const text = document(
     '# Performance',
-    derivedFrom('bench/thresholds.ts', 'bench/results.json', 'bench/peers/'),
+    derivedFrom('bench/benches.ts', 'bench/results.json', 'bench/peers/'),
     'Carillon next to the systems that you would choose instead, then its own targets, missed ones included.',
     '## Compared with other systems',
     peerTable(peers),

@@ -1,11 +1,11 @@
 import {
   byResourceType,
+  expectedForm,
+  outputForm,
   type Properties,
-  patternText,
   propertiesOf,
   recordOf,
   requiredOf,
-  typeText,
 } from '../../src/api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
@@ -57,7 +57,7 @@ function routePart(row: Route, common: readonly ProblemCode[]): string {
   const parameters = Object.entries(row.parameters).map(([name, parameter]) => [
     code(name),
     parameter.description,
-    patternText(parameter.errorMessage),
+    expectedForm(parameter.errorMessage),
   ]);
   return [
     `### ${titleOf(row)}`,
@@ -126,12 +126,12 @@ function inputFormat(name: string, creates: JsonSchema | undefined, changes: Jso
     first === undefined ? 'in a change only' : '',
     second === undefined && changes !== undefined ? 'when created only' : '',
   ];
-  return [patternText(schema['x-must']), ...notes.filter((note) => note !== '')].join('; ');
+  return [expectedForm(schema['x-must']), ...notes.filter((note) => note !== '')].join('; ');
 }
 
 /** Describes the output format of a field. */
 function outputFormat(schema: JsonSchema): string {
-  const form = typeText(schema);
+  const form = outputForm(schema);
   if ('words' in form)
     return `${'const' in schema ? 'always ' : ''}${form.words.map((word) => code(word === '' ? '""' : word)).join(', ')}`;
   return form.is.startsWith('YYYY')

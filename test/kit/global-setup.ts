@@ -36,7 +36,7 @@ const KYSELY = 'TEST_KYSELY';
  *
  * @param folder the folder of the bundle, reused by later runs
  */
-export async function loadInOneFile(folder: URL): Promise<void> {
+async function loadInOneFile(folder: URL): Promise<void> {
   // Already set by the run that started this process, for example from a copy of the source.
   if (process.env[KYSELY] !== undefined) return;
   const entry = import.meta.resolve('kysely');

@@ -98,13 +98,13 @@ test('the check detects a regular expression that is not linear', async () => {
 });
 
 /** A regular expression and its position: `src/http/fields/field.ts:4`. */
-export type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
+type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
 
 /** Regular expression literals of a file, and line numbers of `RegExp` calls. */
 export type Written = { readonly literals: readonly Pattern[]; readonly builtOn: readonly number[] };
 
 /** Finds regular expressions with a parser: in JSX, `/…/` may be a closing tag. */
-export function patternsIn(path: string, text: string): Written {
+function patternsIn(path: string, text: string): Written {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`);
   const literals: Pattern[] = [];
@@ -129,7 +129,7 @@ function isRegExp(callee: unknown): boolean {
 }
 
 /** Imports a file and returns the regular expressions that it builds with `RegExp` while loading. */
-export async function builtWhileLoading(root: string, path: string): Promise<readonly Pattern[]> {
+async function builtWhileLoading(root: string, path: string): Promise<readonly Pattern[]> {
   const url = pathToFileURL(`${root}/${path}`).href;
   const Native = RegExp;
   const built: Pattern[] = [];

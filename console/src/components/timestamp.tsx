@@ -18,7 +18,7 @@ export function parseTimestamp(text: string): Date | undefined {
 }
 
 /** Relative time: `3 minutes ago`, `in 2 days`. */
-export function relativeTime(moment: Date, now = Date.now()): string {
+function relativeTime(moment: Date, now = Date.now()): string {
   const seconds = Math.round((moment.getTime() - now) / 1_000);
   const [unit, unitSeconds] = UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
   return Math.abs(seconds) < 10 ? 'just now' : relative.format(Math.trunc(seconds / unitSeconds), unit);

@@ -86,7 +86,7 @@ export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
 const HOUR_MS = 3_600_000;
 
 /** Hourly buckets of the last 24 hours, oldest first, including empty ones. */
-export function sparklineBars(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
+function sparklineBars(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
   const byHour = new Map(hours.map((hour) => [parseTimestamp(hour.hour)?.getTime(), hour]));
   return Array.from({ length: 24 }, (_, index) => {
     const at = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
@@ -136,14 +136,14 @@ export function Notification({ delivery, target }: { readonly delivery: Delivery
 }
 
 /** Read receipt of a delivery: whether the record was fetched after it was delivered. */
-export type ReadStatus = 'not told' | 'read' | 'never read';
+type ReadStatus = 'not told' | 'read' | 'never read';
 
 export function readStatusOf({ state, fetched_at }: HookDelivery): ReadStatus {
   if (state !== 'delivered') return 'not told';
   return parseTimestamp(fetched_at) === undefined ? 'never read' : 'read';
 }
 
-/** Explanation of the state "told, never read". */
+/** Explains the badge of a delivered notification whose record was never fetched. */
 export const NEVER_READ =
   'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
   'dropped the notification after answering, or it knows the record from elsewhere.';

@@ -54,12 +54,12 @@ export async function notified(
   resourceUrl: string,
   options?: CallOptions,
 ): Promise<Notified> {
-  const { resourceType, id } = fetchRecord(root, resourceUrl);
+  const { resourceType, id } = parseRecordUrl(root, resourceUrl);
   return readers[resourceType](resourceTypes, id, options);
 }
 
 /** Parses a record's URL. Throws a TypeError unless it is exactly the URL of a record below `root`. */
-export function fetchRecord(
+export function parseRecordUrl(
   root: string,
   resourceUrl: string,
 ): { readonly resourceType: Notified['resourceType']; readonly id: string } {

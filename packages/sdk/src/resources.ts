@@ -875,7 +875,7 @@ export type TimeEntryChanges = Optional<
 /** Filters of the list of time entries, combined with AND. C38. */
 export type TimeEntryFilters = Window &
   Optional<{
-    /** Of this user. */
+    /** Only entries of this user. */
     readonly user_id: Id;
     /** Only entries of projects for this client; 0 for projects without one. */
     readonly client_id: Id;

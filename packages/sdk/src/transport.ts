@@ -123,7 +123,7 @@ export function transport(options: TransportOptions): Send {
   };
 }
 
-/** Creates an `Open` for streams; until the stream is open, it rejects like a `Send`. */
+/** Creates an `OpenStream`; until the stream is open, it rejects like a `Send`. */
 export function streaming(options: TransportOptions): OpenStream {
   return (call) => exchange(options, call, EVENT_STREAM, undefined, opened);
 }

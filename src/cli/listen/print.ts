@@ -55,7 +55,7 @@ function idIn(resourceUrl: string): string {
 }
 
 /** A hint on what an outcome means for a hook in production, where it may surprise; else undefined. */
-export function hintFor({ outcome, attempts }: ForwardResult): string | undefined {
+function hintFor({ outcome, attempts }: ForwardResult): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
   if (status === 401)
     return 'In production a 401 ends the hook immediately: it is not notified again until it is restored.';

@@ -105,6 +105,6 @@ export function holdYoungSpace(): void {
 }
 
 /** Restores V8's default growth of the young generation, for the short-lived objects of requests. */
-export function releaseYoungSpace(): void {
+function releaseYoungSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=2');
 }

@@ -17,7 +17,7 @@ export async function endHooks(
 }
 
 /** Why hooks end, when, by whom, and how their owners are alerted. */
-export type HookEnd = {
+type HookEnd = {
   readonly reason: EndedReason;
   readonly now: number;
   readonly by: Actor;

@@ -2,7 +2,7 @@ import { Problem } from '../../problems.ts';
 import type { Queries } from '../../store/store.ts';
 
 /** The occurrences of an account from position `first` on; `now` becomes `created_at` of their deliveries. */
-export type OccurrenceRange = {
+type OccurrenceRange = {
   readonly accountId: number;
   readonly first: number;
   readonly now: number;

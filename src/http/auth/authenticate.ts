@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller, Permission } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { Tx } from '../../store/store.ts';
-import { listsName } from '../server/cors.ts';
+import { isHeaderNamed } from '../server/cors.ts';
 
 /**
  * The caller of a request, or undefined for any invalid credentials, so that a probe cannot tell which part is
@@ -41,7 +41,7 @@ export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
 function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
   let value: string | undefined;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (!listsName(request.rawHeaders[index], name)) continue;
+    if (!isHeaderNamed(request.rawHeaders[index], name)) continue;
     if (value !== undefined) return undefined;
     value = request.rawHeaders[index + 1];
   }

@@ -101,7 +101,7 @@ export function omitFields(names: readonly string[], body: unknown): unknown {
 }
 
 /** An entity tag of a header list: the quoted opaque tag, and whether it has the prefix `W/`. */
-export type EntityTag = { readonly opaque: string; readonly isWeak: boolean };
+type EntityTag = { readonly opaque: string; readonly isWeak: boolean };
 
 const OPAQUE_TAG = /^"[\x21\x23-\x7e\x80-\xff]*"$/;
 

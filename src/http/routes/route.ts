@@ -109,12 +109,12 @@ export type Route = {
        * a failed call keeps the completed steps, so repeating it must be safe.
        */
       readonly mode: 'steps';
-      run(steps: RouteSteps, caller: Caller, input: Input): Promise<RouteResult>;
+      run(steps: WriteSteps, caller: Caller, input: Input): Promise<RouteResult>;
     }
 );
 
 /** Passed to a write in steps: a view of the account, and transactions with an exclusive account lock. */
-export type RouteSteps = {
+export type WriteSteps = {
   readonly view: AccountView;
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
 };

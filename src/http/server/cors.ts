@@ -5,13 +5,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
   const lines: string[] = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (listsName(request.rawHeaders[index], name)) lines.push(request.rawHeaders[index + 1] ?? '');
+    if (isHeaderNamed(request.rawHeaders[index], name)) lines.push(request.rawHeaders[index + 1] ?? '');
   }
   return lines;
 }
 
 /** Whether a header has this lower-case name. Hot path: compares the lengths first. */
-export function listsName(header: string | undefined, name: string): boolean {
+export function isHeaderNamed(header: string | undefined, name: string): boolean {
   return header !== undefined && header.length === name.length && header.toLowerCase() === name;
 }
 

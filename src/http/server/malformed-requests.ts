@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts';
 import { authenticateRequest, KEY_CHALLENGE, type RouteGroup } from '../auth/route-groups.ts';
 import { problemBody, problemOf } from '../errors/problem-response.ts';
-import { listsName } from './cors.ts';
+import { isHeaderNamed } from './cors.ts';
 
 /** Node's parse error: its code, the received bytes, and the position of the error in them. */
 export type MalformedRequestError = Error & {
@@ -29,13 +29,13 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
   let [hosts, types] = [0, 0];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
-    if (listsName(name, 'host')) {
+    if (isHeaderNamed(name, 'host')) {
       hosts += 1;
       if (INVALID_HOST.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
     }
-    if (listsName(name, 'content-type')) types += 1;
+    if (isHeaderNamed(name, 'content-type')) types += 1;
     // Node accepts `gzip, chunked`, and passes the body on compressed.
-    const isCoded = listsName(name, 'transfer-encoding');
+    const isCoded = isHeaderNamed(name, 'transfer-encoding');
     if (isCoded && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
       return 'A body needs a content-length, or the transfer-encoding chunked alone.';
   }

@@ -41,10 +41,10 @@ const outcomeFields = {
   ),
 };
 
-export type OutcomeRow = OutputOf<typeof outcomeFields>;
+type OutcomeRow = OutputOf<typeof outcomeFields>;
 
 /** An occurrence with its deliveries. */
-export const activityFields = {
+const activityFields = {
   cursor: key('Its position in the feed.'),
   kind: readOnlyWord('What happened.', Object.keys(kinds)),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
@@ -56,9 +56,9 @@ export const activityFields = {
 
 /** Maximum and default number of entries on a page. */
 const MAX_PAGE_SIZE = 200;
-export const USUAL_ENTRIES = 50;
+const USUAL_ENTRIES = 50;
 
-export const activityParameters = {
+const activityParameters = {
   before: {
     description: 'Only entries before this cursor. Default: the newest.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
@@ -101,12 +101,7 @@ export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nex
  * Lists occurrences before a cursor, newest first, with the outcome at each hook. Positions are assigned in commit order,
  * so concurrent writes insert nothing between pages. Visibility is that of the feed (X2).
  */
-export async function listActivity(
-  view: AccountView,
-  caller: Caller,
-  query: Query,
-  baseUrl: string,
-): Promise<ActivityPage> {
+async function listActivity(view: AccountView, caller: Caller, query: Query, baseUrl: string): Promise<ActivityPage> {
   const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
   const reach = hookId === undefined ? visibilityOf(caller, query) : await reachOfHook(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();

@@ -244,7 +244,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
 }
 
 /** Permissions that a calendar can use: events, tasks with subtasks, and the names of projects and users. */
-export const calendarPermissions = [
+const calendarPermissions = [
   'events:read',
   'tasks:read',
   'projects:read',

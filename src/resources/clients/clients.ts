@@ -1,6 +1,6 @@
 import { active, constant, email, key, longText, name, shortText } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { dateBound } from '../core/filters.ts';
+import { containsFilter } from '../core/filters.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
 import { stamps } from '../core/timestamps.ts';
@@ -27,7 +27,7 @@ export const clientFields = {
 };
 
 export const clientFilters = {
-  client_name: dateBound('Part of the name, compared without case.', 'clients.client_name'),
+  client_name: containsFilter('Part of the name, compared without case.', 'clients.client_name'),
 };
 
 export const clients = defineResource('client', {

@@ -1,6 +1,6 @@
 import { type Compilable, sql } from 'kysely';
 import { AccountView } from '../../store/account-scope.ts';
-import { forEachResource, type ResourceName, tables } from './resource-tables.ts';
+import { mapResources, type ResourceName, tables } from './resource-tables.ts';
 
 /** Number of records at a position of the account's feed. */
 export type Counted = { readonly position: number; readonly total: number };
@@ -74,5 +74,5 @@ const deltaOf = (resourceType: ResourceName) =>
       ]) as unknown as Compilable<Delta>;
   });
 
-const counts = forEachResource(countOf);
-const deltas = forEachResource(deltaOf);
+const counts = mapResources(countOf);
+const deltas = mapResources(deltaOf);

@@ -75,7 +75,7 @@ export const timestampTo = (description: string, name: string): Filter<string> =
 });
 
 /** Texts that contain this text, compared without case. */
-export const dateBound = (description: string, name: string): Filter<string> => ({
+export const containsFilter = (description: string, name: string): Filter<string> => ({
   ...textParameter(description),
   where: (part) => sql<SqlBool>`instr(fold(${column(name)}), fold(${part})) > 0`,
 });

@@ -214,7 +214,7 @@ const sortKeyValues = (key: SortKey) => Object.fromEntries(key.map((value, index
 const sortKeyIn = (values: Values, { keys }: Order): SortKey => keys.map((_, index) => values[sortKeyName(index)]);
 
 /** Sort key of a record, including its id, and the size of its long texts in bytes. */
-export type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
+type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
 
 /** Total size of text columns in bytes. The database knows it without reading the texts. */
 export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
@@ -230,7 +230,7 @@ export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
  * @param keys the keys of the page's records, plus one more if there is a next page
  * @param load loads records by id, in any order
  */
-export function pageOfKeys<Row extends object>(
+function pageOfKeys<Row extends object>(
   keys: readonly SizedKey[],
   { order, limit, id }: { readonly order: Order; readonly limit: number; readonly id: string },
   load: (ids: readonly number[]) => Promise<readonly Row[]>,

@@ -102,7 +102,7 @@ export type Period = keyof typeof periods;
 
 const letters = Object.keys(periods) as Period[];
 
-export const isPeriod = (text: unknown): text is Period => letters.some((letter) => letter === text);
+const isPeriod = (text: unknown): text is Period => letters.some((letter) => letter === text);
 
 const legend = letters.map((letter) => `${letter} ${periods[letter].description}`).join(', ');
 

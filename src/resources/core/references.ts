@@ -3,7 +3,7 @@ import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts'
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { forEachResource, idColumnOf, type ResourceName, tables } from './resource-tables.ts';
+import { idColumnOf, mapResources, type ResourceName, tables } from './resource-tables.ts';
 
 /** Values of a row by column name. */
 export type Columns = Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ const sharedOf = (resourceType: ResourceName) => [
   ...new Set(relationsTo(resourceType).flatMap(({ shares = [] }) => shares)),
 ];
 
-const finders = forEachResource((resourceType) =>
+const finders = mapResources((resourceType) =>
   AccountView.prepared((view, { id }: { readonly id: number }) => {
     const [table, column] = [tables[resourceType], idColumnOf(resourceType)];
     return view
@@ -129,7 +129,7 @@ export async function cascadeReferenceChanges(
 }
 
 /** A reference: records of type `of` hold the id of a record of type `to`. */
-export type Relation = {
+type Relation = {
   readonly of: ResourceName;
   /** The field and column that hold the id. */
   readonly field: string;
@@ -163,7 +163,7 @@ const relations: readonly Relation[] = [
   { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },
 ];
 
-export const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
+const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
   relations.filter(({ of }) => of === resourceType);
 
 export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>

@@ -17,14 +17,14 @@ export type ListedTable = TableOfEach[ResourceName];
 const resourceNames = recordResourceTypes.filter((resourceType) => resourceType !== 'user');
 
 /** Makes a record with one value for each of these resource types. */
-export function forEachResource<T>(make: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
+export function mapResources<T>(make: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
   return Object.fromEntries(resourceNames.map((resourceType) => [resourceType, make(resourceType)])) as Record<
     ResourceName,
     T
   >;
 }
 
-export const tables = forEachResource(tableOf) as TableOfEach;
+export const tables = mapResources(tableOf) as TableOfEach;
 
 /** The id column, qualified with its table. */
 export const idColumnOf = (resourceType: ResourceName) =>

@@ -12,8 +12,8 @@ export const stamps = {
 type Dates<K extends string> = { readonly [key in K]?: string | null | undefined };
 
 /**
- * Makes a check that the end of a record is not before its beginning (C26). A change is checked with the stored values
- * of the fields it leaves out (C27); the error names a field of the request.
+ * Makes a check that the end of a record is not before its beginning (C26). A change that has only
+ * one of the two is checked with the stored value of the other (C27). The error names a field of the request.
  *
  * @param isWrong whether `end` is before `begin`; the default compares calendar times as text
  */

@@ -69,7 +69,7 @@ export const deliveryParameters = {
 type DeliveryRow = OutputOf<typeof deliveryFields>;
 type DeliveryDetailRow = OutputOf<typeof deliveryDetailFields>;
 
-/** Pending deliveries, with the same columns as `settled`. */
+/** Pending deliveries, with the same columns as `finalizedDeliveries`. */
 export function pending(view: AccountView) {
   return view
     .selectFrom('pending_deliveries')

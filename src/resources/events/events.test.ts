@@ -4,7 +4,7 @@ import { after, test as plainTest } from 'node:test';
 import { recordOccurrences } from '../../../test/kit/service/occurrences.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { DURATION_SQL } from './overlapping.ts';
+import { SMALLEST_UNIT_SQL } from './overlapping.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -339,7 +339,7 @@ for (const { test, testService } of stores) {
 plainTest('the index of reaches and the question that it answers are word for word the same', () => {
   const migration = readFileSync(new URL('../../store/migrations/0005_reach.sql', import.meta.url), 'utf8');
   const oneLine = (text: string) => text.replace(/\s+/g, ' ');
-  assert.ok(oneLine(migration).includes(`( ${oneLine(DURATION_SQL)} ), start_date`));
+  assert.ok(oneLine(migration).includes(`( ${oneLine(SMALLEST_UNIT_SQL)} ), start_date`));
 });
 
 /** Spans that end within their day, month, year, decade and century, and just beyond each. */

@@ -5,7 +5,7 @@ import type { AccountView } from '../../store/account-scope.ts';
  * Smallest calendar unit that contains the whole event: 0 a day, 1 a month, 2 a year, 3 a decade, 4 none of these. The
  * index `events_by_reach` has exactly this expression.
  */
-export const DURATION_SQL = `case when substr(due_date, 1, 10) <= substr(start_date, 1, 10) then 0
+export const SMALLEST_UNIT_SQL = `case when substr(due_date, 1, 10) <= substr(start_date, 1, 10) then 0
     when substr(due_date, 1, 7) = substr(start_date, 1, 7) then 1
     when substr(due_date, 1, 4) = substr(start_date, 1, 4) then 2
     when substr(due_date, 1, 3) = substr(start_date, 1, 3) then 3
@@ -28,7 +28,7 @@ export function overlapping(view: AccountView, { startTo, dueFrom }: { startTo: 
     view
       .selectFrom('events')
       .select('events.event_id')
-      .where(sql<SqlBool>`${sql.raw(DURATION_SQL)} = ${sql.lit(index + 1)}`)
+      .where(sql<SqlBool>`${sql.raw(SMALLEST_UNIT_SQL)} = ${sql.lit(index + 1)}`)
       .where('events.start_date', '>=', `${startFrom(dueFrom)} 00:00:00`)
       .where('events.start_date', '<=', `${startTo} 23:59:59`)
       .where('events.due_date', '>=', `${dueFrom} 00:00:00`),

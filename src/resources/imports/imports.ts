@@ -13,7 +13,7 @@ import {
 import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
 import { creation } from '../../http/fields/validate-body.ts';
 import { recordSchema } from '../../http/routes/pagination.ts';
-import type { Route, RouteSteps } from '../../http/routes/route.ts';
+import type { Route, WriteSteps } from '../../http/routes/route.ts';
 import { plusDays } from '../../ical/days.ts';
 import { CalendarError } from '../../ical/line-reader.ts';
 import type { ReadCalendar } from '../../ical/parse.ts';
@@ -100,7 +100,7 @@ type Counts = { created: number; changed: number; unchanged: number; deleted: nu
 
 /** X9: imports a file. Entries of an earlier import are recognized by their hash, so importing twice creates no duplicates. */
 export async function importCalendar(
-  { view, write }: RouteSteps,
+  { view, write }: WriteSteps,
   caller: Caller,
   input: Created<typeof importInputFields>,
   file: TextFile | undefined,

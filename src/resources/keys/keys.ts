@@ -36,7 +36,7 @@ import { ascending, number } from '../core/sorting.ts';
 import { getUser } from '../users/users.ts';
 
 /** Response fields of a key; they never include its secret (X7). */
-export const keyFields = {
+const keyFields = {
   id: key('Identifier of the key.'),
   user_id: readOnlyId('The user of the key.'),
   label: readOnlyText('Its label.'),
@@ -77,7 +77,7 @@ const expires: Field<Expiry, 'writable'> = {
 };
 
 /** Input fields of a new key. */
-export const keyInputFields = {
+const keyInputFields = {
   label: label('Its label.'),
   permissions: permissionList,
   user_id: resourceIdOrNone('The user of the key. Only admins may give another user.'),
@@ -85,18 +85,18 @@ export const keyInputFields = {
 };
 
 /** Input fields of a change. */
-export const keyChangeFields = {
+const keyChangeFields = {
   label: keyInputFields.label,
   permissions: { ...permissionList, description: 'The remaining permissions. None can be added.' },
 };
 
 /** Response fields of a new key, including its secret, which is returned only once. */
-export const issuedKeyFields = {
+const issuedKeyFields = {
   ...keyFields,
   key: secretOnce('The key. It is returned only once and stored as a hash.'),
 };
 
-export const keyFilters = {
+const keyFilters = {
   user_id: idFilter('Only keys of this user. Admins see those of all users, others their own.', 'api_keys.user_id'),
 };
 
@@ -142,7 +142,7 @@ export async function listKeys(
 }
 
 /** A key that the caller may see; else 404. */
-export async function getKey(view: AccountView, caller: Caller, keyId: number): Promise<KeyRow> {
+async function getKey(view: AccountView, caller: Caller, keyId: number): Promise<KeyRow> {
   const row = await view
     .selectFrom('api_keys')
     .selectAll('api_keys')
@@ -153,7 +153,7 @@ export async function getKey(view: AccountView, caller: Caller, keyId: number): 
 }
 
 /** X7: issues a key. It never has more permissions or a later expiry than the caller's own key. */
-export async function issueKey(
+async function issueKey(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof keyInputFields>,
@@ -210,7 +210,7 @@ export async function insertKey(
 }
 
 /** Revokes a key; one that is already revoked is 404. Hooks are not affected (C23). */
-export async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
+async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
   await findManageable(write, caller, keyId);
   await revoke(write, keyId);
 }

@@ -28,7 +28,7 @@ import { browserOf } from './authenticate.ts';
 import { endOf, IDLE_TTL_MS, SESSION_TTL_MS } from './lifetime.ts';
 
 /** Fields of a session. */
-export const sessionFields = {
+const sessionFields = {
   id: key('Identifier of the session.'),
   user_id: readOnlyId('Who is signed in.'),
   date_created: readOnlyTimestamp('When the user signed in, UTC.'),
@@ -39,7 +39,7 @@ export const sessionFields = {
   current: readOnlyFlag('Whether it is the session of this request.'),
 };
 
-export const sessionParameters = {
+const sessionParameters = {
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
@@ -62,7 +62,7 @@ function live(view: AccountView) {
 const byId = ascending('id', number('sessions.session_id'));
 
 /** Lists the sessions of the caller, or for admins those of another user. */
-export async function listSessions(
+async function listSessions(
   view: AccountView,
   caller: Caller,
   given: Given<typeof sessionParameters>,

@@ -60,7 +60,7 @@ const RUNNING =
   'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
 
 export const timeEntryFilters = {
-  user_id: idFilter('Of this user.', 'time_entries.user_id'),
+  user_id: idFilter('Only entries of this user.', 'time_entries.user_id'),
   client_id: throughFilter(
     'Only entries of projects for this client; 0 for projects without one.',
     'time_entries.task_id',

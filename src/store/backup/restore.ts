@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { appendEvents } from '../commit-events.ts';
+import { addPipelined } from '../commit-events.ts';
 import { migrate, versionOf } from '../migrate.ts';
 import type { Sequences } from '../sequences.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from '../sqlite/connection.ts';
@@ -91,7 +91,7 @@ async function migrateAndPrepare<T>(file: string, { prepare }: ReplaceOptions<T>
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
     const trailing: Promise<unknown>[] = [];
-    const withCommit: Tx['withCommit'] = (query) => appendEvents(trailing, copy.queries, query);
+    const withCommit: Tx['withCommit'] = (query) => addPipelined(trailing, copy.queries, query);
     const prepared = await prepare({ queries: copy.queries, withCommit }, sequences);
     await Promise.all(trailing);
     copy.exec('commit');

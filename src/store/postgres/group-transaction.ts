@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { appendEvents, BeforeCommit, CommitEventsBuilder } from '../commit-events.ts';
+import { addPipelined, BeforeCommit, CommitEventsBuilder } from '../commit-events.ts';
 import type { CommitEvents, LockMode, Queries, Tx } from '../store.ts';
 import {
   type Extras,
@@ -231,8 +231,8 @@ class GroupTransaction {
         locks.push(locked);
       },
       tryLockAccount: (name) => this.#tryLock(name),
-      withCommit: (query) => appendEvents(this.trailing, queries, query),
-      commitIf: (condition) => appendEvents(conditions, queries, condition),
+      withCommit: (query) => addPipelined(this.trailing, queries, query),
+      commitIf: (condition) => addPipelined(conditions, queries, condition),
       beforeCommit: (act, item) => beforeCommit.add(act, item),
       dedupe: (about, query) => this.#dedupe(about, query),
       // Another node may have changed permissions since they were cached.

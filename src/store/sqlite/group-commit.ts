@@ -2,7 +2,7 @@ import type { Compilable } from 'kysely';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { appendEvents, BeforeCommit, CommitEventsBuilder } from '../commit-events.ts';
+import { addPipelined, BeforeCommit, CommitEventsBuilder } from '../commit-events.ts';
 import type { AtCommit, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
 import {
   asProblem,
@@ -72,7 +72,7 @@ class WriteOfGroup implements Tx {
 
   withCommit(query: Compilable<unknown> | Promise<unknown>): void {
     this.#trailing ??= [];
-    appendEvents(this.#trailing, this.queries, query);
+    addPipelined(this.#trailing, this.queries, query);
   }
 
   commitIf(condition: Promise<void>): void {

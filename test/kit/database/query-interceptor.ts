@@ -15,7 +15,7 @@ export class QueryInterceptor implements KyselyPlugin {
     return this.#results.filter((tables) => tables.includes(`"${table}"`)).length;
   }
 
-  /** Delays the next result from this table until `letGo`. Resolves when the result is being delayed. */
+  /** Delays the next result from this table until `release`. Resolves when the result is being delayed. */
   delayNext(table: string): Promise<void> {
     this.#gate = Promise.withResolvers();
     this.#whenHolding = Promise.withResolvers();

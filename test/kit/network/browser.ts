@@ -176,7 +176,7 @@ const ARGUMENTS = [
 ];
 
 /** Starts the installed Chromium, or the one of the npm package. */
-export async function startBrowser(): Promise<Browser> {
+async function startBrowser(): Promise<Browser> {
   const executablePath = process.env.TEST_BROWSER ?? COMMON_PATHS.find((path) => existsSync(path));
   if (executablePath !== undefined) return chromium.launch({ executablePath, args: ARGUMENTS });
   const { executablePath: unpackedPath, libraries } = await unpacked();

@@ -291,7 +291,7 @@ const isOfKind = (record: string, { kind }: Occurring): boolean =>
  * C12: an acknowledged hook exists with the requested kind and user. It is live unless the service ended it
  * or a client requested its end; the last acknowledged end or restore applies.
  */
-export function hookDifferences({ calls, database }: History): string[] {
+function hookDifferences({ calls, database }: History): string[] {
   const stored = Map.groupBy(database.hooks, ({ path }) => path);
   const requested = Map.groupBy(
     calls.filter((call) => call.did === 'subscribe'),

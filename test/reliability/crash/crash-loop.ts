@@ -38,7 +38,7 @@ export type CrashLoop = {
    * Starts the service and lets clients through. Rejects if it does not start, which is a fault unless one is
    * injected.
    */
-  start(fault?: FaultyStart): Promise<Started>;
+  start(fault?: InjectedFault): Promise<Started>;
   /** Records that the service has died: stops the clients and inspects the database. */
   recordCrash(when: string): Promise<void>;
   /**
@@ -52,7 +52,7 @@ export type CrashLoop = {
 export type LoopResult = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
 
 /** A fault injected into a start: a command that wraps the service, more environment variables. */
-export type FaultyStart = {
+type InjectedFault = {
   readonly runBy?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 };

@@ -89,7 +89,7 @@ export type Fuzzed = {
 };
 
 /** Generates requests from the OpenAPI document of a running service and checks every response against it. */
-export async function fuzzResponses(store: TestStore, count: number, { seed, context, log }: Run): Promise<Fuzzed> {
+async function fuzzResponses(store: TestStore, count: number, { seed, context, log }: Run): Promise<Fuzzed> {
   const service = await store.serviceProcess(context, {
     CARILLON_LOG_LEVEL: 'warn',
     CARILLON_RETRY_WAITS: '50ms,100ms',

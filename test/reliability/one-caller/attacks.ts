@@ -185,7 +185,7 @@ const PATTERN_BOMBS: readonly (readonly [begin: string, repeats: string, end: st
 /** About the maximum size of the headers of a request. */
 const BOMB_LENGTH = 7_000;
 
-export const headerBombs: readonly string[] = PATTERN_BOMBS.map(([begin, repeats, end]) =>
+const headerBombs: readonly string[] = PATTERN_BOMBS.map(([begin, repeats, end]) =>
   (begin + repeats.repeat(BOMB_LENGTH / repeats.length) + end).trim(),
 );
 
@@ -208,7 +208,7 @@ export const headerNames: readonly string[] = [
 ];
 
 /** JSON of about `bytes` bytes that is expensive for a careless parser. */
-export function jsonBombs(bytes: number): readonly string[] {
+function jsonBombs(bytes: number): readonly string[] {
   const fill = (begin: string, repeats: string, end: string) =>
     begin + repeats.repeat(Math.floor((bytes - begin.length - end.length) / repeats.length)) + end;
   return [
@@ -231,7 +231,7 @@ const RULE_BOMBS: readonly string[] = [
   'FREQ=YEARLY;BYYEARDAY=366;BYDAY=MO;INTERVAL=9;BYSETPOS=366',
 ];
 
-export const calendarBombs: readonly string[] = RULE_BOMBS.map((rule) =>
+const calendarBombs: readonly string[] = RULE_BOMBS.map((rule) =>
   [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',

@@ -198,7 +198,7 @@ const INTERVAL_MS = 100;
  * Samples the peak resident memory, in MiB, of a process and its children from now on; undefined on systems
  * without `/proc`.
  */
-export function watchResident(context: Cleanup, pid: number): () => number | undefined {
+function watchResident(context: Cleanup, pid: number): () => number | undefined {
   if (!existsSync(`/proc/${pid}/status`)) return () => undefined;
   let peak = 0;
   const sampling = setInterval(() => {

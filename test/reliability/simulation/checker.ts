@@ -153,7 +153,7 @@ export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
 }
 
 /** An occurrence as the feed shows it. */
-export type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
+type Fact = { readonly kind: string; readonly record: string; readonly userId: string };
 
 /** Final content of a database, with violations of its own invariants, one per line. */
 export type Stored = Database & {

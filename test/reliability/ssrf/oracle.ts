@@ -20,7 +20,7 @@ export type Special = {
  * The IANA IPv4 Special-Purpose Address Registry, and the blocks without hosts of the IPv4 Address Space
  * Registry.
  */
-export const special4: readonly Special[] = [
+const special4: readonly Special[] = [
   { block: '0.0.0.0/8', reachable: false, source: 'RFC 791: this network' },
   { block: '0.0.0.0/32', reachable: false, source: 'RFC 1122: this host on this network' },
   { block: '10.0.0.0/8', reachable: false, source: 'RFC 1918' },
@@ -53,7 +53,7 @@ export const special4: readonly Special[] = [
  * The IANA IPv6 Special-Purpose Address Registry, and the IPv6 Address Space Registry: unicast is allocated
  * only from 2000::/3.
  */
-export const special6: readonly Special[] = [
+const special6: readonly Special[] = [
   { block: '::/0', reachable: undefined, source: 'RFC 4291: reserved by IETF' },
   { block: '2000::/3', reachable: true, source: 'RFC 4291: global unicast' },
   { block: '::/128', reachable: false, source: 'RFC 4291: unspecified' },
@@ -156,7 +156,7 @@ const rows = [
 ];
 
 /** Every block with an entry in a registry. */
-export const specialBlocks: readonly Block[] = rows;
+const specialBlocks: readonly Block[] = rows;
 
 const isIn = (address: Address, { family, first, last }: Block) =>
   family === address.family && first <= address.value && address.value <= last;

@@ -83,7 +83,7 @@ export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'head
 const stableMembers = ['code', 'created', 'changed', 'unchanged', 'deleted'];
 
 /** Structure of a response without new values: status, header names, member names, and the values of `stableMembers`. */
-export function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
+function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }
 

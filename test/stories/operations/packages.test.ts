@@ -24,7 +24,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
 const ignore = readFileSync(join(root, '.dockerignore'), 'utf8');
 
-/** The user id of the service when the test runs as root: nobody. */
+/** An unprivileged user id for the service if the test runs as root. */
 const NOBODY_UID = 65_534;
 const owner = process.getuid?.() === 0 ? NOBODY_UID : undefined;
 

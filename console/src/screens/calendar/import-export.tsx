@@ -35,7 +35,7 @@ export default function Exchange({ projects, onClose }: ExchangeProps) {
 }
 
 /** Form that imports an .ics file and shows the report. */
-export function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
+function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
   const id = useId();
   const [file, setFile] = useState<File>();
   const [projectId, setProjectId] = useState('0');

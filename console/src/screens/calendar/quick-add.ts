@@ -5,7 +5,7 @@ import { type Day, dayAt, dayNumber, daysInMonth, plusDays, plusMonths, weekdayO
 type NamedProject = { readonly project_id: string; readonly project_name: string };
 
 /** Context of the parser. */
-export type ParseContext<P extends NamedProject> = {
+type ParseContext<P extends NamedProject> = {
   readonly today: Day;
   readonly projects: readonly P[];
   /** Whether `4/5` is April 5 or May 4. `4/20` and `20/4` are unambiguous. */

@@ -135,7 +135,7 @@ export function timeSpanOf(event: EventDates): TimeSpan {
   return { start: start_date, end: end > start_date ? end : plusSeconds(start_date, HOUR_S / 4), isAllDay: false };
 }
 
-/** Inverse of `drawn`: start and due date for a time span. */
+/** Inverse of `timeSpanOf`: start and due date for a time span. */
 export function dated({ start, end, isAllDay }: TimeSpan): EventDates {
   if (isAllDay) return { start_date: at(dayOf(start)), due_date: at(plusDays(dayOf(end), -1)) };
   return { start_date: start, due_date: isTimed(end) ? end : plusSeconds(end, -1) };

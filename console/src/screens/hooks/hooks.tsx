@@ -47,7 +47,7 @@ async function load(userId: string, signal: AbortSignal) {
 }
 
 /** List of a user's hooks with state and last 24 hours. */
-export function HookList() {
+function HookList() {
   const { query } = currentRoute.value;
   const userId = query.get('user') ?? currentUser().user.user_id;
   const state = states.find((one) => one === query.get('state')) ?? '';

@@ -11,7 +11,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { RevealSecret } from '../../components/reveal-secret.tsx';
-import { allPermissions, PermissionGrid } from './permission-grid.tsx';
+import { maxPermissions, PermissionGrid } from './permission-grid.tsx';
 
 const lifetimes = [
   { value: '30d', text: '30 days' },
@@ -56,7 +56,7 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
   const [lifetime, setLifetime] = useState<Lifetime>('90d');
   const [customLifetime, setCustomLifetime] = useState('');
   const owner = people.find(({ user_id }) => user_id === userId) ?? currentUser().user;
-  const allowed = allPermissions(owner.role);
+  const allowed = maxPermissions(owner.role);
   // Least privilege: read permissions only by default.
   const [selected, setSelected] = useState<typeof allowed>(allowed.filter((one) => one.endsWith(':read')));
   const permissions = allowed.filter((one) => selected.includes(one));

@@ -80,9 +80,9 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
   );
 }
 
-export const accessModes = ['read', 'write'] as const;
+const accessModes = ['read', 'write'] as const;
 
-export type AccessMode = (typeof accessModes)[number];
+type AccessMode = (typeof accessModes)[number];
 
 /** All permissions in display order. */
 export const everyPermission: readonly Permission[] = permissionAreas.flatMap((area) =>
@@ -90,13 +90,13 @@ export const everyPermission: readonly Permission[] = permissionAreas.flatMap((a
 );
 
 /** Maximum permissions of a key, by the role of its user. */
-export function allPermissions(role: Role): readonly Permission[] {
+export function maxPermissions(role: Role): readonly Permission[] {
   if (role !== 'member') return everyPermission;
   return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
 }
 
 /** Display name and description of each area. */
-export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly description: string }>> = {
+const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly description: string }>> = {
   events: { name: 'Events', description: 'the calendar' },
   clients: { name: 'Clients', description: 'whom projects are for, and their contacts' },
   projects: { name: 'Projects', description: 'and what is said in them' },

@@ -170,7 +170,7 @@ type HookCounts = { readonly failing: number; readonly ended: number };
  * also other users', one by one, until as many are found as the overview counts. The API has no list across
  * users.
  */
-export async function findTroubled({ failing, ended }: HookCounts, signal: AbortSignal): Promise<readonly Hook[]> {
+async function findTroubled({ failing, ended }: HookCounts, signal: AbortSignal): Promise<readonly Hook[]> {
   const found: Hook[] = [];
   if (failing + ended === 0) return found;
   for (const userId of await userIdsToSearch(signal)) {

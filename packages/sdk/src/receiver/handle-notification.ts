@@ -2,7 +2,7 @@ import { type DateText, type Kind, kinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Notification } from '../notifications.ts';
-import { fetchRecord } from '../parse-notification.ts';
+import { parseRecordUrl } from '../parse-notification.ts';
 import type { Gets } from '../resource-methods.ts';
 import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources.ts';
 import { fieldOf } from '../response-body.ts';
@@ -79,7 +79,7 @@ export function notificationHandler({ root, verify, catchUp, timeoutMs, onError,
   /** The resource type of the record that a body names; undefined if it is not a notification of this service. */
   function resourceTypeIn(body: string): string | undefined {
     try {
-      return fetchRecord(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
+      return parseRecordUrl(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
     } catch (error) {
       onError(error);
       return undefined;

@@ -1,14 +1,14 @@
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Notification } from '../notifications.ts';
-import { fetchRecord } from '../parse-notification.ts';
+import { parseRecordUrl } from '../parse-notification.ts';
 import { feedPages, initialCursor } from './feed-pages.ts';
 import { contextOf, type Handlers, handle } from './handle-notification.ts';
 import { findHooks, type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
 import type { State } from './state.ts';
 
 /** Dependencies of a feed sync. */
-export type ReadOptions = {
+export type FeedSyncPorts = {
   readonly carillon: Carillon;
   /** Prefix of every URL of the service. */
   readonly root: string;
@@ -21,7 +21,7 @@ export type ReadOptions = {
 };
 
 /** One feed sync: handles all entries after the cursor in order, and saves the cursor after each. */
-export async function readNewPages(reading: ReadOptions): Promise<void> {
+export async function syncFeed(reading: FeedSyncPorts): Promise<void> {
   const { state, onGap } = reading;
   const after = (await state.load()) ?? (await begin(reading));
   try {
@@ -34,14 +34,14 @@ export async function readNewPages(reading: ReadOptions): Promise<void> {
 }
 
 /** Creates the hooks first: from then on, the service stores pending deliveries. */
-async function begin({ carillon, own, state, signal }: ReadOptions): Promise<string> {
+async function begin({ carillon, own, state, signal }: FeedSyncPorts): Promise<string> {
   await reconcileHooks(own, true);
   const first = await initialCursor({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });
   await state.save(first);
   return first;
 }
 
-async function readFrom(reading: ReadOptions, after: string | undefined): Promise<void> {
+async function readFrom(reading: FeedSyncPorts, after: string | undefined): Promise<void> {
   const { carillon, own, state, signal } = reading;
   let saved = after;
   const keep = async (cursor: string) => {
@@ -58,11 +58,11 @@ async function readFrom(reading: ReadOptions, after: string | undefined): Promis
 }
 
 /** Handles an entry. Returns whether there is a handler for its kind. */
-async function isHandled({ carillon, root, on, own, signal }: ReadOptions, entry: Notification): Promise<boolean> {
+async function isHandled({ carillon, root, on, own, signal }: FeedSyncPorts, entry: Notification): Promise<boolean> {
   const kind = own.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
   // Throws for a URL of another service, so that the key is only sent to this one.
-  const { id } = fetchRecord(root, entry.resource_url);
+  const { id } = parseRecordUrl(root, entry.resource_url);
   await handle(on, kind, id, contextOf(entry, kind, carillon, signal));
   return true;
 }

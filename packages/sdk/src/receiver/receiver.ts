@@ -12,7 +12,7 @@ import {
 import { type ManagedHooks, reconcileHooks } from './manage-hooks.ts';
 import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
 import { coalesce, startPollLoop } from './poll-loop.ts';
-import { type ReadOptions, readNewPages } from './read-feed.ts';
+import { type FeedSyncPorts, syncFeed } from './read-feed.ts';
 import { verifier } from './signature.ts';
 import { memoryState, type State } from './state.ts';
 import { type WebHandler, webHandler } from './web.ts';
@@ -128,7 +128,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let isReadable = false;
   let isSubscribed = false;
   const { onGap = report } = options;
-  const reading: ReadOptions = {
+  const reading: FeedSyncPorts = {
     ...{ carillon, root, on, own, state, signal: stopping.signal },
     onGap(error) {
       // A restored service may have lost the hooks.
@@ -142,7 +142,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       stopping.signal.throwIfAborted();
       if (!isReadable) await mustBeReadable(carillon, own.kinds, stopping.signal);
       isReadable = true;
-      await (state.alone === undefined ? readNewPages(reading) : state.alone(() => readNewPages(reading)));
+      await (state.alone === undefined ? syncFeed(reading) : state.alone(() => syncFeed(reading)));
     } catch (error) {
       report(error);
       throw error;

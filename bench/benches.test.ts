@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Claim, Series } from './bench.ts';
-import { checkThresholds } from './thresholds.ts';
+import { checkThresholds } from './benches.ts';
 
 const series = (name: string, ...rounds: number[]): Series => ({ name, side: 'ours', unit: '/s', rounds });
 const own = series('own', 40, 90, 50);
