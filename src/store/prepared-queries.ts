@@ -1,4 +1,12 @@
-import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely';
+import {
+  type Compilable,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type DialectAdapter,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+} from 'kysely';
 import type { Queries } from './store.ts';
 
 /** A parameter of a compiled query, by name; `item` is the index in the list of `preparedOver`. */
@@ -30,9 +38,44 @@ export function runDirectly(queries: Queries, run: Run): void {
   runners.set(queries, run);
 }
 
+/** Sends a query of the query builder to the database. */
+export type SendQuery = (query: CompiledQuery) => Promise<QueryResult<unknown>>;
+
+/** A driver of the query builder over one function. The store manages connections and transactions itself. */
+export class StatementDriver implements Driver {
+  readonly #connection: DatabaseConnection;
+
+  constructor(send: SendQuery) {
+    this.#connection = {
+      executeQuery: <R>(query: CompiledQuery) => send(query) as Promise<QueryResult<R>>,
+      streamQuery() {
+        throw new Error('results are not streamed');
+      },
+    };
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection;
+  }
+
+  async beginTransaction(): Promise<void> {
+    throw new Error('the store begins transactions');
+  }
+
+  async commitTransaction(): Promise<void> {}
+
+  async rollbackTransaction(): Promise<void> {}
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {}
+}
+
 /** Whether the database has concurrent writers (PostgreSQL). SQLite has one writer at a time. */
 export function isShared(queries: Queries): boolean {
-  return queries.getExecutor().adapter.supportsMultipleConnections === true;
+  return !(queries.getExecutor().adapter instanceof SqliteAdapter);
 }
 
 type Lockable = { forNoKeyUpdate(): unknown; skipLocked(): unknown };

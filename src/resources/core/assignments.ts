@@ -1,4 +1,3 @@
-import type { Expression } from 'kysely';
 import type { Assigned, AssignedTeam } from '../../http/fields/field-types.ts';
 import { expandInHalves } from '../../http/routes/page-slices.ts';
 import type { Page } from '../../http/routes/pagination.ts';
@@ -165,32 +164,35 @@ async function requireTeams(view: AccountView, teamIds: readonly number[]): Prom
   if (rows.length < teamIds.length) throw notFound();
 }
 
-/** Record ids, or a subquery that selects them. */
-type Ids = readonly number[] | Expression<{ id: number }>;
-
 /** Removes all assignments of these records. */
 export async function unassign(
   write: AccountWrite,
   resourceType: AssignableResourceType,
-  recordIds: Ids,
+  recordIds: readonly number[],
 ): Promise<void> {
   await Promise.all([unassignUsers(write, resourceType, recordIds), unassignTeams(write, resourceType, recordIds)]);
 }
 
-async function unassignUsers(write: AccountWrite, resourceType: AssignableResourceType, recordIds: Ids): Promise<void> {
-  const ids = recordIds as readonly number[];
+async function unassignUsers(
+  write: AccountWrite,
+  resourceType: AssignableResourceType,
+  recordIds: readonly number[],
+): Promise<void> {
   await write
     .deleteFrom('assignments')
     .where('resource_type', '=', resourceType)
-    .where('record_id', 'in', ids)
+    .where('record_id', 'in', recordIds)
     .execute();
 }
 
-async function unassignTeams(write: AccountWrite, resourceType: AssignableResourceType, recordIds: Ids): Promise<void> {
-  const ids = recordIds as readonly number[];
+async function unassignTeams(
+  write: AccountWrite,
+  resourceType: AssignableResourceType,
+  recordIds: readonly number[],
+): Promise<void> {
   await write
     .deleteFrom('team_assignments')
     .where('resource_type', '=', resourceType)
-    .where('record_id', 'in', ids)
+    .where('record_id', 'in', recordIds)
     .execute();
 }

@@ -35,11 +35,12 @@ export async function repeatTask(write: AccountWrite, period: Period, taskId: nu
     const rows = await inOrder.where('subtasks.subtask_id', '>', last).execute();
     const copies = rows.map((row) => ({ ...row, task_id: task.recordId }));
     created.push(...(await copyOpen(write, 'subtask', period, copies)));
+    const recurring = rows.flatMap((row) => (row.recurring === '' ? [] : [row.subtask_id]));
+    if (recurring.length > 0)
+      await write.updateTable('subtasks').set({ recurring: '' }).where('subtask_id', 'in', recurring).execute();
     if (rows.length < BATCH_SIZE) break;
     last = rows.at(-1)?.subtask_id ?? last;
   }
-  const ending = write.updateTable('subtasks').set({ recurring: '' });
-  await ending.where('task_id', '=', taskId).where('recurring', '<>', '').execute();
   return created;
 }
 

@@ -3,7 +3,7 @@ import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts'
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { idColumnOf, mapResources, type ResourceName, tables } from './resource-tables.ts';
+import { idBatches, idColumnOf, mapResources, type ResourceName, tables } from './resource-tables.ts';
 
 /** Values of a row by column name. */
 export type Columns = Readonly<Record<string, unknown>>;
@@ -115,15 +115,15 @@ export async function cascadeReferenceChanges(
   for (const { of, field, shares = [] } of affectedRelations(resourceType, changes)) {
     const shared = shares.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
     const columns = await resolveReferences(write, of, Object.fromEntries(shared))();
-    const { key } = resourceTypes[of];
-    const rows: readonly Columns[] = await write
-      .updateTable(tables[of])
-      .set({ ...columns, date_modified: write.now } as never)
-      .where(field as never, '=', moved[resourceTypes[resourceType].key] as never)
-      .returning(key as never)
-      .execute();
-    const ids = rows.map((row) => Number(row[key])).sort((a, b) => a - b);
-    occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${of}`, recordId: id, userId })));
+    const movedId = Number(moved[resourceTypes[resourceType].key]);
+    for await (const ids of idBatches(write, of, field, [movedId])) {
+      await write
+        .updateTable(tables[of])
+        .set({ ...columns, date_modified: write.now } as never)
+        .where(resourceTypes[of].key as never, 'in', ids as never)
+        .execute();
+      occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${of}`, recordId: id, userId })));
+    }
   }
   return occurrences;
 }

@@ -37,6 +37,7 @@ import {
 } from '../core/filters.ts';
 import { periodOf, recurring, repeatTask } from '../core/recurrence.ts';
 import { resourceRoutes } from '../core/resource-routes.ts';
+import { idBatches } from '../core/resource-tables.ts';
 import { asc, desc, number, text } from '../core/sorting.ts';
 import { requireDateOrder, stamps } from '../core/timestamps.ts';
 import { trackedSeconds } from '../core/tracked-seconds.ts';
@@ -139,15 +140,19 @@ export const tasks = defineResource('task', {
 
 /** C33: completes the open subtasks of a completed task; each is an occurrence of its own. */
 async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
-  const rows = await write
-    .updateTable('subtasks')
-    .set({ completed: 1, date_completed: write.now, date_modified: write.now })
-    .where('task_id', '=', taskId)
-    .where('completed', '=', 0)
-    .returning('subtask_id')
-    .execute();
-  const ids = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
-  return ids.map((id) => ({ kind: 'completed_subtask', recordId: id, userId }));
+  const occurrences: NewOccurrence[] = [];
+  for await (const ids of idBatches(write, 'subtask', 'task_id', [taskId])) {
+    const rows = await write
+      .updateTable('subtasks')
+      .set({ completed: 1, date_completed: write.now, date_modified: write.now })
+      .where('subtask_id', 'in', ids)
+      .where('completed', '=', 0)
+      .returning('subtask_id')
+      .execute();
+    const completed = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
+    occurrences.push(...completed.map((id): NewOccurrence => ({ kind: 'completed_subtask', recordId: id, userId })));
+  }
+  return occurrences;
 }
 
 export const taskRoutes = resourceRoutes(tasks, {

@@ -1,16 +1,7 @@
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Driver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type QueryResult,
-} from 'kysely';
+import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { type Planned, runDirectly } from '../prepared-queries.ts';
+import { type Planned, runDirectly, type SendQuery, StatementDriver } from '../prepared-queries.ts';
 import type { Queries } from '../store.ts';
 import type { Tables } from '../tables.ts';
 
@@ -149,10 +140,14 @@ export function queriesOver(
   send: QueryFunction,
   batched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
 ): Queries {
+  const sendQuery: SendQuery = async ({ sql, parameters }) => {
+    const { rows, rowCount } = await send(sql, parameters, 'anew');
+    return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
+  };
   const queries = new Kysely<Tables>({
     dialect: {
       createAdapter: () => adapter,
-      createDriver: () => new PipelineDriver(send),
+      createDriver: () => new StatementDriver(sendQuery),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
@@ -163,41 +158,6 @@ export function queriesOver(
     return rows;
   });
   return queries;
-}
-
-/** Kysely driver without connection handling and transactions, which the store manages. */
-class PipelineDriver implements Driver {
-  readonly #connection: DatabaseConnection;
-
-  constructor(send: QueryFunction) {
-    this.#connection = {
-      async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-        const { rows, rowCount } = await send(sql, parameters, 'anew');
-        return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
-      },
-      streamQuery() {
-        throw new Error('nothing is streamed');
-      },
-    };
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection;
-  }
-
-  async beginTransaction(): Promise<void> {
-    throw new Error('transactions are the store’s business');
-  }
-
-  async commitTransaction(): Promise<void> {}
-
-  async rollbackTransaction(): Promise<void> {}
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {}
 }
 
 /** The SQLSTATE of an error from PostgreSQL; undefined for any other error, including a lost connection. */

@@ -1,7 +1,8 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
+import { Kysely, type QueryResult, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { runDirectly } from '../prepared-queries.ts';
+import { runDirectly, StatementDriver } from '../prepared-queries.ts';
 import type { Tables } from '../tables.ts';
 
 /** Size of the LRU cache of prepared statements: enough for every query of this service. */
@@ -34,6 +35,76 @@ export function asProblem(error: unknown): unknown {
 
 type Failed = (error: unknown) => unknown;
 
+/** How long the statements of a transaction run before the event loop runs an iteration. */
+const SLICE_MS = 5;
+
+/**
+ * Runs the statements of transactions in order. The event loop runs between them when they take long: queries block it,
+ * and a transaction of thousands of statements must not delay requests until its commit.
+ */
+class SlicedStatements {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  #sliceEndsAt = 0;
+  #waiting: (() => void)[] = [];
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /** Whether statements wait for an iteration of the event loop. */
+  get isPaused(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  beginSlice(): void {
+    this.#sliceEndsAt = this.#clock.monotonic() + SLICE_MS;
+  }
+
+  /** Runs a statement now, or after those that wait. */
+  run<T>(statement: () => T): T | Promise<T> {
+    // While others wait, the slice is over.
+    if (this.#hasTime()) return statement();
+    return new Promise((resolve, reject) => {
+      if (!this.isPaused) setImmediate(this.#resume);
+      this.#waiting.push(() => {
+        try {
+          resolve(statement());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  #hasTime(): boolean {
+    return this.#clock.monotonic() < this.#sliceEndsAt;
+  }
+
+  readonly #resume = (): void => {
+    this.beginSlice();
+    let ran = 0;
+    do {
+      this.#waiting[ran]?.();
+      ran += 1;
+    } while (ran < this.#waiting.length && this.#hasTime());
+    this.#waiting = this.#waiting.slice(ran);
+    if (this.isPaused) setImmediate(this.#resume);
+  };
+}
+
+/**
+ * Without it the query builder would keep a queue of its own, and a query in it could run after the rollback of its write.
+ * Here queries run in the order in which they are sent.
+ */
+class WithoutQueue extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
+/** Shared by all connections, so that queries are compiled once for all of them. */
+const adapter = new WithoutQueue();
+
 /** A connection to an SQLite file, with a cache of prepared statements. */
 export class SqliteConnection {
   readonly database: DatabaseSync;
@@ -41,25 +112,30 @@ export class SqliteConnection {
   readonly #statements = new Map<string, Prepared>();
   readonly #failed: Failed;
   readonly #snapshotPerTick: boolean;
-  readonly #inTransactions: boolean;
+  readonly #sliced: SlicedStatements | undefined;
   #readSnapshot: NodeJS.Immediate | undefined;
 
   /**
    * @param options `patient`: a blocking busy timeout, for commands that have nothing else to do. `failed`:
    *   maps errors of reads. `readsInTurns`: reads of one event-loop iteration share a transaction (a read
-   *   snapshot), since beginning one takes longer than a short read. `inTransactions`: rejects queries outside
-   *   a transaction; otherwise, after a failure that ended the transaction, statements that were sent together
-   *   with the failed one would be committed on their own
+   *   snapshot), since beginning one takes longer than a short read. `transactions`: rejects queries outside a
+   *   transaction, and runs an iteration of the event loop between the statements of a long one, by this clock
    * @param sqlite replaces SQLite in simulations
    */
   constructor(
     path: string,
-    options: { readOnly: boolean; patient?: true; failed?: Failed; readsInTurns?: true; inTransactions?: true },
+    options: {
+      readOnly: boolean;
+      patient?: true;
+      failed?: Failed;
+      readsInTurns?: true;
+      transactions?: Pick<Clock, 'monotonic'>;
+    },
     sqlite = DatabaseSync,
   ) {
     this.#failed = options.failed ?? ((error) => error);
     this.#snapshotPerTick = options.readsInTurns === true;
-    this.#inTransactions = options.inTransactions === true;
+    this.#sliced = options.transactions && new SlicedStatements(options.transactions);
     // Busy timeout 0: waiting inside SQLite would block the event loop; the store retries on a timer instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
@@ -67,9 +143,39 @@ export class SqliteConnection {
       enableForeignKeyConstraints: true,
     });
     this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
-    const dialect: SqliteDatabase = { prepare: (sql) => this.#prepared(sql), close: () => undefined };
-    this.queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database: dialect }) });
-    runDirectly(this.queries, (sql, parameters) => this.#prepared(sql).all(parameters));
+    this.queries = new Kysely<Tables>({
+      dialect: {
+        createAdapter: () => adapter,
+        createDriver: () => new StatementDriver((query) => this.#execute(query)),
+        createIntrospector: (db) => new SqliteIntrospector(db),
+        createQueryCompiler: () => new SqliteQueryCompiler(),
+      },
+    });
+    runDirectly(this.queries, (sql, parameters) => this.#inOrder(() => this.#prepared(sql).all(parameters)));
+  }
+
+  /** Whether statements wait for an iteration of the event loop. */
+  get isPaused(): boolean {
+    return this.#sliced?.isPaused === true;
+  }
+
+  /** Resolves when no statement waits. */
+  async drained(): Promise<void> {
+    while (this.isPaused) await this.#inOrder(() => undefined);
+  }
+
+  /** Begins a transaction. */
+  begin(): void {
+    this.exec('begin immediate');
+    this.#sliced?.beginSlice();
+  }
+
+  async #execute({ sql, parameters }: { sql: string; parameters: readonly unknown[] }): Promise<QueryResult<unknown>> {
+    return this.#inOrder(() => this.#prepared(sql).execute(parameters));
+  }
+
+  #inOrder<T>(statement: () => T): T | Promise<T> {
+    return this.#sliced === undefined ? statement() : this.#sliced.run(statement);
   }
 
   /** Ends the read snapshot. Call it before a read that must see the latest commit. */
@@ -85,7 +191,8 @@ export class SqliteConnection {
   }
 
   readonly #begin = (): void => {
-    if (this.#inTransactions && !this.database.isTransaction) throw new Problem('storage_unavailable');
+    // After a failure that ended the transaction, statements sent together with the failed one would be committed alone.
+    if (this.#sliced !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
     if (!this.#snapshotPerTick || this.#readSnapshot !== undefined) return;
     this.#endTransaction();
     this.exec('begin');
@@ -135,9 +242,7 @@ export class SqliteConnection {
   }
 }
 
-/** A prepared statement in the shape that Kysely drives. */
 class Prepared {
-  readonly reader: boolean;
   readonly #statement: StatementSync;
   readonly #failed: Failed;
   readonly #begin: () => void;
@@ -148,7 +253,6 @@ class Prepared {
     this.#failed = failed;
     this.#begin = begin;
     this.#columns = statement.columns().map(({ name }) => name);
-    this.reader = this.#columns.length > 0;
     // Node's row objects are in dictionary mode and slow to read; arrays converted by `#named` are faster.
     statement.setReturnArrays(true);
   }
@@ -167,15 +271,11 @@ class Prepared {
     this.#statement.run();
   }
 
-  run(parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint } {
+  execute(parameters: readonly unknown[]): QueryResult<unknown> {
+    if (this.#columns.length > 0) return { rows: this.all(parameters) };
     this.#begin();
-    return this.#statement.run(...(parameters as SQLInputValue[]));
-  }
-
-  *iterate(parameters: readonly unknown[]): IterableIterator<unknown> {
-    this.#begin();
-    const rows = this.#statement.iterate(...(parameters as SQLInputValue[]));
-    for (const row of rows as unknown as Iterable<unknown[]>) yield this.#named(row);
+    const { changes, lastInsertRowid } = this.#statement.run(...(parameters as SQLInputValue[]));
+    return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
   }
 
   #named(row: readonly unknown[]): Record<string, unknown> {

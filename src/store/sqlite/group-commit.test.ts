@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { openingOf } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { type Clock, systemClock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { OpenOptions } from '../database-url.ts';
 import { openStore } from '../open.ts';
@@ -184,9 +185,102 @@ test('on a full disk writes are rejected with storage_unavailable and reads work
   assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
 });
 
+/** A clock that advances at each reading, so that the event loop runs after every few statements of a transaction. */
+function steppingClock(): Clock {
+  let time = 0;
+  const monotonic = () => {
+    time += 4;
+    return time;
+  };
+  return { ...systemClock, monotonic };
+}
+
+test('the event loop runs between the statements of a long write, which keep their order and commit together', async (t) => {
+  const { store, fatal, groups } = await openTestStore(t, { beats: steppingClock() });
+  const names = Array.from({ length: 100 }, (_, index) => `${index}.test`);
+  const [seen, order]: [Set<number>, string[]] = [new Set(), []];
+  let turns = 0;
+  let isWritten = false;
+  const counting = (async () => {
+    for (; !isWritten; turns += 1) {
+      seen.add((await domains(store)).length);
+      await turn();
+    }
+  })();
+  const long = store.write(async (tx) => {
+    const before = turns;
+    await Promise.all(names.slice(0, 50).map((name) => addAccount(name)(tx)));
+    for (const name of names.slice(50)) await addAccount(name)(tx);
+    order.push('long');
+    return turns - before;
+  });
+  const next = store.write(async (tx) => {
+    order.push('next');
+    return addAccount('next.test')(tx);
+  });
+  const took = await long;
+  await next;
+  isWritten = true;
+  await counting;
+  assert.ok(took >= 15, `${took} iterations for 100 statements`);
+  assert.deepEqual(
+    [...seen].filter((count) => count > 0 && count < 100),
+    [],
+    'no reader sees a part',
+  );
+  assert.deepEqual(await domains(store), [...names, 'next.test']);
+  assert.deepEqual([order, groups, fatal], [['long', 'next'], [1, 1], []]);
+});
+
+test('accounts take turns, and a group that has taken long begins no further write', async (t) => {
+  const { store, groups } = await openTestStore(t, { beats: steppingClock() });
+  const order: string[] = [];
+  const write = (name: string, accountId?: number) =>
+    store.write(
+      async (tx) => {
+        order.push(name);
+        // Longer than a group may take.
+        if (name.startsWith('long'))
+          for (let made = 0; made < 20; made += 1) await addAccount(`${name}-${made}.test`)(tx);
+      },
+      accountId === undefined ? undefined : { accountId, how: 'exclusive' },
+    );
+  await Promise.all([
+    ...['long 1', 'long 2', 'long 3'].map((name) => write(name, 1)),
+    ...['a', 'b'].map((name) => write(name, 2)),
+    write('of the service'),
+  ]);
+  assert.deepEqual(order, ['long 1', 'a', 'of the service', 'long 2', 'b', 'long 3']);
+  assert.deepEqual(groups, [1, 3, 2]);
+});
+
+test('statements that wait when another of their write fails are rolled back with it', async (t) => {
+  const { store, fatal, groups } = await openTestStore(t, { beats: steppingClock() });
+  await store.write(addAccount('first.test'));
+  const outcomes = await Promise.allSettled([
+    store.write(async (tx) => {
+      const names = Array.from({ length: 50 }, (_, index) => `undone-${index}.test`);
+      await Promise.all(['first.test', ...names].map((name) => addAccount(name)(tx)));
+    }),
+    store.write(addAccount('last.test')),
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'fulfilled'],
+  );
+  assert.deepEqual(groups, [1, 1, 1]);
+  assert.deepEqual(await domains(store), ['first.test', 'last.test']);
+  assert.deepEqual(fatal, []);
+});
+
 test('statements pipelined with a failed one are not committed, with or without a transaction', async (t) => {
-  const { store, fatal } = await openTestStore(t);
-  for (const isGone of [true, false]) {
+  for (const [isGone, beats] of [
+    [true, systemClock],
+    [false, systemClock],
+    [true, steppingClock()],
+    [false, steppingClock()],
+  ] as const) {
+    const { store, fatal } = await openTestStore(t, { beats });
     const late: Promise<unknown>[] = [];
     const outcomes = await Promise.allSettled([
       store.write(addAccount('first.test')),
@@ -207,10 +301,10 @@ test('statements pipelined with a failed one are not committed, with or without 
       [true, true, true],
     );
     assert.deepEqual(await domains(store), []);
+    await store.write(addAccount('again.test'));
+    assert.deepEqual(await domains(store), ['again.test']);
+    assert.deepEqual(fatal, []);
   }
-  await store.write(addAccount('again.test'));
-  assert.deepEqual(await domains(store), ['again.test']);
-  assert.deepEqual(fatal, []);
 });
 
 test('if SQLite ends the transaction, all writes of the group are rejected and nothing is committed', async (t) => {

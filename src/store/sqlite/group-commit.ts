@@ -1,4 +1,5 @@
 import type { Compilable } from 'kysely';
+import { FairQueue } from '../../async/fair-scheduler.ts';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
@@ -21,8 +22,11 @@ const BUSY_POLL_MS = 4;
 /** Load shedding: with this many writes waiting, further ones are rejected with 503. */
 const MAX_WAITING = 4_096;
 
-/** Writes per commit group: more would delay its members and the event loop for too long. */
+/** Writes per commit group: more would delay its members for too long. */
 const MAX_GROUP_SIZE = 256;
+
+/** A group takes no further write after this time: its members wait for the commit, and so do all others. */
+const MAX_GROUP_MS = 20;
 
 type Waiting = {
   readonly work: (tx: Tx) => Promise<unknown>;
@@ -91,7 +95,7 @@ class WriteOfGroup implements Tx {
 /**
  * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after
  * another in one transaction, each in its own savepoint, and all resolve after the single fsync of its commit.
- * A write that fails rolls back to its savepoint, and the others commit. `beforeCommit` actions run once per
+ * Accounts take turns, so none waits for all that another has queued. A write that fails rolls back to its savepoint, and the others commit. `beforeCommit` actions run once per
  * group. Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
  *
  * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes
@@ -108,7 +112,8 @@ export class GroupCommit {
   readonly #whatIsLost: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
   #lost: Problem | undefined;
-  #waiting: Waiting[] = [];
+  /** Writes by account; those of the service itself are one line. */
+  readonly #waiting = new FairQueue<Waiting>();
   #running: Promise<void> | undefined;
   #closed = false;
 
@@ -142,12 +147,13 @@ export class GroupCommit {
     return this.#lost;
   }
 
-  write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  /** @param accountId the account of the write; undefined for a write of the service itself */
+  write<T>(work: (tx: Tx) => Promise<T>, accountId?: number): Promise<T> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     if (this.#closed) return Promise.reject(new Problem('storage_unavailable'));
-    if (this.#waiting.length >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
+    if (this.#waiting.size >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push(String(accountId), { work, resolve: resolve as (value: unknown) => void, reject });
       this.#running ??= this.#run();
     });
   }
@@ -159,32 +165,37 @@ export class GroupCommit {
   }
 
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await waitForBatch(() => this.#waiting.length, MAX_GROUP_SIZE);
-      await this.#commit(this.#waiting.splice(0, MAX_GROUP_SIZE));
+    while (this.#waiting.size > 0) {
+      await waitForBatch(() => this.#waiting.size, MAX_GROUP_SIZE);
+      await this.#commitGroup();
     }
     this.#running = undefined;
   }
 
-  async #commit(writes: readonly Waiting[]): Promise<void> {
+  async #commitGroup(): Promise<void> {
     const begun = performance.now();
+    const writes: Waiting[] = [];
     const done: Done[] = [];
     const group = new PendingCommit();
     try {
       await this.#begin();
-      const stalled = setImmediate(() => {
-        this.#onFatal(new Error('a write awaited something other than its queries'));
-      });
+      const stopWatching = this.#watchForStall();
       try {
-        for (const waiting of writes) done.push(await this.#runOne(waiting, group));
+        const endsAt = this.#realClock.monotonic() + MAX_GROUP_MS;
+        for (const waiting of this.#take(MAX_GROUP_SIZE)) {
+          writes.push(waiting);
+          done.push(await this.#runOne(waiting, group));
+          if (this.#realClock.monotonic() >= endsAt) break;
+        }
         await group.items.act(new WriteOfGroup(this.#connection.queries, group, group));
       } finally {
-        clearImmediate(stalled);
+        await this.#connection.drained();
+        stopWatching();
       }
       this.#onCommitting();
       this.#connection.exec('commit');
     } catch (error) {
-      this.#abandon(writes, error);
+      this.#abandon([...writes, ...this.#take(MAX_GROUP_SIZE - writes.length)], error);
       return;
     }
     // Checked after the commit: a commit to a file that was removed must not be acknowledged.
@@ -196,6 +207,14 @@ export class GroupCommit {
       if ('error' in one) reject(one.error);
       else if (publishing === undefined) resolve(one.value);
       else publishing.then(() => resolve(one.value), reject);
+    }
+  }
+
+  *#take(count: number): Generator<Waiting, void> {
+    for (let taken = 0; taken < count; taken += 1) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      yield next;
     }
   }
 
@@ -218,6 +237,8 @@ export class GroupCommit {
       group.items.addAll(own.items);
       return { waiting, value };
     } catch (error) {
+      // Statements that were sent before the failure and still wait belong to this write.
+      await this.#connection.drained();
       // A storage failure fails the whole group: it may have ended the transaction, and statements that were
       // pipelined with the failed one may still run.
       if (!this.#connection.database.isTransaction || isOfStorage(error)) throw error;
@@ -227,11 +248,21 @@ export class GroupCommit {
     }
   }
 
+  /** Reports a write that awaits anything but its queries: all other writes would wait for it. */
+  #watchForStall(): () => void {
+    const look = () => {
+      if (this.#connection.isPaused) watching = setImmediate(look);
+      else this.#onFatal(new Error('a write awaited something other than its queries'));
+    };
+    let watching = setImmediate(look);
+    return () => clearImmediate(watching);
+  }
+
   async #begin(): Promise<void> {
     const giveUpAt = this.#realClock.monotonic() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
-        this.#connection.exec('begin immediate');
+        this.#connection.begin();
         return;
       } catch (error) {
         if (sqliteCode(error) !== SQLITE_BUSY || this.#realClock.monotonic() > giveUpAt) throw error;

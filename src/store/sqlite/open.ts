@@ -52,7 +52,11 @@ export async function openStore(options: Options): Promise<Store> {
   const lock = options.as === 'service' ? takeLock(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
-    const connection = new SqliteConnection(path, { readOnly: false, inTransactions: true }, options.sqlite);
+    const connection = new SqliteConnection(
+      path,
+      { readOnly: false, transactions: options.beats ?? systemClock },
+      options.sqlite,
+    );
     writer = connection;
     const newest = migrations(dialect).length;
     await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newest }));
@@ -127,7 +131,7 @@ function createStore(
       otherVersion = undefined;
       return true;
     },
-    write: (work) => groupCommit.write(work),
+    write: (work, whose) => groupCommit.write(work, whose?.accountId),
     writeInBackground: (work) => groupCommit.write(work),
     snapshot: (work) => snapshot(path, work),
     sequences,

@@ -1,3 +1,4 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { CompiledQuery, type KyselyPlugin } from 'kysely';
 import { runDirectly } from '../../../src/store/prepared-queries.ts';
 import type { Queries } from '../../../src/store/store.ts';
@@ -112,4 +113,31 @@ export class ReadCounter implements KyselyPlugin {
       rows: Math.max(this.most.rows, this.#current.rows),
     };
   }
+}
+
+/** The most rows that one statement has returned or changed. */
+export type StatementSize = { rows: number };
+
+/** SQLite that records the size of the largest statement: a statement blocks the event loop until it has run. */
+export function measuredSqlite(largest: StatementSize): typeof DatabaseSync {
+  const record = (rows: number | bigint) => {
+    largest.rows = Math.max(largest.rows, Number(rows));
+  };
+  return class extends DatabaseSync {
+    override prepare(sql: string): StatementSync {
+      const statement = super.prepare(sql);
+      const { all, run } = statement;
+      statement.all = (...values: unknown[]) => {
+        const rows = Reflect.apply(all, statement, values);
+        record(rows.length);
+        return rows;
+      };
+      statement.run = (...values: unknown[]) => {
+        const result = Reflect.apply(run, statement, values);
+        record(result.changes);
+        return result;
+      };
+      return statement;
+    }
+  };
 }

@@ -10,7 +10,12 @@ export type AttackTarget = Aim & {
   readonly headers: Readonly<Record<string, string>>;
   /** Path of the URL of a large calendar. */
   readonly calendar: string;
+  /** A task of its account with many comments. */
+  readonly task: LargeTask;
 };
+
+/** The path of a task, and two projects to move it to. */
+export type LargeTask = { readonly path: string; readonly projects: readonly string[] };
 
 export type Attack = {
   readonly name: string;
@@ -143,6 +148,17 @@ export const attacks: readonly Attack[] = [
       const bodies = calendarBombs.map((ics) => JSON.stringify({ ics }));
       const requests = bodies.map((body) => request('POST', IMPORT, { ...json, ...aim.headers, ...closing }, body));
       await flood(aim, 10, requests);
+    },
+  },
+  {
+    name: 'changes of thousands of records',
+    by: KEY_HOLDERS,
+    async run(aim) {
+      const { headers, task } = aim;
+      const requests = task.projects.map((project_id) =>
+        request('PUT', task.path, { ...json, ...headers, ...closing }, JSON.stringify({ project_id })),
+      );
+      await flood(aim, 8, requests);
     },
   },
   {

@@ -4,13 +4,16 @@ import { startTarget, type Target } from '../../kit/network/target.ts';
 import { carillonJson } from '../../kit/service/command.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
-import type { Attacker } from './attacks.ts';
+import type { Attacker, LargeTask } from './attacks.ts';
 import { request } from './sockets.ts';
 
 /** Threads and replies of the largest list, each comment of maximum length: some 30 MB in each account. */
 const THREADS = 25;
 const REPLIES = 60;
 const COMMENT_LENGTH = 20_000;
+
+/** Comments of the task that an attacker moves: each move changes all of them. */
+const COMMENTS_OF_TASK = 2_000;
 
 /** Events in the calendar that an attacker reads, each with a name of maximum length: some 2 MB. */
 const CALENDAR_EVENTS = 3_000;
@@ -30,6 +33,8 @@ export type Fixture = {
   readonly attackers: Readonly<Record<Attacker, Headers>>;
   /** Path of the calendar URL. */
   readonly calendar: string;
+  /** The task that each attacker moves; those without a key move none. */
+  readonly tasks: Readonly<Record<Attacker, LargeTask>>;
   /** Receives a notification for each event that the honest account creates. */
   readonly target: Target;
 };
@@ -42,6 +47,7 @@ export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture
   const other = await accountOn(service, 'other.test');
   const target = await startTarget(context);
   for (const { carillon } of [owner, other]) await fillComments(carillon);
+  const [taskOfMember, taskOfOther] = [await fillTask(owner.carillon), await fillTask(other.carillon)];
   const { url } = await owner.carillon.calendars.create({ scope: 'account' });
   await fillEvents(owner.carillon, CALENDAR_EVENTS, '20280101', 'x'.repeat(255));
   const honest: string[] = [];
@@ -61,6 +67,12 @@ export async function setUp(store: TestStore, context: Cleanup): Promise<Fixture
     honest,
     attackers: { 'no key': {}, 'a calendar URL': {}, 'a member': member, 'another account': other.headers },
     calendar: new URL(url).pathname,
+    tasks: {
+      'no key': taskOfOther,
+      'a calendar URL': taskOfOther,
+      'a member': taskOfMember,
+      'another account': taskOfOther,
+    },
     target,
   };
 }
@@ -102,6 +114,18 @@ async function fillComments(carillon: Carillon): Promise<void> {
     const parent_id = threads[number % THREADS] ?? '';
     await carillon.comments.create(project_id, { comment, parent_id });
   });
+}
+
+async function fillTask(carillon: Carillon): Promise<LargeTask> {
+  const [one, two] = [
+    await carillon.projects.create({ project_name: 'One' }),
+    await carillon.projects.create({ project_name: 'Two' }),
+  ];
+  const { task_id } = await carillon.tasks.create(one.project_id, { task_name: 'Moved' });
+  await inParallel(COMMENTS_OF_TASK, async () => {
+    await carillon.comments.create(one.project_id, { comment: 'Short', task_id });
+  });
+  return { path: `/v2/tasks/${task_id}`, projects: [two.project_id, one.project_id] };
 }
 
 async function fillEvents(carillon: Carillon, count: number, day: string, event_name: string): Promise<void> {

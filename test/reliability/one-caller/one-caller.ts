@@ -39,7 +39,8 @@ const attacker = fileURLToPath(new URL('attacker.ts', import.meta.url));
 export const oneCaller: ReliabilityTest = {
   id: 'R16',
   name: 'one-caller',
-  title: 'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, sign-in floods',
+  title:
+    'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, changes of thousands of records, sign-in floods',
   promise: 'honest calls: at least 99 % succeed with p99 of at most 200 ms; deliveries continue; at most 512 MiB',
   unit: 'seconds for each attack',
   smoke: QUICK_SECONDS,
@@ -109,6 +110,7 @@ function measureAttack(fixture: Fixture, attack: Attack, by: Attacker, durationM
       origin: service.baseUrl,
       headers: fixture.attackers[by],
       calendar: fixture.calendar,
+      task: fixture.tasks[by],
       durationMs,
     });
     const [{ answered }, seen] = await Promise.all([calling, attacking]);

@@ -7,7 +7,7 @@ import { AccountView, AccountWrite, type NewRow } from '../../../src/store/accou
 import type { AccountTable } from '../../../src/store/tables.ts';
 import { type FillContext, fillings, isList } from '../../kit/api/largest.ts';
 import { apiRoutes, consoleRows } from '../../kit/api/routes.ts';
-import { ReadCounter } from '../../kit/database/query-interceptor.ts';
+import { measuredSqlite, ReadCounter, type StatementSize } from '../../kit/database/query-interceptor.ts';
 import { insertRows } from '../../kit/service/full-accounts.ts';
 import { positionOf, type RecordedOccurrence, recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { Json, Person } from '../../kit/service/service.ts';
@@ -112,9 +112,15 @@ for (const { test, testService } of stores) {
 }
 
 for (const { test, testService } of stores) {
+  const largest: StatementSize = { rows: 0 };
   const carillon = await testService(
     { after },
-    { ports: { attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }) } },
+    {
+      ports: {
+        attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }),
+        sqlite: measuredSqlite(largest),
+      },
+    },
   );
 
   /** More than the maximum number of parameters of a SQLite statement. */
@@ -222,6 +228,11 @@ for (const { test, testService } of stores) {
     );
     assert.deepEqual([result.status, result.text], [200, '[]']);
     assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
+  });
+
+  // The tests above have run.
+  test('no statement of theirs has read or changed more than a thousand records', () => {
+    assert.ok(largest.rows <= 1_000, `${largest.rows} rows in one statement`);
   });
 
   test('C23 a user with very many hooks is deleted, and all hooks end', async () => {
