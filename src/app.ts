@@ -35,10 +35,10 @@ export type AppPorts = {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly doors: readonly RouteGroup[];
+  readonly routeGroups: readonly RouteGroup[];
   /** Public routes with their route group, and the cookie that they set; undefined on a node without the console. */
   readonly open?:
-    | { readonly door: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
+    | { readonly routeGroup: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
     | undefined;
   /** Capability URLs. */
   readonly subscribed?: readonly CapabilityUrl[];
@@ -75,7 +75,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const gate: HttpLimits = new HttpLimits({
     ...ports,
     readable: corsHeaders,
-    patience: ports.timeouts ?? defaultTimeouts,
+    timeouts: ports.timeouts ?? defaultTimeouts,
     giveUp: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
   const { connections, work, bodies } = gate;
@@ -104,7 +104,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
     },
     clientErrorHandler: (error, socket) => {
       const failed = (err: unknown) => log.error({ event: 'request.failed', err });
-      const respond = () => void respondToMalformed(error, socket, { doors: ports.doors, baseUrl: baseUrl(), failed });
+      const respond = () =>
+        void respondToMalformed(error, socket, { doors: ports.routeGroups, baseUrl: baseUrl(), failed });
       connections.afterResponses(socket, respond);
     },
     frameworkErrors: (error, request, reply) => {
@@ -130,7 +131,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
     const { url = '' } = request.raw;
     if (url.length > MAX_URL_BYTES) throw new Problem('uri_too_long');
     // Route groups authenticate first, and take a slot for the caller.
-    if (!isProbe(url) && !ports.doors.some(({ prefix }) => url.startsWith(prefix))) work.beginVisit(request, reply);
+    if (!isProbe(url) && !ports.routeGroups.some(({ prefix }) => url.startsWith(prefix)))
+      work.beginVisit(request, reply);
     done();
   });
   // Only the client is waited for from now on: release the slot.
@@ -148,11 +150,11 @@ export async function createApp(ports: AppPorts): Promise<App> {
 
   allowOrigins(app, corsHeaders);
   addHealth(app, { ...ports.health, baseUrl });
-  const followers = new FeedWaiters({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
+  const followers = new FeedWaiters({ store: ports.store, clock: ports.clock, maxWaiters: ports.maxFollowers });
   const failed = (request: FastifyRequest, error: unknown) => errorHandler.failed(request, error);
-  for (const group of ports.doors) mount(app, group, { ...ports, followers, bodies, work, failed });
+  for (const group of ports.routeGroups) mount(app, group, { ...ports, followers, bodies, work, failed });
   if (ports.open !== undefined)
-    mountPublicRoutes(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open, bodies, work });
+    mountPublicRoutes(app, ports.open.rows, ports.open.routeGroup, { ...ports, ...ports.open, bodies, work });
   for (const url of ports.subscribed ?? []) mountCapabilityUrl(app, url, { ...ports, work });
   await app.ready();
   gate.attach(app);

@@ -26,7 +26,7 @@ export type BackgroundPorts = {
   readonly random: Random;
   readonly log: Log;
   readonly attempt: Attempt;
-  readonly notices: HookAlerts;
+  readonly hookAlerts: HookAlerts;
   readonly metrics: () => Metrics;
   readonly baseUrl: () => string;
 };
@@ -69,11 +69,11 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
   });
   const mailer = await createMailer(config, {
     store: backgroundStore,
-    holder: claims,
+    leaseOwner: claims,
     clock,
     log,
     baseUrl,
-    keptMs: RETENTION_MS.endedHooks,
+    retentionMs: RETENTION_MS.endedHooks,
     onMail: (result) => metrics().mails.inc({ result }),
   });
   let retention: ReturnType<typeof startRetention> | undefined;

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-import { holdYoungSpace } from './cli/server/serve.ts';
+import { limitYoungGeneration } from './cli/server/serve.ts';
 
 // Until `serve` installs its own handlers there is nothing to shut down, so signals exit immediately.
 const exitNow = () => process.exit(0);
 const isService = process.argv[2] === 'serve';
 if (isService) {
   process.on('SIGTERM', exitNow).on('SIGINT', exitNow);
-  holdYoungSpace();
+  limitYoungGeneration();
 }
 
 const { run } = await import('./cli/commands.ts');

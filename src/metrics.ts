@@ -104,9 +104,9 @@ export function createMetrics(ports: {
     registers,
   });
   store.onCommitted((events) => {
-    commitEvents.inc({ from: events.from === 'here' ? 'here' : 'elsewhere' });
+    commitEvents.inc({ from: events.origin === 'here' ? 'here' : 'elsewhere' });
     // Each node counts the hooks that it ended itself, so that the sum over all nodes is right.
-    if (events.from !== 'here') return;
+    if (events.origin !== 'here') return;
     for (const reason of events.ended.values()) hooksEnded.inc({ reason });
   });
   store.onGroup((writes, seconds) => {

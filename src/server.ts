@@ -128,9 +128,9 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const denials = new DeniedRequestLog({ store, clock, log });
     const fetches = new ReadReceipts({ store, clock, log });
     // Without a mail server, no alerts are stored.
-    const notices = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
+    const hookAlerts = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
-    const routePorts = { guard, random, log, baseUrl: () => baseUrl, notices, quotas };
+    const routePorts = { guard, random, log, baseUrl: () => baseUrl, notices: hookAlerts, quotas };
     const limits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
@@ -141,7 +141,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       clock,
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
-    const backlog = new BacklogQuota({ store, clock, log, most: config.maxPending });
+    const backlog = new BacklogQuota({ store, clock, log, max: config.maxPending });
     const routes = rateLimitedRoutes(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,
@@ -163,7 +163,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       random,
       log,
       attempt,
-      notices,
+      hookAlerts,
       metrics: () => metrics,
       baseUrl: () => baseUrl,
     });
@@ -177,8 +177,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       random,
       log,
       metrics,
-      doors: isServing ? [apiGroup, consoleGroup] : [],
-      open: isServing ? { door: consoleGroup, rows: publicRoutes(consolePorts), cookie } : undefined,
+      routeGroups: isServing ? [apiGroup, consoleGroup] : [],
+      open: isServing ? { routeGroup: consoleGroup, rows: publicRoutes(consolePorts), cookie } : undefined,
       subscribed: isServing ? [calendarAddress({ store, log, baseUrl: () => baseUrl })] : [],
       health: {
         clock,

@@ -22,18 +22,20 @@ declare module '@event-calendar/build/dist/event-calendar.min.js' {
   };
 
   /** An event as passed to callbacks. */
-  export type Seen = Pick<GridEvent, 'id' | 'title'> & { readonly extendedProps: Readonly<Record<string, unknown>> };
+  export type RenderedEvent = Pick<GridEvent, 'id' | 'title'> & {
+    readonly extendedProps: Readonly<Record<string, unknown>>;
+  };
 
   /** Distance of a drag. */
   export type Delta = { readonly days: number; readonly seconds: number };
 
   export type GridOptions = {
-    readonly eventClick: (info: { readonly event: Seen; readonly jsEvent: Event }) => void;
-    readonly eventContent: (info: { readonly event: Seen; readonly timeText: string }) => Content | undefined;
-    readonly eventDidMount: (info: { readonly event: Seen; readonly el: HTMLElement }) => void;
-    readonly eventDrop: (info: { readonly event: Seen; readonly delta: Delta }) => void;
+    readonly eventClick: (info: { readonly event: RenderedEvent; readonly jsEvent: Event }) => void;
+    readonly eventContent: (info: { readonly event: RenderedEvent; readonly timeText: string }) => Content | undefined;
+    readonly eventDidMount: (info: { readonly event: RenderedEvent; readonly el: HTMLElement }) => void;
+    readonly eventDrop: (info: { readonly event: RenderedEvent; readonly delta: Delta }) => void;
     readonly eventResize: (info: {
-      readonly event: Seen;
+      readonly event: RenderedEvent;
       readonly startDelta: Delta;
       readonly endDelta: Delta;
     }) => void;

@@ -6,7 +6,7 @@ import { currentRoute } from './app/router.ts';
 import { findSession, session } from './app/session.ts';
 import { Shell } from './app/shell.tsx';
 import { applyTheme } from './app/theme.tsx';
-import { explain } from './app/use-query.ts';
+import { errorMessage } from './app/use-query.ts';
 import { Welcome } from './auth/accept-invitation.tsx';
 import { SignIn } from './auth/sign-in.tsx';
 import { LoadingSkeleton } from './components/badge.tsx';
@@ -43,7 +43,7 @@ async function start(element: HTMLElement): Promise<void> {
     await findSession();
   } catch (error) {
     session.value = undefined;
-    showToast(explain(error), { isBad: true });
+    showToast(errorMessage(error), { isBad: true });
   }
 }
 

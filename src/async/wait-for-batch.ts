@@ -6,11 +6,11 @@ const IDLE_ITERATIONS = 2;
  * can be done together: the busier it is, the more there is. One turn at least: those who were answered must be able to
  * hear it.
  */
-export async function waitForBatch(count: () => number, most: number): Promise<void> {
+export async function waitForBatch(count: () => number, maxCount: number): Promise<void> {
   let quiet = 0;
   do {
     const known = count();
     await new Promise<void>((resolve) => setImmediate(resolve));
     quiet = count() > known ? 0 : quiet + 1;
-  } while (quiet < IDLE_ITERATIONS && count() < most);
+  } while (quiet < IDLE_ITERATIONS && count() < maxCount);
 }

@@ -33,7 +33,7 @@ export type IcalValue = {
   readonly exceptRules: readonly Rule[];
   readonly except: readonly Written[];
   /** RECURRENCE-ID: the time of the series that it overrides, and whether it overrides all later ones as well. */
-  readonly replaces: { readonly at: Written; readonly isOnward: boolean } | undefined;
+  readonly replaces: { readonly at: Written; readonly isThisAndFuture: boolean } | undefined;
   /** Names of properties and components that an event has no field for. */
   readonly details: readonly string[];
 };
@@ -67,7 +67,7 @@ class EventReading {
     this.#drops = drops;
     for (const line of component.lines) {
       const property = propertyIn(line);
-      if (property === undefined) drops.add('line', 'no_property', line.number, line.text);
+      if (property === undefined) drops.add('line', 'malformed_line', line.number, line.text);
       else this.#sort(property);
     }
   }
@@ -98,7 +98,7 @@ class EventReading {
   #sort(property: Property): void {
     const { name, value } = property;
     if (ONCE.includes(name)) {
-      if (this.#once.has(name)) this.#drop('said_before', property);
+      if (this.#once.has(name)) this.#drop('repeated_property', property);
       else this.#once.set(name, property);
     } else if (LISTS.includes(name)) {
       const same = this.#lists.get(name) ?? [];
@@ -133,7 +133,7 @@ class EventReading {
     const property = this.#once.get('RECURRENCE-ID');
     const at = this.#time('RECURRENCE-ID') ?? start;
     if (property === undefined || at === undefined) return undefined;
-    return { at, isOnward: property.parameters.get('RANGE')?.toUpperCase() === 'THISANDFUTURE' };
+    return { at, isThisAndFuture: property.parameters.get('RANGE')?.toUpperCase() === 'THISANDFUTURE' };
   }
 
   #rules(name: string): readonly Rule[] {

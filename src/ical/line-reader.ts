@@ -98,7 +98,7 @@ class Outliner {
     if (last !== undefined)
       this.#firstError ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
     // A component that is cut off may lack more than its END, so it is left out.
-    for (const { name, line } of this.#open) this.#drops.add(name, 'cut_off', line, '');
+    for (const { name, line } of this.#open) this.#drops.add(name, 'truncated', line, '');
     this.#open.length = Math.min(this.#open.length, this.#depthOfCalendar());
     this.#closeDownTo(0);
     if (this.#components.length === 0 && this.#firstError !== undefined) throw this.#firstError;

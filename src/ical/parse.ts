@@ -55,7 +55,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
 function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefined {
   const properties = lines.map((line) => {
     const property = propertyIn(line);
-    if (property === undefined) drops.add('line', 'no_property', line.number, line.text);
+    if (property === undefined) drops.add('line', 'malformed_line', line.number, line.text);
     return property;
   });
   const names = properties.filter((one) => one?.name === 'X-WR-TIMEZONE').map((one) => one?.value.trim() ?? '');

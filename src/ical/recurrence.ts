@@ -101,7 +101,7 @@ class Series {
   /** Overrides of single times. */
   readonly #exact = new Map<number, StartedEvent>();
   /** Overrides of a time and all later ones (THISANDFUTURE), latest first. */
-  readonly #onward: (readonly [number, StartedEvent])[] = [];
+  readonly #thisAndFuture: (readonly [number, StartedEvent])[] = [];
   /** EXDATE: excluded times, and excluded days. */
   readonly #except = new Set<number>();
   readonly #exceptDays = new Set<number>();
@@ -129,10 +129,10 @@ class Series {
     for (const one of overrides) {
       if (one.replaces === undefined) continue;
       const wallMs = this.#within(one.replaces.at);
-      if (one.replaces.isOnward) this.#onward.push([wallMs, one]);
+      if (one.replaces.isThisAndFuture) this.#thisAndFuture.push([wallMs, one]);
       else this.#exact.set(wallMs, one);
     }
-    this.#onward.sort(([one], [other]) => other - one);
+    this.#thisAndFuture.sort(([one], [other]) => other - one);
     for (const time of master.except) {
       if (time.isDate) this.#exceptDays.add(time.wallMs);
       else this.#except.add(this.#within(time));
@@ -171,7 +171,7 @@ class Series {
   at(wallMs: number): { of: IcalValue; start: Written; end: Written | undefined } {
     const exact = this.#exact.get(wallMs);
     if (exact !== undefined) return this.#occurrence(exact, exact.start, exact.end);
-    const [atMs = 0, onward] = this.#onward.find(([fromMs]) => fromMs <= wallMs) ?? [];
+    const [atMs = 0, onward] = this.#thisAndFuture.find(([fromMs]) => fromMs <= wallMs) ?? [];
     if (onward !== undefined) {
       return this.#occurrence(onward, { ...onward.start, wallMs: onward.start.wallMs + wallMs - atMs }, onward.end);
     }

@@ -69,7 +69,7 @@ export class SeriesConverter {
   #withTimes(found: StartedEvent): StartedEvent {
     const { times, steps } = this.#ports;
     const rules = found.rules.filter((rule) => hasTimes(rule, found, times, steps));
-    if (rules.length < found.rules.length) this.#drop('rule_without_times', found);
+    if (rules.length < found.rules.length) this.#drop('empty_rule', found);
     return { ...found, rules };
   }
 
@@ -78,9 +78,9 @@ export class SeriesConverter {
     const byTime = new Map<string, StartedEvent[]>();
     for (const one of found) {
       if (one.replaces === undefined) continue;
-      const { at, isOnward } = one.replaces;
+      const { at, isThisAndFuture } = one.replaces;
       const wallMs = master === undefined ? at.wallMs : this.#ports.times.within(master.start, at);
-      const time = `${String(wallMs).padStart(16)} ${isOnward}`;
+      const time = `${String(wallMs).padStart(16)} ${isThisAndFuture}`;
       const same = byTime.get(time) ?? [];
       same.push(one);
       byTime.set(time, same);

@@ -1,34 +1,34 @@
-/** Why something in a file was not imported, or was changed; texts for the report. */
+/** Why an item of the file was left out or changed, as sentences for the report. */
 export const reasons = {
-  not_an_event: 'Only events are brought in.',
-  no_field: 'An event has no field for it.',
-  cut_off: 'The file ends before it does; what is whole is here.',
-  no_start: 'It has no beginning.',
-  out_of_range: 'It is not within the years 1 to 9999.',
-  no_property: 'The line was left out: it is not a name, a colon and a value.',
-  misplaced: 'The line does not fit where it stands; what stands around it was read as well as it could be.',
-  said_before: 'The line was left out: an event says this once, and the first one counts.',
-  bad_time: 'The line was left out: it has no date or time, or one that does not exist.',
-  bad_duration: 'The line was left out: it has no duration.',
-  bad_rule: 'The line was left out: it has no rule for repeating. Where it was the only one, the event is here once.',
-  rule_without_times: 'The rule for repeating comes to no time; the event is here once.',
-  unknown_zone: 'Its time zone is not known: its times are as they are written.',
+  not_an_event: 'Only events are imported.',
+  no_field: 'Events have no field for it.',
+  truncated: 'The file ends in the middle of it. Complete items were imported.',
+  no_start: 'It has no start.',
+  out_of_range: 'It is outside the years 1 to 9999.',
+  malformed_line: 'The line was ignored: it is not a name, a colon and a value.',
+  misplaced: 'The line is not allowed here and was ignored.',
+  repeated_property: 'The line was ignored: an event may have this property once, and the first one counts.',
+  bad_time: 'The line was ignored: it has no valid date or time.',
+  bad_duration: 'The line was ignored: it has no valid duration.',
+  bad_rule: 'The line was ignored: it has no valid recurrence rule. An event without another rule was imported once.',
+  empty_rule: 'The recurrence rule has no occurrences. The event was imported once.',
+  unknown_zone: 'Its time zone is unknown: the times were kept as written.',
   no_zone:
-    'The account has no time zone: times with a zone kept the clock time that they are written with. Give time_zone, or the account one.',
-  zone_of_file: 'The account has no time zone: times with a zone were converted to the one that the file names.',
+    'The account has no time zone: times with a zone were kept as written. Set time_zone in the request or for the account.',
+  zone_of_file: 'The account has no time zone: times with a zone were converted to the zone that the file names.',
   cancelled: 'It is cancelled.',
-  replaced: 'The file has another version of it.',
-  own: 'It comes from this account, and is here.',
-  repeated_before: 'It repeats, and began more than a year ago; what was before then is left out.',
-  repeated_after: 'It repeats without an end, or for more than two years to come; what comes then is left out.',
-  repeated_too_often: 'It repeats too often; of what comes within these years the first 1,100 times are here at most.',
-  untitled: 'It has no name, and is called Untitled.',
-  shortened: 'Its name is longer than 255 characters, and was cut.',
+  replaced: 'The file contains a newer version of it.',
+  own: 'It was exported from this account and still exists.',
+  repeated_before: 'It recurs and began more than a year ago: earlier occurrences were left out.',
+  repeated_after: 'It recurs without an end, or for more than two years: later occurrences were left out.',
+  repeated_too_often: 'It recurs too often: at most the first 1,100 occurrences of these years were imported.',
+  untitled: 'It has no title and was named Untitled.',
+  shortened: 'Its title is longer than 255 characters and was shortened.',
 } as const satisfies Record<string, string>;
 
 export type Reason = keyof typeof reasons;
 
-/** Items left out for one reason: what they are (`VTODO`, `LOCATION`), their number, and the first ones as examples. */
+/** Items left out for one reason: their type (`VTODO`, `LOCATION`), their number, and the first ones as examples. */
 export type Skipped = {
   readonly what: string;
   readonly reason: Reason;

@@ -12,7 +12,7 @@ function entry(given: Partial<Entry>): Entry {
     name: 'Launch',
     start_date: '2027-01-31 10:00:00',
     due_date: '2027-01-31 11:30:00',
-    about: [],
+    description: [],
     category: '',
     url: 'http://127.0.0.1/#/calendar?date=2027-01-31',
     isBusy: true,
@@ -48,7 +48,7 @@ const HOSTILE = [
 
 test('X9 texts cannot break lines: they are read back as written, in lines of at most 75 octets', () => {
   for (const text of HOSTILE) {
-    const ics = written(undefined, { name: text, about: [text, text], category: text, url: `http://x/${text}` });
+    const ics = written(undefined, { name: text, description: [text, text], category: text, url: `http://x/${text}` });
     for (const line of ics.split('\r\n')) {
       assert.ok(Buffer.byteLength(line) <= 75, line);
       assert.ok(!/[\n\r\u0085\u2028\u2029]/.test(line), JSON.stringify(line));

@@ -16,7 +16,7 @@ export type Entry = StoredDates & {
   readonly uid: string;
   readonly name: string;
   /** Lines of the description. */
-  readonly about: readonly string[];
+  readonly description: readonly string[];
   /** Category; empty for none. */
   readonly category: string;
   /** Its page in the console. */
@@ -63,7 +63,7 @@ export function entryText(entry: Entry, zone: Zone | undefined): string {
     `SEQUENCE:${Math.max(Math.floor((changedAt - entry.createdAt) / 1_000), 0)}`,
     ...timeLines(entry, zone),
     `SUMMARY:${escaped(entry.name)}`,
-    ...(entry.about.length === 0 ? [] : [`DESCRIPTION:${escaped(entry.about.join('\n'))}`]),
+    ...(entry.description.length === 0 ? [] : [`DESCRIPTION:${escaped(entry.description.join('\n'))}`]),
     ...(entry.category === '' ? [] : [`CATEGORIES:${escaped(entry.category)}`]),
     `URL:${plain(entry.url)}`,
     `TRANSP:${entry.isBusy ? 'OPAQUE' : 'TRANSPARENT'}`,

@@ -5,8 +5,8 @@ import { FORMAT, LineWriter, TableHasher } from '../transfer/format.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
-import { type ConvertedRow, RowMaker, type RowPorts } from './rows.ts';
-import { type Kept, Lines, type Work } from './work-file.ts';
+import { type ConvertedRow, RowBuilder, type RowPorts } from './rows.ts';
+import { Lines, type StoredRecord, type Work } from './work-file.ts';
 
 /** Counts of one resource type. */
 export type Count = {
@@ -56,7 +56,7 @@ export function convert(ports: ConvertPorts): Converted {
 
 class Conversion {
   readonly #ports: ConvertPorts;
-  readonly #maker: RowMaker;
+  readonly #rowBuilder: RowBuilder;
   readonly #writer = new LineWriter();
   readonly #file: Lines;
   readonly #report: Lines;
@@ -68,7 +68,7 @@ class Conversion {
 
   constructor(ports: ConvertPorts) {
     this.#ports = ports;
-    this.#maker = new RowMaker(ports);
+    this.#rowBuilder = new RowBuilder(ports);
     this.#file = new Lines(ports.paths.file);
     this.#report = new Lines(ports.paths.report);
     this.#idMap = new Lines(ports.paths.idMap);
@@ -109,7 +109,7 @@ class Conversion {
     const { work, plan, progress } = this.#ports;
     const count: Count = { leftOut: 0, made: 0 };
     this.#counts[resourceType.name] = count;
-    this.#reportNameless(resourceType, count);
+    this.#reportWithoutId(resourceType, count);
     for (const page of work.pages(resourceType.name)) {
       const rows = work.inOne(() => page.flatMap((record) => this.#rowOf(resourceType, record, count)));
       this.#write(resourceType.table, rows, tallier);
@@ -121,14 +121,14 @@ class Conversion {
   }
 
   /** Records without an id are left out, since they cannot be identified. */
-  #reportNameless({ name, id: field }: ResourceType, count: Count): void {
+  #reportWithoutId({ name, id: field }: ResourceType, count: Count): void {
     const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
       this.#leaveOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], count);
   }
 
-  #rowOf(resourceType: ResourceType, record: Kept, count: Count): readonly ConvertedRow['row'][] {
-    const made = this.#maker.make(resourceType, record);
+  #rowOf(resourceType: ResourceType, record: StoredRecord, count: Count): readonly ConvertedRow['row'][] {
+    const made = this.#rowBuilder.make(resourceType, record);
     if ('faults' in made) this.#leaveOut(resourceType.name, record, made.faults, count);
     const { row, changes } = ('faults' in made ? made.instead : made) ?? {};
     if (row === undefined) {
@@ -142,7 +142,7 @@ class Conversion {
 
   #leaveOut(
     resourceType: ResourceTypeName,
-    { id, json }: Pick<Kept, 'id' | 'json'>,
+    { id, json }: Pick<StoredRecord, 'id' | 'json'>,
     left_out: readonly FieldError[],
     count: Count,
   ): void {
@@ -152,14 +152,19 @@ class Conversion {
     this.#report.add({ resource: resourceType, id, left_out, record: JSON.parse(json) });
   }
 
-  #reportChanges(resourceType: ResourceTypeName, { id, origin }: Kept, changes: ConvertedRow['changes']): void {
+  #reportChanges(resourceType: ResourceTypeName, { id, origin }: StoredRecord, changes: ConvertedRow['changes']): void {
     // For a created record only differences from the source count. The account always exists, so it is not
     // reported as created.
-    const isMade = origin === 'made' && resourceType !== 'company';
+    const isPlaceholder = origin === 'made' && resourceType !== 'company';
     const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
-    if (!isMade && changed.length === 0) return;
+    if (!isPlaceholder && changed.length === 0) return;
     this.#changed += 1;
-    this.#report.add({ resource: resourceType, id, ...(isMade && { made: 'the source does not list it' }), changed });
+    this.#report.add({
+      resource: resourceType,
+      id,
+      ...(isPlaceholder && { made: 'the source does not list it' }),
+      changed,
+    });
   }
 
   #writeOther(table: MovedTable, tallier: TableHasher): void {

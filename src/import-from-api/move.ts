@@ -24,7 +24,7 @@ export type MovePorts = {
   readonly withExclusiveStore: Opening;
   readonly clock: Clock;
   readonly progress: Progress;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   /** The account's domain here. */
   readonly domain: string;
   readonly ownerEmail: string | undefined;
@@ -40,11 +40,11 @@ export type Compared = {
   /** The total as reported by the source; undefined if it reports none. */
   readonly there: number | undefined;
   /** Whether `there` was queried after the import; else it is from reading, because the source no longer responds. */
-  readonly isAsked: boolean;
+  readonly isQueried: boolean;
   readonly here: number;
   readonly leftOut: number;
   /** Rows without a record at the source. */
-  readonly made: number;
+  readonly placeholders: number;
   readonly isSame: boolean;
 };
 
@@ -60,7 +60,7 @@ type Written = Converted & {
   readonly ownerId: number;
   readonly ownerEmail: string;
   readonly domain: string;
-  readonly standing: PassResult;
+  readonly reading: PassResult;
 };
 
 /**
@@ -90,7 +90,7 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
       throw new TransferError(
         `${written.leftOut} records cannot be imported, and ${written.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
       );
-    ports.work.setFact('written', written);
+    ports.work.store('written', written);
     await importFile(ports, store, false);
     return written;
   });
@@ -99,7 +99,7 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
 /** Completes an import that an earlier run has started, or returns its result; undefined if there is none. */
 async function resumeImport(ports: MovePorts): Promise<Written | undefined> {
   const { work, withExclusiveStore } = ports;
-  const written = work.fact<Written>('written');
+  const written = work.stored<Written>('written');
   if (written === undefined) return undefined;
   const { domain, plan: planned, sha256 } = written;
   return withExclusiveStore(async (store) => {
@@ -126,7 +126,7 @@ async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
-async function write(ports: MovePorts, store: Store, standing: PassResult): Promise<Written> {
+async function write(ports: MovePorts, store: Store, reading: PassResult): Promise<Written> {
   const { work, domain, clock, progress, paths } = ports;
   await requireFreeDomain(store, domain);
   const planned = await plan(work, store, ports.ownerEmail);
@@ -138,7 +138,7 @@ async function write(ports: MovePorts, store: Store, standing: PassResult): Prom
     `select json ->> 'email' as email from records where noun = 'users' and new_id = ?`,
     ownerId,
   );
-  return { ...converted, plan: planned, ownerId, ownerEmail: String(owner?.email), domain, standing };
+  return { ...converted, plan: planned, ownerId, ownerEmail: String(owner?.email), domain, reading };
 }
 
 function fileOf(work: Work): string {
@@ -151,7 +151,7 @@ async function importFile({ work, clock, progress }: MovePorts, store: Store, re
 
 /** Compares with the current total of the source, or with the last known one if the source no longer responds. */
 async function compare(
-  { source, work, withStore, say }: MovePorts,
+  { source, work, withStore, print }: MovePorts,
   resourceType: ResourceTypeName,
   written: Written,
 ): Promise<Compared> {
@@ -159,13 +159,13 @@ async function compare(
   if (definition === undefined) throw new Error(`${resourceType} has no rows`);
   const current = await totalOf(source, definition).catch((error: unknown) => {
     if (!(error instanceof TransferError)) throw error;
-    say(error.message);
+    print(error.message);
     return undefined;
   });
   const there = current ?? work.list(resourceType).total ?? undefined;
   const rows = await withStore((store) => countOf(store.read, definition.table, written.plan.accountId));
-  const { leftOut = 0, made = 0 } = written.counts[resourceType] ?? {};
-  const here = rows - made;
+  const { leftOut = 0, made: placeholders = 0 } = written.counts[resourceType] ?? {};
+  const here = rows - placeholders;
   const isSame = there === undefined || there === here + leftOut;
-  return { resourceType, there, isAsked: current !== undefined, here, leftOut, made, isSame };
+  return { resourceType, there, isQueried: current !== undefined, here, leftOut, placeholders, isSame };
 }

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { openAt } from '../../test/kit/database/database.ts';
 import { silentProgress } from '../../test/kit/service/export-import.ts';
 import { fillAccount } from '../../test/kit/service/full-accounts.ts';
-import { move, moveKilled, type Script, say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
+import { move, moveKilled, respond, type Script, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { type Json, type Person, type TestService, temporaryFolder } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 import { Work } from './work-file.ts';
@@ -94,7 +94,7 @@ for (const { test: testOn, database, testService } of stores) {
           ['events', 8, 8, true],
         ],
       );
-      assert.deepEqual([moved.leftOut, moved.standing, moved.missing], [0, { readings: 2, changed: 0 }, []]);
+      assert.deepEqual([moved.leftOut, moved.reading, moved.missing], [0, { readings: 2, changed: 0 }, []]);
       // A deleted user is still the creator of records, but in no list.
       assert.deepEqual(
         linesOf(`${work}.report`).map(({ resource: resourceType, made }) => [resourceType, typeof made]),
@@ -320,8 +320,8 @@ for (const { test: testOn, database, testService } of stores) {
       const work = join(temporaryFolder(t), 'work');
       const said: string[] = [];
       const into = await database(t);
-      const moved = await move({ base, headers: KEY, database: into, work, say: (line) => said.push(line) });
-      assert.deepEqual(moved.standing, { readings: 3, changed: 0 });
+      const moved = await move({ base, headers: KEY, database: into, work, print: (line) => said.push(line) });
+      assert.deepEqual(moved.reading, { readings: 3, changed: 0 });
       assert.match(said.join('\n'), /The source has changed while it was read, in \d records: it is read again\./);
       const store = await openAt(t, into);
       const rows = await store.read
@@ -355,7 +355,7 @@ for (const { test: testOn, database, testService } of stores) {
       singles: SINGLES,
       totalOf: (resourceType, length) => (resourceType === 'events' ? length + total : length),
       before(url, answer) {
-        if (isGone) say(answer, url.pathname === '/v2/users' ? 401 : 400, {});
+        if (isGone) respond(answer, url.pathname === '/v2/users' ? 401 : 400, {});
         if (isGone) return true;
         if (url.searchParams.get('limit') === '1') total = 1;
         else if (url.pathname === '/v2/events') lists.events[0] = bare(1, { event_name: `E ${Math.random()}` });
@@ -365,7 +365,7 @@ for (const { test: testOn, database, testService } of stores) {
     const work = join(temporaryFolder(t), 'work');
     const order = { base, headers: KEY, database: await database(t), work };
     const moved = await move({ ...order, readings: 2 });
-    assert.deepEqual(moved.standing, { readings: 2, changed: 1 });
+    assert.deepEqual(moved.reading, { readings: 2, changed: 1 });
     assert.deepEqual(moved.compared.at(-1), {
       resourceType: 'events',
       there: 6,
@@ -379,7 +379,7 @@ for (const { test: testOn, database, testService } of stores) {
     isGone = true;
     const { compared } = await move(order);
     assert.deepEqual(
-      compared.map(({ there, isAsked, here, isSame }) => [there, isAsked, here, isSame]),
+      compared.map(({ there, isQueried, here, isSame }) => [there, isQueried, here, isSame]),
       [
         [1, false, 1, true],
         [5, false, 5, true],

@@ -1,18 +1,18 @@
 import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
-import { contents, type MovedTable } from '../transfer/exported-tables.ts';
+import { exportRules, type MovedTable } from '../transfer/exported-tables.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type ResourceType, type ResourceTypeName, resourceTypeOf, storedTypes } from './resource-types.ts';
 import { validateRecord } from './validate-record.ts';
 import { idText, type Work } from './work-file.ts';
 
 /**
- * Whether the ids of a resource type are kept, or renumbered because `taken` are in use here or `strange` are
+ * Whether the ids of a resource type are kept, or renumbered because `inUse` are in use here or `invalid` are
  * not ids.
  */
 export type Numbering =
   | { readonly kept: true }
-  | { readonly kept: false; readonly taken: number; readonly strange: number };
+  | { readonly kept: false; readonly inUse: number; readonly invalid: number };
 
 export type Plan = {
   readonly accountId: number;
@@ -52,11 +52,11 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
     numbering[resourceType.name] = await number(work, store.read, resourceType, last.get(resourceType.table) ?? 0);
   const [account] = [...work.pages('company')].flat();
   if (account === undefined) throw new Error('no account was made');
-  return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !isOwned(work), numbering };
+  return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !hasOwner(work), numbering };
 }
 
 /** Whether an owner at the source can be imported. */
-function isOwned(work: Work): boolean {
+function hasOwner(work: Work): boolean {
   const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
   return owners.some(({ json }) => !('faults' in validateRecord(resourceTypeOf('users'), String(json), 0)));
 }
@@ -149,24 +149,24 @@ async function number(
   resourceType: ResourceType & { table: MovedTable },
   last: number,
 ): Promise<Numbering> {
-  const strange = work.count(
+  const invalid = work.count(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
     ...[resourceType.name, NEW_OWNER],
   );
-  const taken = await countTaken(work, read, resourceType);
+  const inUse = await countTaken(work, read, resourceType);
   // Above every id issued by either service, so that an old id never names another record.
-  const behind = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
-  const [which, isKept] = strange + taken === 0 ? ['and number is null', true] : ['', false];
+  const minNewId = Math.max(last, work.count('select max(number) from records where noun = ?', resourceType.name));
+  const [which, keepsIds] = invalid + inUse === 0 ? ['and number is null', true] : ['', false];
   work.inOne(() => {
     work.run(
       `update records set new_id = ? + numbered.place from (
          select rowid as at, row_number() over (order by number is null, number, id) as place
          from records where noun = ? and origin <> 'nameless' ${which}) as numbered
        where records.rowid = numbered.at`,
-      ...[behind, resourceType.name],
+      ...[minNewId, resourceType.name],
     );
   });
-  return isKept ? { kept: true } : { kept: false, taken, strange };
+  return keepsIds ? { kept: true } : { kept: false, inUse, invalid };
 }
 
 async function countTaken(
@@ -174,7 +174,7 @@ async function countTaken(
   read: Queries,
   { name, table }: ResourceType & { table: MovedTable },
 ): Promise<number> {
-  const [column = ''] = contents[table].key;
+  const [column = ''] = exportRules[table].key;
   let taken = 0;
   for (let last = 0; ; ) {
     const rows = work.all(

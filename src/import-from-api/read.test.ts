@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { atEnd, type Cleanup } from '../../test/kit/cleanup.ts';
 import { silentProgress } from '../../test/kit/service/export-import.ts';
-import { type Script, say, scriptedSource } from '../../test/kit/service/import-from-api.ts';
+import { respond, type Script, scriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { readAll } from './read.ts';
@@ -18,10 +18,10 @@ const records = (count: number) => Array.from({ length: count }, (_, index) => (
 async function read(t: Cleanup, script: Partial<Script>) {
   const { base, requests } = await scriptedSource(t, { lists: {}, singles: {}, ...script });
   const silent = () => undefined;
-  const source = createSource({ base, headers: {}, clock: systemClock, rate: 1_000, say: silent });
+  const source = createSource({ base, headers: {}, clock: systemClock, rate: 1_000, print: silent });
   const work = new Work(join(temporaryFolder(t), 'work'));
   atEnd(t, () => work.close());
-  const reading = readAll({ source, work, progress: silentProgress, say: silent, readings: 1 });
+  const reading = readAll({ source, work, progress: silentProgress, print: silent, readings: 1 });
   const pages = () => requests.flatMap(({ address }) => (address.includes('events?') ? [address.split('?')[1]] : []));
   const kept = () => work.count(`select count(*) from records where noun = 'events'`);
   return { reading, pages, kept };
@@ -40,7 +40,7 @@ test('a list ends with a page that is not full, whatever its total; the next pag
     totalOf: () => undefined,
     before(url, answer) {
       const isBehind = url.searchParams.get('offset') === '2500';
-      if (isBehind) say(answer, 404, {});
+      if (isBehind) respond(answer, 404, {});
       return isBehind;
     },
   });
@@ -50,7 +50,7 @@ test('a list ends with a page that is not full, whatever its total; the next pag
   const same = await read(t, {
     before(url, answer) {
       if (!url.pathname.endsWith('events')) return false;
-      say(answer, 200, { paging: { limit: 3, total_records: 3 }, data: records(3) });
+      respond(answer, 200, { paging: { limit: 3, total_records: 3 }, data: records(3) });
       return true;
     },
   });
@@ -66,7 +66,7 @@ test('C7 short pages, as of a source with a limit in bytes, are read to the end 
       if (!url.pathname.endsWith('events')) return false;
       const offset = Number(url.searchParams.get('offset'));
       const data = all.slice(offset, offset + 1 + (offset % 90));
-      say(answer, 200, { paging: { offset, limit: data.length, total_records: all.length }, data });
+      respond(answer, 200, { paging: { offset, limit: data.length, total_records: all.length }, data });
       return true;
     },
   });
@@ -99,7 +99,7 @@ test('a key revoked during reading is not treated as a key without permission', 
     singles: { company: { company_id: '1' } },
     before(url, answer) {
       isRevoked ||= url.pathname.endsWith('projects');
-      if (isRevoked) say(answer, 401, {});
+      if (isRevoked) respond(answer, 401, {});
       return isRevoked;
     },
   });
@@ -138,8 +138,8 @@ type Turn = (answer: ServerResponse) => void;
 const status =
   (code: number, headers: Record<string, string> = {}) =>
   (answer: ServerResponse) =>
-    say(answer, code, { message: 'later' }, headers);
-const good: Turn = (answer) => say(answer, 200, { data: [] });
+    respond(answer, code, { message: 'later' }, headers);
+const good: Turn = (answer) => respond(answer, 200, { data: [] });
 
 /** A source with scripted responses, then 200. */
 async function answering(t: Cleanup, ...turns: Turn[]) {
@@ -154,7 +154,7 @@ async function answering(t: Cleanup, ...turns: Turn[]) {
   const clock = eagerClock();
   const said: string[] = [];
   const headers = { key: 'secret-key', domain: 'acme.test', 'user-agent': 'Carillon/1 (import)' };
-  const source = createSource({ base, headers, clock, rate: 1_000, say: (line) => said.push(line) });
+  const source = createSource({ base, headers, clock, rate: 1_000, print: (line) => said.push(line) });
   return { source, clock, said, requests, waits: () => clock.waits.filter((ms) => ms > 1) };
 }
 
@@ -261,7 +261,7 @@ test('JSON is accepted with any content type; an endless or too large response i
 test('requests are limited to the configured rate', async (t) => {
   const { base } = await scriptedSource(t, { lists: { events: [] }, singles: {} });
   const clock = eagerClock();
-  const source = createSource({ base, headers: {}, clock, rate: 4, say: () => undefined });
+  const source = createSource({ base, headers: {}, clock, rate: 4, print: () => undefined });
   for (let turn = 0; turn < 4; turn += 1) await source.get(['events']);
   assert.deepEqual(clock.waits, [250, 250, 250]);
 });

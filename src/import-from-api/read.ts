@@ -10,7 +10,7 @@ export type ReadPorts = {
   readonly source: Source;
   readonly work: Work;
   readonly progress: Progress;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   /** Maximum number of passes over the source; reading stops when a pass finds no change. */
   readonly readings: number;
 };
@@ -24,19 +24,19 @@ export type PassResult = { readonly readings: number; readonly changed: number |
  * pass, starts another one.
  */
 export async function readAll(ports: ReadPorts): Promise<PassResult> {
-  const { work, say } = ports;
-  const begun = work.fact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
+  const { work, print } = ports;
+  const begun = work.stored<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
   const first = begun.isOver ? begun.reading + 1 : begun.reading;
   forget(work);
   for (let reading = first; ; reading += 1) {
-    work.setFact('reading', { reading, isOver: false });
+    work.store('reading', { reading, isOver: false });
     for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, reading);
     await requireReadable(ports);
     const changed = resourceTypes.reduce((sum, { name }) => sum + work.list(name).changed, 0);
-    work.setFact('reading', { reading, isOver: true });
+    work.store('reading', { reading, isOver: true });
     const known = reading === 1 ? undefined : changed;
     if (known === 0 || reading - first + 1 >= ports.readings) return { readings: reading, changed: known };
-    if (known !== undefined) say(`The source has changed while it was read, in ${known} records: it is read again.`);
+    if (known !== undefined) print(`The source has changed while it was read, in ${known} records: it is read again.`);
   }
 }
 

@@ -5,7 +5,7 @@ import { PAGE_SIZE, pageOf } from './read.ts';
 import type { ResourceType } from './resource-types.ts';
 import type { Source } from './source.ts';
 import { type Change, isRaw, type Raw, validateRecord } from './validate-record.ts';
-import { idText, type Kept, type Work } from './work-file.ts';
+import { idText, type StoredRecord, type Work } from './work-file.ts';
 
 /** A row for its table, with the columns in any order, and its differences from the source. */
 export type ConvertedRow = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
@@ -22,7 +22,7 @@ export type RowPorts = {
 };
 
 /** Converts records to rows: validates their fields and resolves their references to ids of this service. */
-export class RowMaker {
+export class RowBuilder {
   readonly #ports: RowPorts;
   readonly #emails = new Set<string>();
 
@@ -30,7 +30,7 @@ export class RowMaker {
     this.#ports = ports;
   }
 
-  make(resourceType: ResourceType, record: Kept): ConvertedRow | SkippedRow {
+  make(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRow {
     switch (resourceType.name) {
       case 'company':
         return this.#account(resourceType, record);
@@ -41,7 +41,7 @@ export class RowMaker {
     }
   }
 
-  #account(resourceType: ResourceType, { json, new_id: account_id }: Kept): ConvertedRow | SkippedRow {
+  #account(resourceType: ResourceType, { json, new_id: account_id }: StoredRecord): ConvertedRow | SkippedRow {
     const { domain, now } = this.#ports;
     const empty = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const own = { account_id, domain, time_zone: 'UTC' };
@@ -56,16 +56,16 @@ export class RowMaker {
     return { row, changes: converted.changes };
   }
 
-  #user(resourceType: ResourceType, record: Kept): ConvertedRow | SkippedRow {
+  #user(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRow {
     const { plan, now } = this.#ports;
     const raw: Raw = asRaw(JSON.parse(record.json));
-    if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
+    if (record.origin === 'made' && raw.has_left === true) return this.formerUser(record, String(raw.first_name));
     const converted = validateRecord(resourceType, record.json, now);
-    if ('faults' in converted) return this.#asDeparted(record, raw, converted.faults);
+    if ('faults' in converted) return this.toFormerUser(record, raw, converted.faults);
     const { input, moments, changes } = converted;
     const person = { role: 'member', email: '', ...input };
     if (this.#emails.has(person.email.toLowerCase()))
-      return this.#asDeparted(record, raw, [{ field: 'email', message: 'is also that of another user' }]);
+      return this.toFormerUser(record, raw, [{ field: 'email', message: 'is also that of another user' }]);
     this.#emails.add(person.email.toLowerCase());
     const { date_created, date_modified } = moments;
     const row = { ...person, ...this.#ids(resourceType, record), date_created, date_modified, date_deleted: null };
@@ -75,17 +75,17 @@ export class RowMaker {
   }
 
   /** A user who cannot be imported becomes a deleted user, so that their records keep their creator. */
-  #asDeparted(record: Kept, raw: Raw, faults: readonly FieldError[]): SkippedRow {
+  toFormerUser(record: StoredRecord, raw: Raw, faults: readonly FieldError[]): SkippedRow {
     if (record.id === this.#ports.plan.owner)
       throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
         '--owner-email can name another owner.',
       );
     const name = typeof raw.user_name === 'string' ? raw.user_name : `User ${record.id}`;
-    return { faults, instead: this.#departed(record, name) };
+    return { faults, instead: this.formerUser(record, name) };
   }
 
-  #departed({ new_id: user_id }: Kept, name: string): ConvertedRow {
+  formerUser({ new_id: user_id }: StoredRecord, name: string): ConvertedRow {
     const { now, plan } = this.#ports;
     const first_name = [...name.toWellFormed().replaceAll('\0', '')].slice(0, 100).join('');
     const person = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
@@ -93,7 +93,7 @@ export class RowMaker {
     return { row: { user_id, account_id: plan.accountId, ...person, ...dates }, changes: [] };
   }
 
-  #record(resourceType: ResourceType, record: Kept): ConvertedRow | SkippedRow {
+  #record(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRow {
     const { work, now } = this.#ports;
     const raw = asRaw(JSON.parse(record.json));
     const converted = validateRecord(resourceType, record.json, now);
@@ -116,7 +116,7 @@ export class RowMaker {
     return { row, changes: [...converted.changes, ...resolved.changes] };
   }
 
-  #ids({ id }: ResourceType, { new_id }: Kept): Readonly<Record<string, number>> {
+  #ids({ id }: ResourceType, { new_id }: StoredRecord): Readonly<Record<string, number>> {
     return { [id]: new_id, account_id: this.#ports.plan.accountId };
   }
 

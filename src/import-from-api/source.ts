@@ -19,7 +19,7 @@ export type SourceOptions = {
   /** Requests per second. */
   readonly rate: number;
   /** Reports why a request is retried. */
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 };
 
 const REQUEST_TIMEOUT_MS = 90_000;
@@ -55,7 +55,7 @@ type HttpResponse = {
 type Failed = { readonly failed: string };
 
 export function createSource(options: SourceOptions): Source {
-  const { base, clock, say } = options;
+  const { base, clock, print } = options;
   let beganAt = Number.NEGATIVE_INFINITY;
   let hasResponded = false;
 
@@ -81,7 +81,7 @@ export function createSource(options: SourceOptions): Source {
         if (tries >= (hasResponded ? MAX_ATTEMPTS : MAX_FIRST_ATTEMPTS)) throw unreadable(url, why, tries);
         const waitMs = waitAfter(response, tries);
         if (waitMs > MAX_RETRY_AFTER_MS) throw unreadable(url, `${why}, and Retry-After is more than a day`, tries);
-        say(`${url}: ${why}; retry in ${Math.ceil(waitMs / 1_000)} s`);
+        print(`${url}: ${why}; retry in ${Math.ceil(waitMs / 1_000)} s`);
         await sleep(clock, waitMs);
       }
     },

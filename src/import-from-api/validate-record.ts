@@ -107,7 +107,7 @@ const plain = (value: unknown): string => (typeof value === 'object' ? '' : Stri
 function rounded({ inputSchema }: Field, value: unknown): unknown {
   const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
   if (decimals === undefined) return value;
-  if ('x-most' in inputSchema) return Math.round(Number(value));
+  if ('x-max' in inputSchema) return Math.round(Number(value));
   return 'x-decimal' in inputSchema && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
 }
 
@@ -116,7 +116,7 @@ function normalizedValue({ inputSchema }: Field, value: unknown): unknown {
   const { type, format } = inputSchema;
   if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
   // An empty string is no value of a flag or a number.
-  if (value === '' && (inputSchema.enum !== undefined || 'x-most' in inputSchema)) return undefined;
+  if (value === '' && (inputSchema.enum !== undefined || 'x-max' in inputSchema)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTexts ? value.join(',') : value;

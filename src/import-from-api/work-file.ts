@@ -13,7 +13,12 @@ import type { ResourceTypeName } from './resource-types.ts';
 export type Origin = 'source' | 'nameless' | 'made';
 
 /** A record as read, and its id at this service. */
-export type Kept = { readonly id: string; readonly json: string; readonly new_id: number; readonly origin: Origin };
+export type StoredRecord = {
+  readonly id: string;
+  readonly json: string;
+  readonly new_id: number;
+  readonly origin: Origin;
+};
 
 /** Progress of reading a list in one pass. */
 export type ListState = {
@@ -104,12 +109,12 @@ export class Work {
     }
   }
 
-  fact<T>(name: string): T | undefined {
+  stored<T>(name: string): T | undefined {
     const row = this.#get('select value from facts where name = ?', name);
     return row === undefined ? undefined : (JSON.parse(String(row.value)) as T);
   }
 
-  setFact(name: string, value: unknown): void {
+  store(name: string, value: unknown): void {
     this.run('insert or replace into facts (name, value) values (?, ?)', name, JSON.stringify(value));
   }
 
@@ -186,12 +191,12 @@ export class Work {
   }
 
   /** The records of a type in pages, in the order of their ids here. */
-  *pages(resourceType: ResourceTypeName, rowsAPage = 1_000): Generator<readonly Kept[]> {
+  *pages(resourceType: ResourceTypeName, rowsAPage = 1_000): Generator<readonly StoredRecord[]> {
     for (let last = -1; ; ) {
       const rows = this.all(
         'select id, json, new_id, origin from records where noun = ? and new_id > ? order by new_id limit ?',
         ...[resourceType, last, rowsAPage],
-      ) as unknown as Kept[];
+      ) as unknown as StoredRecord[];
       if (rows.length === 0) return;
       yield rows;
       last = rows.at(-1)?.new_id ?? last;

@@ -31,12 +31,12 @@ const WRITE_RETRY_DELAY_MS = 500;
 
 export type MailerPorts = {
   readonly store: Store;
-  readonly holder: LeaseOwner;
+  readonly leaseOwner: LeaseOwner;
   readonly clock: Clock;
   readonly post: Post;
   readonly log: Log;
   readonly baseUrl: () => string;
-  readonly keptMs: MailContext['keptMs'];
+  readonly retentionMs: MailContext['keptMs'];
   readonly onMail: (decision: Decision['is']) => void;
 };
 
@@ -78,11 +78,11 @@ export class Mailer {
   }
 
   async #poll(): Promise<void> {
-    const { store, holder, clock, log } = this.#ports;
+    const { store, leaseOwner, clock, log } = this.#ports;
     try {
       await makeMails(store, clock.now());
-      while (!this.#stopping && holder.isLeaseValid()) {
-        const mails = await claimMails(store, holder, clock.now(), SEND_CONCURRENCY);
+      while (!this.#stopping && leaseOwner.isLeaseValid()) {
+        const mails = await claimMails(store, leaseOwner, clock.now(), SEND_CONCURRENCY);
         if (mails.length === 0) return;
         const delivered = await Promise.allSettled(mails.map((mail) => this.#deliver(mail)));
         const failed = delivered.find((one) => one.status === 'rejected');
@@ -94,12 +94,17 @@ export class Mailer {
   }
 
   async #deliver(mail: Mail): Promise<void> {
-    const { store, clock, post, baseUrl, keptMs } = this.#ports;
+    const { store, clock, post, baseUrl, retentionMs } = this.#ports;
     const content = await readMail(store.read, mail);
     if (content === undefined) return this.#write(() => closeMail(store, mail));
-    const place = { domain: content.domain, baseUrl: baseUrl(), keptMs };
-    const messageId = messageIdOf(mail, place.baseUrl);
-    const message = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
+    const context = { domain: content.domain, baseUrl: baseUrl(), keptMs: retentionMs };
+    const messageId = messageIdOf(mail, context.baseUrl);
+    const message = {
+      ...renderMessage(content.hooks, context),
+      to: content.to,
+      messageId,
+      date: new Date(clock.now()),
+    };
     const outcome = await this.#withTimeout(SEND_TIMEOUT_MS, (signal) => post.send(message, signal));
     const decision = decide(outcome, mail);
     this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
@@ -120,7 +125,7 @@ export class Mailer {
   }
 
   #complete(mail: Mail, decision: Decision): Promise<void> {
-    const { store, holder, clock } = this.#ports;
+    const { store, leaseOwner, clock } = this.#ports;
     const now = clock.now();
     switch (decision.is) {
       case 'sent':
@@ -128,7 +133,7 @@ export class Mailer {
       case 'given_up':
         return closeMail(store, mail);
       case 'retry':
-        return postponeMail(store, holder, mail, { dueAt: now + decision.waitMs, sealed: decision.sealed });
+        return postponeMail(store, leaseOwner, mail, { dueAt: now + decision.waitMs, sealed: decision.sealed });
     }
   }
 
@@ -157,6 +162,6 @@ export class Mailer {
 }
 
 /** A globally unique Message-ID. The timestamp is part of it because ids start again in a new database. */
-function messageIdOf({ mailId, madeAt }: Mail, baseUrl: string): string {
-  return `<carillon.${mailId}.${madeAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
+function messageIdOf({ mailId, createdAt }: Mail, baseUrl: string): string {
+  return `<carillon.${mailId}.${createdAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
 }

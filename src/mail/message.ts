@@ -40,7 +40,7 @@ export function renderMessage(hooks: readonly HookAlert[], place: MailContext): 
     ...introduction(hooks),
     ...hooks.slice(0, MAX_LISTED).flatMap((hook) => partsOf(hook, place)),
     ...moreHooks(hooks.length - MAX_LISTED, place),
-    ...howToRestore(hooks, place),
+    ...restoreInstructions(hooks, place),
   ];
   return {
     subject: `${title} (${place.domain})`,
@@ -117,7 +117,7 @@ function moreHooks(count: number, { baseUrl }: MailContext): Part[] {
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function howToRestore(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): Part[] {
+function restoreInstructions(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): Part[] {
   const first = hooks.find(isEnded);
   if (first === undefined) return [];
   return [

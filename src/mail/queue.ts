@@ -19,7 +19,7 @@ export type Mail = {
   readonly mailId: number;
   readonly accountId: number;
   readonly userId: number;
-  readonly madeAt: number;
+  readonly createdAt: number;
   readonly tries: number;
 };
 
@@ -87,7 +87,7 @@ export async function claimMails(store: Store, holder: LeaseOwner, now: number, 
       mailId: row.mail_id,
       accountId: row.account_id,
       userId: row.user_id,
-      madeAt: row.made_at,
+      createdAt: row.made_at,
       tries: row.tries,
     }));
   });

@@ -11,7 +11,7 @@ import type {
   UpdateResult,
 } from 'kysely';
 import { type Actor, COMMAND_LINE } from '../permissions.ts';
-import { type Planned, prepared, preparedByIds } from './prepared-queries.ts';
+import { prepared, preparedByIds, type StatementMode } from './prepared-queries.ts';
 import type { LockMode, Queries, Tx } from './store.ts';
 import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
@@ -48,12 +48,12 @@ export class AccountView {
    */
   static prepared<Values extends Readonly<Record<string, unknown>>, Row>(
     build: (view: AccountView, values: Values) => Compilable<Row>,
-    planned?: Planned,
+    mode?: StatementMode,
   ): (view: AccountView, values: Values) => Promise<Row[]> {
     const run = prepared(
       (queries, values: Values & { readonly accountId: number; readonly now: number }) =>
         build(new AccountView(queries, values.accountId, values.now), values),
-      planned,
+      mode,
     );
     return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
@@ -88,14 +88,14 @@ export class AccountWrite extends AccountView {
   /**
    * Locks the account, so it must be created before the first query of the transaction.
    *
-   * @param how account lock mode
+   * @param lockMode account lock mode
    * @param by the actor; default: the command line
    */
-  constructor(tx: Tx, accountId: number, now: number, how: LockMode = 'exclusive', by: Actor = COMMAND_LINE) {
+  constructor(tx: Tx, accountId: number, now: number, lockMode: LockMode = 'exclusive', by: Actor = COMMAND_LINE) {
     super(tx.queries, accountId, now);
     this.by = by;
     this.#tx = tx;
-    tx.lockAccount(accountId, how);
+    tx.lockAccount(accountId, lockMode);
   }
 
   override get committed(): undefined {
@@ -109,7 +109,7 @@ export class AccountWrite extends AccountView {
 
   /** Marks that permissions change with this commit, which clears the caller caches. */
   accessChanges(): void {
-    this.#tx.news.addAccessChange();
+    this.#tx.events.addAccessChange();
   }
 
   /** The unrestricted transaction: only for `delivery/`, which works across accounts; enforced by a test. */
@@ -168,7 +168,7 @@ function insertOf(table: AccountTable, columns: readonly string[]): InsertOne {
         .insertInto(table)
         .values(row as never)
         .returningAll();
-    }, 'together');
+    }, 'batched');
     inserts.set(name, insert);
   }
   return insert;

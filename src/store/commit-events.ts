@@ -14,17 +14,17 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   #changed: Set<number> | undefined;
   #happened: Set<number> | undefined;
   #access = false;
-  readonly from: CommitEvents['from'];
+  readonly origin: CommitEvents['origin'];
 
-  constructor(from: CommitEvents['from'] = 'here') {
-    this.from = from;
+  constructor(from: CommitEvents['origin'] = 'here') {
+    this.origin = from;
   }
 
   get pending(): CommitEvents['pending'] {
     return this.#pending ?? NO_PENDING;
   }
 
-  get asked(): ReadonlySet<number> {
+  get manualAttempts(): ReadonlySet<number> {
     return this.#asked ?? NO_IDS;
   }
 
@@ -32,11 +32,11 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     return this.#ended ?? NO_ENDED;
   }
 
-  get changed(): ReadonlySet<number> {
+  get changedSecrets(): ReadonlySet<number> {
     return this.#changed ?? NO_IDS;
   }
 
-  get happened(): ReadonlySet<number> {
+  get accountsWithOccurrences(): ReadonlySet<number> {
     return this.#happened ?? NO_IDS;
   }
 
@@ -90,10 +90,10 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
       if (rows === undefined) this.addPending([hookId]);
       else this.addNewPending(rows);
     }
-    this.addManual(events.asked);
+    this.addManual(events.manualAttempts);
     for (const [hookId, reason] of events.ended) this.addEnded([hookId], reason);
-    this.addChanged(events.changed);
-    this.addOccurred(events.happened);
+    this.addChanged(events.changedSecrets);
+    this.addOccurred(events.accountsWithOccurrences);
     if (events.access) this.addAccessChange();
   }
 }

@@ -21,15 +21,15 @@ class Placeholder {
 }
 
 /**
- * Plan caching. `once`: a named prepared statement, planned once per connection. `anew`: planned at each
- * execution, for queries whose best plan depends on the values. `together`: as `once`, and concurrent
+ * How a statement is executed. `prepared`: a named prepared statement, planned once per connection. `unprepared`: planned
+ * at each execution, for queries whose best plan depends on the values. `batched`: as `prepared`, and concurrent
  * executions of the same text may be merged into one round trip (see `QueryBatcher`); only for selects by
  * number or text, whose row order does not matter, and for inserts of one row with a generated id.
  */
-export type Planned = 'once' | 'anew' | 'together';
+export type StatementMode = 'prepared' | 'unprepared' | 'batched';
 
 /** Runs SQL on one connection and returns its rows. */
-export type Run = (sql: string, parameters: readonly unknown[], planned: Planned) => unknown[] | Promise<unknown[]>;
+export type Run = (sql: string, parameters: readonly unknown[], mode: StatementMode) => unknown[] | Promise<unknown[]>;
 
 const runners = new WeakMap<Queries, Run>();
 
@@ -98,7 +98,7 @@ type Built<Row> = { compile(queries: Queries): CompiledQuery<Row> };
 /** A query compiled once per database, run with the values of each call. */
 type Compiled<Row> = (queries: Queries, values: Values, items: readonly Values[]) => Promise<Row[]>;
 
-function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: Planned): Compiled<Row> {
+function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: StatementMode): Compiled<Row> {
   const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (queries, values, items) => {
     const { adapter } = queries.getExecutor();
@@ -124,7 +124,7 @@ function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: Pla
  */
 export function prepared<Given extends Values, Row>(
   build: (queries: Queries, values: Given) => Built<Row>,
-  planned: Planned = 'once',
+  planned: StatementMode = 'prepared',
 ): (queries: Queries, values: Given) => Promise<Row[]> {
   const run = compiledOnce((queries) => build(queries, placeholders<Given>()), planned);
   return (queries, values) => run(queries, values, []);
@@ -182,7 +182,7 @@ function compiledByLength<Item extends Values, Given extends Values, Row>(
     const known = byLength.get(length);
     if (known !== undefined) return known;
     const items = Array.from({ length }, (_, item) => placeholders<Item>(item));
-    const compiled = compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'once');
+    const compiled = compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'prepared');
     byLength.set(length, compiled);
     return compiled;
   };
@@ -206,7 +206,7 @@ export async function sendPipelined<Row>(queries: Queries, query: Compilable<Row
   const run = runners.get(queries);
   if (run === undefined) throw new Error('this connection takes no compiled queries');
   const { sql, parameters } = query.compile();
-  return (await run(sql, parameters, 'once')) as Row[];
+  return (await run(sql, parameters, 'prepared')) as Row[];
 }
 
 function placeholders<Given>(item?: number): Given {

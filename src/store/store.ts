@@ -16,17 +16,17 @@ export type CommitEvents = {
   /** Hooks with new pending deliveries: the deliveries, or undefined if they have to be read. */
   readonly pending: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
-  readonly asked: ReadonlySet<number>;
+  readonly manualAttempts: ReadonlySet<number>;
   /** Ended hooks and the reason: nothing may be sent to them any more. */
   readonly ended: ReadonlyMap<number, string>;
   /** Hooks whose signing secrets have changed. */
-  readonly changed: ReadonlySet<number>;
+  readonly changedSecrets: ReadonlySet<number>;
   /** Accounts with new occurrences. */
-  readonly happened: ReadonlySet<number>;
+  readonly accountsWithOccurrences: ReadonlySet<number>;
   /** A key was revoked, or a user changed or deleted: cached callers may no longer be valid. */
   readonly access: boolean;
   /** Origin of the commit: this process, another delivering node, or an API-only node. */
-  readonly from: 'here' | 'deliverer' | 'other';
+  readonly origin: 'here' | 'deliverer' | 'other';
 };
 
 /** Collects the events of a transaction; they are published if, and only if, it commits. */
@@ -43,12 +43,12 @@ export type CommitEventSink = {
 /** A running transaction. */
 export type Tx = {
   readonly queries: Queries;
-  readonly news: CommitEventSink;
+  readonly events: CommitEventSink;
   /**
    * Locks an account until the transaction ends. `exclusive`: no other write of the account runs; `shared`:
    * only exclusive ones wait. Call it before any query.
    */
-  lockAccount(accountId: number, how: LockMode): void;
+  lockAccount(accountId: number, lockMode: LockMode): void;
   /** Tries to take a lock by name, cluster-wide, until the transaction ends; false if another transaction has it. */
   tryLockAccount(name: string): Promise<boolean>;
   /**
@@ -60,8 +60,8 @@ export type Tx = {
   commitIf(condition: Promise<void>): void;
   /** Adds an item for `act`, which runs once per commit, after all writes of the commit group. */
   beforeCommit<Item>(act: AtCommit<Item>, item: Item): void;
-  /** Runs a query once for all writes of the commit group that pass the same `about`; all get the same result. */
-  dedupe<T>(about: object, query: () => Promise<T>): Promise<T>;
+  /** Runs a query once for all writes of the commit group that pass the same `key`; all get the same result. */
+  dedupe<T>(key: object, query: () => Promise<T>): Promise<T>;
   /** The permission cache may be stale in this transaction; re-read permissions. */
   readonly mayHaveStaleAccess: boolean;
 };
@@ -96,9 +96,9 @@ export type Store = {
    * `storage_unavailable` if the database is full, busy for too long or unreachable, `overloaded` if too many
    * writes are waiting (load shedding).
    *
-   * @param whose the account and its lock mode, for fair scheduling between accounts
+   * @param writer the account and its lock mode, for fair scheduling between accounts
    */
-  write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T>;
+  write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T>;
   /**
    * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes, may take long, and may await
    * anything.

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { contents, type MovedTable, type Row, tables } from './exported-tables.ts';
+import { exportRules, type MovedTable, type Row, tables } from './exported-tables.ts';
 import { readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 import { rowOf, type ValidatedFile } from './validate-file.ts';
@@ -12,7 +12,7 @@ const QUERY_BATCH_SIZE = 1_000;
 type Unique = { readonly in: MovedTable; readonly column: string; readonly description: string };
 
 function uniques(table: MovedTable): readonly Unique[] {
-  const { idsOf, key } = contents[table];
+  const { idsOf, key } = exportRules[table];
   const [column = ''] = key;
   // A delivery keeps its id when it moves from pending to finalized.
   const idTables: readonly MovedTable[] =

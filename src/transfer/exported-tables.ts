@@ -7,7 +7,7 @@ import { type AccountTable, type Cell, type Column, columns, type Tables } from 
  */
 export type MovedTable = Exclude<AccountTable, LeftTable>;
 
-export const leftBehind = [
+export const tablesNotExported = [
   'sessions',
   'invitations',
   'read_receipts',
@@ -15,10 +15,10 @@ export const leftBehind = [
   'mails',
 ] as const satisfies readonly AccountTable[];
 
-type LeftTable = (typeof leftBehind)[number];
+type LeftTable = (typeof tablesNotExported)[number];
 
 /** How a table is exported: all its columns, in the order of `columns`, except those left out. */
-type Content<Name extends string> = {
+type ExportRule<Name extends string> = {
   /** A unique key, which defines the order of the rows. */
   readonly key: readonly Name[];
   /** The table that generates its ids; usually the table itself. */
@@ -30,7 +30,7 @@ type Content<Name extends string> = {
  * All exported tables, in an order in which rows come after the rows that they refer to. Hooks, deliveries and
  * credentials come last. The type requires every table.
  */
-export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & string> } = {
+export const exportRules: { readonly [T in MovedTable]: ExportRule<keyof Tables[T] & string> } = {
   accounts: { key: ['account_id'], idsOf: 'accounts' },
   positions: { key: ['account_id'] },
   users: { key: ['user_id'], idsOf: 'users' },
@@ -62,10 +62,10 @@ export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & s
 };
 
 /** The exported tables in order. */
-export const tables = Object.keys(contents) as readonly MovedTable[];
+export const tables = Object.keys(exportRules) as readonly MovedTable[];
 
 export function isTable(name: string): name is MovedTable {
-  return Object.hasOwn(contents, name);
+  return Object.hasOwn(exportRules, name);
 }
 
 /** A row as exported. */
@@ -73,7 +73,7 @@ export type Row = Readonly<Record<string, string | number | null>>;
 
 const moved = new Map(
   tables.map((table) => {
-    const leftOut: readonly string[] = contents[table].leftOut ?? [];
+    const leftOut: readonly string[] = exportRules[table].leftOut ?? [];
     const cells = Object.entries<Column>(columns[table]).map(([name, { cell }]): [string, Cell] => [name, cell]);
     return [table, cells.filter(([name]) => !leftOut.includes(name))];
   }),

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { columnsOf, contents, type MovedTable, type Row } from './exported-tables.ts';
+import { columnsOf, exportRules, type MovedTable, type Row } from './exported-tables.ts';
 
 /** An account id, or null for the whole service. */
 export type Scope = number | null;
@@ -20,7 +20,7 @@ export async function* pagesOf(
   scope: Scope,
   rowsAPage = PAGE_SIZE,
 ): AsyncGenerator<readonly Row[]> {
-  const key = list(contents[table].key);
+  const key = list(exportRules[table].key);
   const columns = list(columnsOf(table));
   let last: Row | undefined;
   for (;;) {
@@ -46,16 +46,16 @@ export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
   if (scope === null) return sql`1 = 1`;
   // If the key does not begin with the account, an index by account would require a sort for each page: `+ 0`
   // prevents it.
-  const leads = contents[table].key[0] === 'account_id';
+  const leads = exportRules[table].key[0] === 'account_id';
   return leads ? sql`account_id = ${scope}` : sql`account_id + 0 = ${scope}`;
 }
 
 /** SQL condition: the key of the row is between those of two rows, inclusive. */
 export function between(table: MovedTable, first: Row, last: Row): RawBuilder<unknown> {
-  const key = list(contents[table].key);
+  const key = list(exportRules[table].key);
   return sql`(${key}) >= (${valuesOf(table, first)}) and (${key}) <= (${valuesOf(table, last)})`;
 }
 
 function valuesOf(table: MovedTable, row: Row): RawBuilder<unknown> {
-  return sql.join(contents[table].key.map((column) => row[column]));
+  return sql.join(exportRules[table].key.map((column) => row[column]));
 }

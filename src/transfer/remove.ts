@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
-import { leftBehind, tables } from './exported-tables.ts';
+import { tables, tablesNotExported } from './exported-tables.ts';
 import {
   begin,
   beginRemoving,
@@ -66,9 +66,9 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
 }
 
 /** Rows of tables that are not exported refer to exported rows, so they are deleted first. They are not counted. */
-async function removeLeftBehind(store: Store, scope: Scope): Promise<void> {
+async function removeNotExported(store: Store, scope: Scope): Promise<void> {
   await store.write(async ({ queries }) => {
-    for (const table of leftBehind) {
+    for (const table of tablesNotExported) {
       const all = queries.deleteFrom(table);
       await (scope === null ? all : all.where('account_id', '=', scope)).execute();
     }
@@ -81,7 +81,7 @@ async function remove(store: Store, scope: Scope, progress: Progress): Promise<n
   let total = 0;
   for (const table of tables) total += await countOf(store.read, table, scope);
   progress.begin('removing', total);
-  await removeLeftBehind(store, scope);
+  await removeNotExported(store, scope);
   for (const table of tables.toReversed()) {
     for await (const page of pagesOf(store.read, table, scope, ROWS_PER_COMMIT)) {
       const [first, last] = [page[0], page.at(-1)];

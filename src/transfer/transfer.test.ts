@@ -9,7 +9,7 @@ import { stores } from '../../test/kit/service/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { exportTo } from './export.ts';
-import { contents, type Row, tables } from './exported-tables.ts';
+import { exportRules, type Row, tables } from './exported-tables.ts';
 import { findUnfinished } from './incomplete-transfers.ts';
 import { removeMoved, undoImport } from './remove.ts';
 
@@ -33,7 +33,7 @@ async function movedRows(store: Store): ReturnType<typeof allRows> {
 
 async function highestIds(store: Store): Promise<Map<string, number>> {
   const all = await store.sequences.all(store.read);
-  return new Map(all.filter(({ table }) => Object.hasOwn(contents, table)).map(({ table, last }) => [table, last]));
+  return new Map(all.filter(({ table }) => Object.hasOwn(exportRules, table)).map(({ table, last }) => [table, last]));
 }
 
 for (const { test, database } of stores) {

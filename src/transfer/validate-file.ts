@@ -1,5 +1,5 @@
 import type { Queries } from '../store/store.ts';
-import { contents, type MovedTable, type Row, rowError, tables } from './exported-tables.ts';
+import { exportRules, type MovedTable, type Row, rowError, tables } from './exported-tables.ts';
 import { type Header, TableHasher, type Totals } from './format.ts';
 import { pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
@@ -54,7 +54,7 @@ class Validator {
   }
 
   #belongs(table: MovedTable, row: Row): string | undefined {
-    const { idsOf, key } = contents[table];
+    const { idsOf, key } = exportRules[table];
     const id = row[key[0] ?? ''];
     if (idsOf !== undefined && Number(id) > (this.#header.issued[idsOf] ?? 0))
       return `.${key[0]} is higher than any id that was issued`;

@@ -209,8 +209,8 @@ const repeated: readonly OddCalendar[] = [
       ['bad_rule', 'RRULE', 'line 12: RSCALE=CHINESE;FREQ=YEARLY'],
       ['bad_rule', 'RRULE', 'line 24: RRULE:FREQ=DAILY'],
       ['bad_rule', 'RRULE', 'line 36: FREQ=DAILY;BYMONTH=13'],
-      ['rule_without_times', 'VEVENT', 'line 14: C'],
-      ['rule_without_times', 'VEVENT', 'line 26: E'],
+      ['empty_rule', 'VEVENT', 'line 14: C'],
+      ['empty_rule', 'VEVENT', 'line 26: E'],
     ],
   },
   {
@@ -266,9 +266,9 @@ const broken: readonly OddCalendar[] = [
     ],
     events: [['A long', '2027-01-04 09:00:00', '2027-01-04 00:00:00']],
     said: [
-      ['no_property', 'line', 'line 2: X-APPLE-RADIUS=49.9'],
-      ['no_property', 'line', 'line 6: name'],
-      ['no_property', 'line', 'line 7: ORGANIZER="mailto:team@acme.test"'],
+      ['malformed_line', 'line', 'line 2: X-APPLE-RADIUS=49.9'],
+      ['malformed_line', 'line', 'line 6: name'],
+      ['malformed_line', 'line', 'line 7: ORGANIZER="mailto:team@acme.test"'],
     ],
   },
   {
@@ -328,7 +328,7 @@ const broken: readonly OddCalendar[] = [
       ['E', '2027-01-04 09:00:59', '2027-01-04 00:00:00'],
     ],
     said: [
-      ['said_before', 'DTSTART', 'line 7: 20270105T090000'],
+      ['repeated_property', 'DTSTART', 'line 7: 20270105T090000'],
       ['bad_time', 'DTEND', 'line 6: 20270230T100000'],
       ['bad_time', 'DTEND', 'line 31: 20270104T250000'],
       ['bad_duration', 'DURATION', 'line 13: P99999999999999D'],

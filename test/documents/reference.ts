@@ -100,7 +100,7 @@ function recordedBy(routes: readonly Route[], kind: Kind): string {
 
 /** BEHAVIOURS.md of the chaos receiver. */
 export function behavioursDocument(): string {
-  const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.seenAs), outcomeOf(one)];
+  const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.senderSees), outcomeOf(one)];
   return document(
     derivedFrom('packages/chaos-receiver/src/behaviours/'),
     '# Behaviours of the chaos receiver',

@@ -44,7 +44,7 @@ function schemaFaults(schema: Json): string[] {
     const isOthers = (keyword: string) => types.some((one) => KEYWORDS_BY_TYPE[one]?.includes(keyword));
     for (const keyword of stray.filter((one) => !isOthers(one))) faults.push(`${keyword} without the type ${of}`);
   }
-  for (const keyword of Object.keys(schema).filter((one) => /^x-(text|most|decimal)$/.test(one)))
+  for (const keyword of Object.keys(schema).filter((one) => /^x-(text|max|decimal)$/.test(one)))
     faults.push(`${keyword}, an internal keyword`);
   return faults;
 }
@@ -166,13 +166,9 @@ test('X6 the OpenAPI document has every limit of the field definitions', () => {
     const row = apiRoutes.find((one) => one.method === method && shapeOf(`/v2${one.path}`) === shapeOf(path));
     const documented: Json = node.requestBody?.content['application/json'].schema.properties;
     for (const [name, accepts] of Object.entries<Json>(row?.body?.properties ?? {})) {
-      const { least = 0, most } = accepts['x-text'] ?? {};
+      const { min = 0, max } = accepts['x-text'] ?? {};
       const { minLength = 0, maxLength } = documented[name];
-      assert.deepEqual(
-        [minLength, maxLength],
-        [accepts.minLength ?? least, accepts.maxLength ?? most],
-        `${path} ${name}`,
-      );
+      assert.deepEqual([minLength, maxLength], [accepts.minLength ?? min, accepts.maxLength ?? max], `${path} ${name}`);
     }
   }
   for (const item of Object.values<Json>(paths))

@@ -57,7 +57,7 @@ test('X9 events that are written and read again are equal: names, days and times
             ...dated,
             uid: `event-${index}@elsewhere.test`,
             name,
-            about: [name],
+            description: [name],
             category: name,
             url: `http://127.0.0.1/${name}`,
             isBusy: true,

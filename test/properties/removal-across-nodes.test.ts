@@ -34,7 +34,7 @@ const script = fc.record({
       answered(410),
       answered(401),
       { kind: 'failed', cause: 'timeout', ms: 1 },
-      { kind: 'ours', fault: 'no_resolver', ms: 1 },
+      { kind: 'local_error', code: 'no_resolver', ms: 1 },
     ),
     { minLength: 4, maxLength: 16 },
   ),
@@ -82,7 +82,7 @@ function targetsOf(scripts: readonly Script[]): { attempt: Attempt; started: rea
       started.push({ hook, at: Date.now() });
       const { outcomes, takesMs } = scripts[hook] ?? { outcomes: [], takesMs: [] };
       onDialled?.();
-      if (signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
+      if (signal.aborted) return { kind: 'local_error', code: 'stopped', ms: 0 };
       await wait(takesMs[count % takesMs.length] ?? 0);
       return outcomes[count] ?? answered(200);
     },

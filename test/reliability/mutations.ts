@@ -20,7 +20,7 @@ export type Mutation = {
    * Marks a seeded bug: the reliability test that must find it too, the count to run it with, and the report
    * that proves it, so that an unrelated fault does not count. See `test/reliability/seeded-bugs.ts`.
    */
-  readonly planted?: { readonly proof: string; readonly count: number; readonly seenAs: RegExp };
+  readonly planted?: { readonly proof: string; readonly count: number; readonly expectedFault: RegExp };
 };
 
 export const mutations: readonly Mutation[] = [
@@ -41,7 +41,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/delivery/notifications.test.ts',
       name: 'C17 C18 a hook is ended at exactly the third failure in a row',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
+    planted: { proof: 'simulation', count: 20, expectedFault: /C17 hook state differs from the state table/ },
   })),
   {
     description: 'a 200 does not reset the failure count',
@@ -53,7 +53,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/delivery/retries.test.ts',
       name: 'C17 C18 a 200 resets the count: repeated sequences of two failures and a 200 do not end the hook',
     },
-    planted: { proof: 'simulation', count: 50, seenAs: /C17 hook state differs from the state table/ },
+    planted: { proof: 'simulation', count: 50, expectedFault: /C17 hook state differs from the state table/ },
   },
   {
     description: 'a query is not restricted to the account',
@@ -65,7 +65,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/http/fields/dates.test.ts',
       name: 'C3 records of another account cannot be referenced in a path, a body or a filter',
     },
-    planted: { proof: 'tenants', count: 1, seenAs: /with another account: got 200/ },
+    planted: { proof: 'tenants', count: 1, expectedFault: /with another account: got 200/ },
   },
   {
     description: 'a commit to a database file that was removed is acknowledged',
@@ -134,7 +134,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/delivery/transaction.test.ts',
       name: 'C16 C20 when pending deliveries cannot be written, nothing else is written, and the call fails',
     },
-    planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
+    planted: { proof: 'simulation', count: 200, expectedFault: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
   {
     description: 'a write is answered before its commit',
@@ -149,7 +149,11 @@ export const mutations: readonly Mutation[] = [
       file: 'src/store/sqlite/group-commit.test.ts',
       name: 'C13 C20 commit events are published after the commit is durable and before its writes resolve',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /exists 0 times, acknowledged|C20 acknowledged and lost/ },
+    planted: {
+      proof: 'simulation',
+      count: 20,
+      expectedFault: /exists 0 times, acknowledged|C20 acknowledged and lost/,
+    },
   },
   {
     description: 'a commit is not flushed to the disk',
@@ -159,7 +163,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/store/sqlite/group-commit.test.ts',
       name: 'C20 a resolved write is durable: WAL with synchronous=FULL, visible to other connections',
     },
-    planted: { proof: 'power', count: 10, seenAs: /C20 acknowledged and lost/ },
+    planted: { proof: 'power', count: 10, expectedFault: /C20 acknowledged and lost/ },
   },
   {
     description: 'a late result is not fenced',
@@ -169,7 +173,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/operations/restore.test.ts',
       name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
+    planted: { proof: 'simulation', count: 100, expectedFault: /C17 hook state differs from the state table/ },
   },
   {
     description: 'restoring a hook enqueues again the last occurrence before its end',
@@ -180,7 +184,11 @@ export const mutations: readonly Mutation[] = [
       name: 'X1 a hook can be restored after any reason, and ended again',
     },
     // The last occurrence may be older than the hook, so either report is possible.
-    planted: { proof: 'simulation', count: 200, seenAs: /C20 unexplained duplicate|C14 delivered to the wrong hook/ },
+    planted: {
+      proof: 'simulation',
+      count: 200,
+      expectedFault: /C20 unexplained duplicate|C14 delivered to the wrong hook/,
+    },
   },
   {
     description: 'an attempt in flight is stored as a failure until its result is known',
@@ -195,17 +203,19 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/delivery/local-errors.test.ts',
       name: 'C19 an attempt in progress is not stored as a failure: nothing counts, however the service ends meanwhile',
     },
-    planted: { proof: 'simulation', count: 20, seenAs: /C17 hook state differs from the state table/ },
+    planted: { proof: 'simulation', count: 20, expectedFault: /C17 hook state differs from the state table/ },
   },
   {
     description: 'a local error counts as a failure of the target',
     file: 'src/delivery/dispatcher/retry-policy.ts',
-    changes: [["if (outcome.kind === 'ours') {", "if (outcome.kind === 'ours' && outcome.fault === 'stopped') {"]],
+    changes: [
+      ["if (outcome.kind === 'local_error') {", "if (outcome.kind === 'local_error' && outcome.code === 'stopped') {"],
+    ],
     caughtBy: {
       file: 'src/delivery/dispatcher/retry-policy.test.ts',
       name: 'C19 a local error is never a failure: the attempt is made again',
     },
-    planted: { proof: 'simulation', count: 60, seenAs: /C17 hook state differs from the state table/ },
+    planted: { proof: 'simulation', count: 60, expectedFault: /C17 hook state differs from the state table/ },
   },
   {
     description: 'a pause of the process counts as a failure of the target',
@@ -215,7 +225,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/delivery/transport/attempt-paused.test.ts',
       name: 'C19 a process pause until after the deadline does not count against the target, over TCP',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C17 hook state differs from the state table/ },
+    planted: { proof: 'simulation', count: 100, expectedFault: /C17 hook state differs from the state table/ },
   },
   {
     description: 'a late deadline is evaluated before the received data is read',
@@ -225,7 +235,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/delivery/transport/attempt-paused.test.ts',
       name: 'C19 a response that arrived during a process pause counts, over TCP: it is read before the deadline fires',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /C19 timed out before its response was read/ },
+    planted: { proof: 'simulation', count: 100, expectedFault: /C19 timed out before its response was read/ },
   },
   {
     description: 'a retry time stored while the clock was far ahead is honored',
@@ -238,7 +248,7 @@ export const mutations: readonly Mutation[] = [
     planted: {
       proof: 'simulation',
       count: 100,
-      seenAs: /pending deliveries are never delivered|C20 still pending at the end/,
+      expectedFault: /pending deliveries are never delivered|C20 still pending at the end/,
     },
   },
   {
@@ -249,7 +259,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/operations/clock-set.test.ts',
       name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
+    planted: { proof: 'simulation', count: 100, expectedFault: /and its occurrences are at/ },
   },
   {
     description: 'a change does not record its occurrence',
@@ -339,7 +349,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/delivery/transport/ssrf-guard.test.ts',
       name: 'C11 every spelling of a forbidden address is rejected because of its address',
     },
-    planted: { proof: 'ssrf', count: 1, seenAs: /the oracle forbids it, the guard does not/ },
+    planted: { proof: 'ssrf', count: 1, expectedFault: /the oracle forbids it, the guard does not/ },
   },
   {
     description: 'any key authenticates for the account of the domain header',
@@ -378,7 +388,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/delivery/subscribing.test.ts',
       name: 'C13 after the 200 neither pending nor later deliveries are sent, however long one waits',
     },
-    planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
+    planted: { proof: 'deletion', count: 100, expectedFault: /arrived after the end/ },
   },
   {
     description: 'the feed accepts a cursor although entries after it have been dropped',

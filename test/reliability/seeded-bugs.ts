@@ -28,7 +28,7 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
     for (const mutation of seededBugs.slice(0, count)) {
       const { description, planted } = mutation;
       if (planted === undefined) continue;
-      const { proof, count: times, seenAs } = planted;
+      const { proof, count: times, expectedFault } = planted;
       const again = [proof, '--count', String(times), '--seed', String(seed)];
       if (!passingWithout.has(again.join())) {
         const { faults, output } = await runReliabilityTest(copy, again);
@@ -36,7 +36,7 @@ async function execute({ count, seed, log }: Run): Promise<RunResult> {
         passingWithout.add(again.join());
       }
       const { faults, output } = await withMutation(mutation, copy, () => runReliabilityTest(copy, again));
-      const seen = faults.find((fault) => seenAs.test(fault));
+      const seen = faults.find((fault) => expectedFault.test(fault));
       counts['seeded bugs'] = Number(counts['seeded bugs']) + 1;
       if (seen === undefined) broken.push(`${description}: not found by ${again.join(' ')}: ${output.slice(-2_000)}`);
       else counts.caught = Number(counts.caught) + 1;

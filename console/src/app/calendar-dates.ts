@@ -59,13 +59,13 @@ export function daysBetween(from: string, to: string): number {
 export const SOON_DAYS = 7;
 
 /** Due dates further ahead than this get no relative text; the date is enough. */
-const FAR_DAYS = 60;
+const MAX_RELATIVE_DAYS = 60;
 
 /** Relative text and color of a due date. Both arguments are days. */
 export function dueIn(due: string, now: string): { readonly text: string; readonly tone: 'plain' | 'warn' | 'bad' } {
   const days = daysBetween(now, due);
   if (days < 0) return { text: days === -1 ? '1 day late' : `${-days} days late`, tone: 'bad' };
-  if (days > FAR_DAYS) return { text: '', tone: 'plain' };
+  if (days > MAX_RELATIVE_DAYS) return { text: '', tone: 'plain' };
   const text = days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`;
   return { text, tone: days <= SOON_DAYS ? 'warn' : 'plain' };
 }

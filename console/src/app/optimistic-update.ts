@@ -1,7 +1,7 @@
 import type { Assigned, AssignedTeam } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Gets, Updates } from '../../../packages/sdk/src/resource-methods.ts';
-import { explain } from './use-query.ts';
+import { errorMessage } from './use-query.ts';
 
 /** Edit conflict: another user has changed the same field in the meantime. */
 export class EditConflictError<T> extends Error {
@@ -55,5 +55,5 @@ function serialized(record: object, field: string): string {
 /** The validation error of one field as a sentence to show next to it. */
 export function fieldError(error: unknown, label: string): string {
   const [first] = error instanceof CarillonError ? error.errors : [];
-  return first === undefined ? explain(error) : `${label} ${first.message.replaceAll('_', ' ')}.`;
+  return first === undefined ? errorMessage(error) : `${label} ${first.message.replaceAll('_', ' ')}.`;
 }

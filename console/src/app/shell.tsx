@@ -8,7 +8,7 @@ import { currentRoute, hrefTo, type RecordProps, type ScreenProps } from './rout
 import { type Screen, screens } from './screens.ts';
 import { currentUser, isAdmin, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
-import { attempt, explain } from './use-query.ts';
+import { attempt, errorMessage } from './use-query.ts';
 import './shell.css';
 
 /** Frame around every screen: header, sidebar, signed-in user. */
@@ -30,7 +30,7 @@ export function Shell() {
       </button>
       <PlainHttp />
       <header class="bar">
-        <Button look="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
+        <Button variant="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
         <img src="./bell.svg" alt="" width={20} height={20} />
         <strong class="cut">{currentUser().company.company_name}</strong>
       </header>
@@ -84,7 +84,7 @@ function Sidebar({ current, isOpen, onLeave }: { current: Screen; isOpen: boolea
           {user.user_name.trim() === '' ? user.email : user.user_name}
         </a>
         <ThemeButton />
-        <Button look="quiet" icon="signOut" label="Sign out" onClick={() => attempt(signOut)} />
+        <Button variant="quiet" icon="signOut" label="Sign out" onClick={() => attempt(signOut)} />
       </div>
     </aside>
   );
@@ -97,7 +97,7 @@ function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[
   const load = () =>
     (id !== undefined && screen.one !== undefined ? screen.one() : screen.load())
       .then((module) => setFound({ Component: module.default }))
-      .catch((error: unknown) => setFound({ fault: explain(error) }));
+      .catch((error: unknown) => setFound({ fault: errorMessage(error) }));
   useEffect(() => void load(), [screen]);
   const { Component, fault } = found;
   if (Component !== undefined) return <Component rest={rest} id={id ?? ''} />;

@@ -36,15 +36,15 @@ export function Styleguide() {
         <section class="card padded stack" aria-label="Buttons">
           <div class="row">
             <Button
-              look="primary"
+              variant="primary"
               icon="plus"
               onClick={() => showToast('Event created.', { undo: () => showToast('Undone.') })}
             >
               Primary
             </Button>
             <Button onClick={() => showToast('Something failed.', { isBad: true })}>Plain</Button>
-            <Button look="quiet">Quiet</Button>
-            <Button look="danger" icon="trash" onClick={() => setAsking(true)}>
+            <Button variant="quiet">Quiet</Button>
+            <Button variant="danger" icon="trash" onClick={() => setAsking(true)}>
               Danger
             </Button>
             <Button disabled>Disabled</Button>
@@ -121,7 +121,7 @@ export function Styleguide() {
         <section class="card" aria-label="Nothing">
           <Empty icon="calendar" title="Nothing on the calendar yet">
             <p>Drag over some days, or write one line above.</p>
-            <Button look="primary">Create the first event</Button>
+            <Button variant="primary">Create the first event</Button>
           </Empty>
         </section>
         {isAsking && (

@@ -46,7 +46,7 @@ export function ThemeButton() {
   const isDark = theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark';
   return (
     <Button
-      look="quiet"
+      variant="quiet"
       icon={isDark ? 'sun' : 'moon'}
       label={isDark ? 'Light colours' : 'Dark colours'}
       onClick={() => choose(isDark ? 'light' : 'dark')}

@@ -34,7 +34,8 @@ export function useQuery<T>(load: (signal: AbortSignal) => Promise<T>, inputs: r
       .current(controller.signal)
       .then((data) => controller.signal.aborted || setState({ data, isLoading: false }))
       .catch((error: unknown) => {
-        if (!controller.signal.aborted) setState((before) => ({ ...before, fault: explain(error), isLoading: false }));
+        if (!controller.signal.aborted)
+          setState((before) => ({ ...before, fault: errorMessage(error), isLoading: false }));
       });
     return () => controller.abort();
   }, [key, reloadCount]);
@@ -55,7 +56,7 @@ export async function all<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
 }
 
 /** An error as text for the user: the problem and how to fix it. Ends the session on `signed_out`. */
-export function explain(error: unknown): string {
+export function errorMessage(error: unknown): string {
   if (isSignedOut(error)) {
     endSession();
     return 'You have been signed out.';
@@ -106,7 +107,7 @@ export function useSubmission(work: () => Promise<unknown>): Submission {
       setState({ isBusy: false, faults: {}, fault: undefined });
     } catch (error) {
       const faults = fieldErrors(error);
-      setState({ isBusy: false, faults, fault: Object.keys(faults).length === 0 ? explain(error) : undefined });
+      setState({ isBusy: false, faults, fault: Object.keys(faults).length === 0 ? errorMessage(error) : undefined });
     }
   };
   return { ...state, submit };
@@ -120,7 +121,7 @@ export async function attempt(
   try {
     await work();
   } catch (error) {
-    showToast(explain(error), { isBad: true });
+    showToast(errorMessage(error), { isBad: true });
     return false;
   }
   if (typeof done === 'string') showToast(done);

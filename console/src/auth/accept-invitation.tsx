@@ -84,7 +84,7 @@ function PassphraseForm({ token, invitation }: { token: string; invitation: Invi
         fault={faults.passphrase}
         hint={`At least ${MIN_PASSPHRASE_LENGTH} characters.`}
       />
-      <Button look="primary" type="submit" disabled={isBusy}>
+      <Button variant="primary" type="submit" disabled={isBusy}>
         {isBusy ? 'Saving…' : 'Save and sign in'}
       </Button>
     </form>

@@ -50,7 +50,7 @@ export function Sessions({ userId }: { readonly userId: string }) {
       </ul>
       {others.length > 1 && (
         <div class="ends">
-          <Button look="danger" onClick={() => end(others, `${others.length} sessions have ended.`)}>
+          <Button variant="danger" onClick={() => end(others, `${others.length} sessions have ended.`)}>
             {isOwn ? 'End all others' : 'End all'}
           </Button>
         </div>

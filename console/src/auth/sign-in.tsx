@@ -22,13 +22,13 @@ export function SignIn() {
   const [passphrase, setPassphrase] = useState('');
   const [waitS, startCountdown] = useCountdown();
   // Ask for the domain only when needed: a server with a single account does not require it.
-  const [asksDomain, setAsksDomain] = useState(storedDomain !== '');
+  const [needsDomain, setNeedsDomain] = useState(storedDomain !== '');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     try {
       await client.signIn({ email: email.trim(), passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
     } catch (error) {
       const isDomainError = fieldErrors(error).domain !== undefined;
-      if (isDomainError || domain !== '') setAsksDomain(true);
+      if (isDomainError || domain !== '') setNeedsDomain(true);
       if (!isDomainError) setPassphrase('');
       if (error instanceof CarillonError && error.code === 'too_many_tries') startCountdown(error.retryAfterS ?? 30);
       throw error;
@@ -43,7 +43,7 @@ export function SignIn() {
           <Note>Your session has ended. Sign in, and you go on where you were.</Note>
         )}
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
-        {asksDomain && (
+        {needsDomain && (
           <TextField
             label="Domain of the account"
             placeholder="acme.example"
@@ -73,7 +73,7 @@ export function SignIn() {
           onInput={setPassphrase}
           fault={faults.passphrase}
         />
-        <Button look="primary" type="submit" disabled={isBusy || waitS > 0}>
+        <Button variant="primary" type="submit" disabled={isBusy || waitS > 0}>
           {label(isBusy, waitS)}
         </Button>
         <p class="small soft">

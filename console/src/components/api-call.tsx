@@ -77,7 +77,7 @@ export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
   if (call === undefined) return null;
   return (
     <>
-      <Button look="quiet" icon="code" onClick={() => setOpen(true)}>
+      <Button variant="quiet" icon="code" onClick={() => setOpen(true)}>
         API call
       </Button>
       {isOpen && (

@@ -1,10 +1,10 @@
 import type { ComponentChildren, TargetedMouseEvent } from 'preact';
 import { Icon, type IconName } from './icon.tsx';
 
-type Look = 'plain' | 'primary' | 'quiet' | 'danger';
+type Variant = 'plain' | 'primary' | 'quiet' | 'danger';
 
 export type ButtonProps = {
-  readonly look?: Look;
+  readonly variant?: Variant;
   readonly icon?: IconName;
   /** Accessible name; required for a button that has only an icon. */
   readonly label?: string;
@@ -15,12 +15,12 @@ export type ButtonProps = {
   readonly children?: ComponentChildren;
 };
 
-export function Button({ look = 'plain', icon, label, type = 'button', pressed, children, ...rest }: ButtonProps) {
+export function Button({ variant = 'plain', icon, label, type = 'button', pressed, children, ...rest }: ButtonProps) {
   const isBare = children === undefined;
   return (
     <button
       type={type}
-      class={`button ${look} ${isBare ? 'icon-only' : ''}`}
+      class={`button ${variant} ${isBare ? 'icon-only' : ''}`}
       aria-label={label}
       title={isBare ? label : undefined}
       aria-pressed={pressed}
@@ -33,9 +33,9 @@ export function Button({ look = 'plain', icon, label, type = 'button', pressed, 
 }
 
 /** A link that looks like a button. */
-export function ButtonLink({ href, look = 'plain', icon, children }: ButtonProps & { readonly href: string }) {
+export function ButtonLink({ href, variant = 'plain', icon, children }: ButtonProps & { readonly href: string }) {
   return (
-    <a class={`button ${look}`} href={href}>
+    <a class={`button ${variant}`} href={href}>
       {icon !== undefined && <Icon name={icon} />}
       {children}
     </a>

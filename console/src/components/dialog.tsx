@@ -41,7 +41,7 @@ export function Dialog({ title, onClose, isWide = false, isPersistent = false, c
       <div class="inside">
         <div class="row spread">
           <h2 id={titleId}>{title}</h2>
-          <Button look="quiet" icon="cross" label="Close" onClick={onClose} />
+          <Button variant="quiet" icon="cross" label="Close" onClick={onClose} />
         </div>
         {children}
       </div>
@@ -66,7 +66,7 @@ export function ConfirmDialog({ title, children, confirmLabel, onConfirm, onClos
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
         <Button
-          look="danger"
+          variant="danger"
           onClick={() => {
             onClose();
             onConfirm();

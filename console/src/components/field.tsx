@@ -187,7 +187,7 @@ export function PassphraseField(props: PassphraseProps) {
   return (
     <div class="passphrase">
       <TextField {...props} type={isShown ? 'text' : 'password'} name={props.autoComplete} required />
-      <Button look="quiet" pressed={isShown} label={`Show: ${props.label}`} onClick={() => setShown(!isShown)}>
+      <Button variant="quiet" pressed={isShown} label={`Show: ${props.label}`} onClick={() => setShown(!isShown)}>
         {isShown ? 'Hide' : 'Show'}
       </Button>
     </div>

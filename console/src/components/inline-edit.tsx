@@ -17,7 +17,7 @@ export type InlineProps = {
   readonly href?: string;
   /** Placeholder for an empty value. */
   readonly empty?: string;
-  /** Saves the value. A rejection is shown at the field, formatted by `explain`. */
+  /** Saves the value. A rejection is shown at the field, formatted by `errorMessage`. */
   readonly onSave: (value: string) => Promise<void>;
   readonly explain: (error: unknown) => string;
   /** Formatted value; defaults to `value`. */
@@ -179,7 +179,7 @@ function Editor({
 type AddLineProps = {
   /** Label and placeholder: `Add a task`. */
   readonly label: string;
-  /** Creates the record. A rejection is shown at the field, formatted by `explain`. */
+  /** Creates the record. A rejection is shown at the field, formatted by `errorMessage`. */
   readonly onAdd: (name: string) => Promise<void>;
   readonly explain: (error: unknown) => string;
   /** Additional fields of the form. */

@@ -4,7 +4,7 @@ import { Note } from './badge.tsx';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 
-type ShownOnceProps = {
+type RevealSecretProps = {
   readonly title: string;
   /** Name of the secret: `The key`. */
   readonly label: string;
@@ -16,14 +16,14 @@ type ShownOnceProps = {
 };
 
 /** Dialog that shows a secret once. Escape and backdrop clicks do not close it, only its buttons. */
-export function RevealSecret({ title, label, text, warning, isWide = false, onClose, children }: ShownOnceProps) {
+export function RevealSecret({ title, label, text, warning, isWide = false, onClose, children }: RevealSecretProps) {
   return (
     <Dialog title={title} isWide={isWide} isPersistent onClose={onClose}>
       <Note tone="warn">{warning}</Note>
       <Code label={label} text={text} />
       {children}
       <div class="ends">
-        <Button look="primary" onClick={onClose}>
+        <Button variant="primary" onClick={onClose}>
           I have copied it
         </Button>
       </div>

@@ -15,23 +15,23 @@ import { ClockTime, durationText, parseTimestamp } from '../components/timestamp
 import { bodyOf, counted, cutTarget, endedText, outcomeWords, pathOf } from './delivery-text.ts';
 
 /** Targets that the user has unmasked. Shared by all screens until the page is reloaded. */
-const shownTargets = signal<ReadonlySet<string>>(new Set());
+const unmaskedTargets = signal<ReadonlySet<string>>(new Set());
 
 /** The target URL of a hook. Its path is a shared secret, so it is masked until the user shows it. */
 export function Target({ url }: { readonly url: string }) {
-  const isWhole = shownTargets.value.has(url);
+  const isWhole = unmaskedTargets.value.has(url);
   const isCut = cutTarget(url) !== url;
   const toggle = () => {
-    const next = new Set(shownTargets.value);
+    const next = new Set(unmaskedTargets.value);
     if (!next.delete(url)) next.add(url);
-    shownTargets.value = next;
+    unmaskedTargets.value = next;
   };
   return (
     <span class="target">
       <code class={isWhole ? 'whole' : 'cut'}>{isWhole ? url : cutTarget(url)}</code>
       {isCut && (
         <Button
-          look="quiet"
+          variant="quiet"
           icon="eye"
           pressed={isWhole}
           label={isWhole ? 'Hide the path of the target' : 'Show the whole target'}
@@ -136,10 +136,10 @@ export function Notification({ delivery, target }: { readonly delivery: Delivery
 }
 
 /** Read receipt of a delivery: whether the record was fetched after it was delivered. */
-type ReadStatus = 'not told' | 'read' | 'never read';
+type ReadStatus = 'not delivered' | 'read' | 'never read';
 
 export function readStatusOf({ state, fetched_at }: HookDelivery): ReadStatus {
-  if (state !== 'delivered') return 'not told';
+  if (state !== 'delivered') return 'not delivered';
   return parseTimestamp(fetched_at) === undefined ? 'never read' : 'read';
 }
 
@@ -149,9 +149,9 @@ export const NEVER_READ =
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
 /** Badge of the read receipt. */
-export function ReadReceipt({ told }: { readonly told: HookDelivery }) {
-  const reading = readStatusOf(told);
-  if (reading === 'not told') return null;
+export function ReadReceipt({ told: delivery }: { readonly told: HookDelivery }) {
+  const reading = readStatusOf(delivery);
+  if (reading === 'not delivered') return null;
   if (reading === 'never read') {
     return (
       <span class="mark unread" title={NEVER_READ}>
@@ -161,7 +161,7 @@ export function ReadReceipt({ told }: { readonly told: HookDelivery }) {
   }
   return (
     <span class="mark read">
-      read <ClockTime at={told.fetched_at} />
+      read <ClockTime at={delivery.fetched_at} />
     </span>
   );
 }

@@ -21,16 +21,16 @@ export const hookKinds = Object.keys(kindTexts) as Kind[];
 const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
 /** Splits a kind into resource type and verb: `new_event` is `event`, `created`. */
-export function partsOf(kind: string): { readonly noun: string; readonly verb: string } {
+export function partsOf(kind: string): { readonly resourceType: string; readonly verb: string } {
   const [first = '', ...rest] = kind.split('_');
-  const noun = rest.length === 0 ? kind : rest.join(' ');
-  return { noun, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
+  const resourceType = rest.length === 0 ? kind : rest.join(' ');
+  return { resourceType, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
 }
 
 /** Display name of a kind: `Event created`. */
 export function kindTitle(kind: FeedKind | 'test'): string {
-  const { noun, verb } = partsOf(kind);
-  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${verb}`.trim();
+  const { resourceType, verb } = partsOf(kind);
+  return `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${verb}`.trim();
 }
 
 /** Outcomes without an HTTP status: a description, and advice for the operator of the target. */

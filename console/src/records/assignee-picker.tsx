@@ -21,7 +21,7 @@ type PeopleProps<T> = {
   readonly record: T;
   readonly onChange: (record: T) => void;
   /** Wording: people are assigned to a task, and in a team. */
-  readonly being?: 'assigned to' | 'in';
+  readonly relation?: 'assigned to' | 'in';
 };
 
 /** A record with assignees: users and, for some resources, teams. */
@@ -30,7 +30,7 @@ type WithAssigned = { readonly users: readonly Assigned[]; readonly teams?: read
 /** Button that shows the assignees of a record; it opens the picker. */
 export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   const [isOpen, setOpen] = useState(false);
-  const { kept, record, being = 'assigned to' } = props;
+  const { kept, record, relation = 'assigned to' } = props;
   const { users, teams = [] } = record;
   const names = [
     ...users.map(({ user_name }) => user_name || 'somebody without a name'),
@@ -39,7 +39,7 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   return (
     <>
       <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        <span class="hidden-text">{`${capitalized(being)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
+        <span class="hidden-text">{`${capitalized(relation)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
         {users.slice(0, MAX_AVATARS).map(({ user_id, user_name }) => (
           <Initials key={user_id} name={user_name || '?'} />
         ))}
@@ -81,7 +81,7 @@ function Picker<T extends WithAssigned>({
   kept,
   record,
   onChange,
-  being = 'assigned to',
+  relation = 'assigned to',
   onClose,
 }: PeopleProps<T> & { readonly onClose: () => void }) {
   const { data, fault: loadError } = useQuery(loadAssignable, []);
@@ -102,7 +102,7 @@ function Picker<T extends WithAssigned>({
       if (error instanceof EditConflictError) onChange(error.record as T);
       setFault(
         error instanceof EditConflictError
-          ? `Somebody else has changed who is ${being} it. Look again, then save.`
+          ? `Somebody else has changed who is ${relation} it. Look again, then save.`
           : fieldError(error, 'People'),
       );
       if (error instanceof EditConflictError) setChosen(idsIn(error.record as T));
@@ -125,7 +125,7 @@ function Picker<T extends WithAssigned>({
     />
   );
   return (
-    <Dialog title={`Who is ${being} ${kept.nameOf(record)}?`} onClose={onClose}>
+    <Dialog title={`Who is ${relation} ${kept.nameOf(record)}?`} onClose={onClose}>
       <form class="stack" onSubmit={save}>
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
         {loadError !== undefined && <Note tone="bad">{loadError}</Note>}
@@ -141,7 +141,7 @@ function Picker<T extends WithAssigned>({
         )}
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={data === undefined}>
+          <Button variant="primary" type="submit" disabled={data === undefined}>
             Save
           </Button>
         </div>

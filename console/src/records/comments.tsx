@@ -53,14 +53,14 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
 
 /** Comments on a project or task and its parts, each with its replies, and the form for a new one. */
 export function Comments({ projectId: project_id, task, name, reloads = 0 }: CommentsProps) {
-  const about = task === undefined ? { project_id } : { task_id: task.task_id };
+  const filter = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
-    (signal) => wholePage(client.comments, about, signal),
-    [about, project_id, reloads],
+    (signal) => wholePage(client.comments, filter, signal),
+    [filter, project_id, reloads],
     comments.idOf,
   );
   const parts =
-    useQuery((signal) => partsOf(project_id, task, signal), [about, reloads]).data ?? new Map<string, string>();
+    useQuery((signal) => partsOf(project_id, task, signal), [filter, reloads]).data ?? new Map<string, string>();
   const [chosen, setChosen] = useState('0');
   // The chosen task or subtask may have been deleted in the meantime.
   const part = parts.has(chosen) ? chosen : '0';
@@ -111,7 +111,7 @@ export function Comments({ projectId: project_id, task, name, reloads = 0 }: Com
                 onCancel={() => setReplyingTo(undefined)}
               />
             ) : (
-              <Button look="quiet" onClick={() => setReplyingTo(thread.comment_id)}>
+              <Button variant="quiet" onClick={() => setReplyingTo(thread.comment_id)}>
                 Reply
               </Button>
             )}
@@ -159,7 +159,7 @@ function Replies({ thread, isWhole, renderComment, onOpen }: RepliesProps) {
       </ul>
       {rest.fault !== undefined && <Note tone="bad">{rest.fault}</Note>}
       {isMore && !isWhole && (
-        <Button look="quiet" onClick={onOpen}>
+        <Button variant="quiet" onClick={onOpen}>
           Show all {reply_count} replies
         </Button>
       )}
@@ -189,7 +189,7 @@ function CommentView({ comment, by, on, onDelete }: CommentProps) {
         </p>
         <p class="said">{comment.comment}</p>
       </div>
-      <Button look="quiet" icon="trash" label={`Delete “${comments.nameOf(comment)}”`} onClick={onDelete} />
+      <Button variant="quiet" icon="trash" label={`Delete “${comments.nameOf(comment)}”`} onClick={onDelete} />
     </article>
   );
 }
@@ -238,7 +238,7 @@ function CommentForm({ label, onSubmit, onCancel, children }: CommentFormProps) 
       {children}
       <div class="ends">
         {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
-        <Button type="submit" look={onCancel === undefined ? 'plain' : 'primary'}>
+        <Button type="submit" variant={onCancel === undefined ? 'plain' : 'primary'}>
           {onCancel === undefined ? 'Add comment' : 'Send reply'}
         </Button>
       </div>

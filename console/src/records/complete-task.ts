@@ -4,7 +4,7 @@ import { attempt } from '../app/use-query.ts';
 import { showToast } from '../components/toast.tsx';
 
 /** Callbacks that update the UI. */
-type Shows = {
+type TaskUpdates = {
   task(task: Task): void;
   /** Reloads the subtasks: completing a task changes them as well. */
   subtasks(): void;
@@ -20,29 +20,29 @@ const withSubtasks = (count: number) =>
  * subtasks that this completed. A recurring task has no Undo: the next task that the service has created would
  * remain (C41).
  */
-export async function completeTask(task: Task, shows: Shows): Promise<void> {
-  shows.task({ ...task, completed: '1' });
+export async function completeTask(task: Task, updates: TaskUpdates): Promise<void> {
+  updates.task({ ...task, completed: '1' });
   const open: Subtask[] = [];
   const isDone = await attempt(async () => {
     for await (const subtask of client.subtasks.each({ task_id: task.task_id }))
       if (subtask.completed === '0') open.push(subtask);
-    shows.task(await client.tasks.complete(task.task_id));
+    updates.task(await client.tasks.complete(task.task_id));
   });
-  if (!isDone) shows.task(task);
-  shows.subtasks();
+  if (!isDone) updates.task(task);
+  updates.subtasks();
   if (!isDone) return;
   if (task.recurring !== '') {
-    shows.next?.();
+    updates.next?.();
     showToast(`“${task.task_name}” completed${withSubtasks(open.length)}. The next one is open.`);
     return;
   }
   showToast(`“${task.task_name}” completed${withSubtasks(open.length)}.`, {
-    undo: () => void reopenTask(task, open, shows),
+    undo: () => void reopenTask(task, open, updates),
   });
 }
 
 /** Reopens a task and the given subtasks, as an optimistic update. */
-export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows: Shows): Promise<void> {
+export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows: TaskUpdates): Promise<void> {
   shows.task({ ...task, completed: '0' });
   const isDone = await attempt(
     async () => {
@@ -56,10 +56,10 @@ export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows
   shows.subtasks();
 }
 
-type ShowsSubtask = { show(subtask: Subtask): void; next(): void };
+type SubtaskUpdates = { show(subtask: Subtask): void; next(): void };
 
 /** Completes or reopens a subtask, as an optimistic update. */
-export async function tickSubtask(subtask: Subtask, isDone: boolean, { show, next }: ShowsSubtask): Promise<void> {
+export async function tickSubtask(subtask: Subtask, isDone: boolean, { show, next }: SubtaskUpdates): Promise<void> {
   const { subtask_id } = subtask;
   show({ ...subtask, completed: isDone ? '1' : '0' });
   const { complete, resume } = client.subtasks;

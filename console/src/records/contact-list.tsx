@@ -74,15 +74,15 @@ type ContactRowProps = {
 function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProps) {
   const shared = { kept: contacts, record: contact, onChange };
   const address = hrefTo('contacts', contact.contact_id);
-  const { name, role, email, tel } = contactFacts;
+  const { name, role, email, tel } = contactFields;
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} fact={name} href={address} />
+        <InlineField {...shared} field={name} href={address} />
       </td>
       {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((fact) => (
         <td key={fact.label} class="where">
-          <InlineField {...shared} fact={fact} />
+          <InlineField {...shared} field={fact} />
         </td>
       ))}
       <td class="more">
@@ -107,7 +107,7 @@ export const contacts: EditableResource<Contact, ContactChanges> & Deletable<Con
 };
 
 /** Editable fields of a contact. */
-export const contactFacts = {
+export const contactFields = {
   name: text<Contact, ContactChanges>('contact_name', 'Name'),
   role: text<Contact, ContactChanges>('role', 'Role'),
   company: text<Contact, ContactChanges>('company_name', 'Company'),

@@ -96,10 +96,10 @@ export function colour<T extends { readonly color: string }, C>(record: T): Fiel
   });
 }
 
-type FactFieldProps<T, C> = {
+type InlineFieldProps<T, C> = {
   readonly kept: EditableResource<T, C>;
   readonly record: T;
-  readonly fact: FieldDefinition<T, C>;
+  readonly field: FieldDefinition<T, C>;
   readonly href?: string;
   /** Receives the updated record. */
   readonly onChange: (record: T) => void;
@@ -110,20 +110,20 @@ type FactFieldProps<T, C> = {
  * Inline editor of one field, with Undo. It sends only that field. If another user has changed the field
  * meanwhile, it shows both values instead of overwriting theirs; Enter then overwrites it.
  */
-export function InlineField<T extends object, C extends object>(props: FactFieldProps<T, C>) {
-  const { kept, record, fact, href, onChange, children } = props;
-  const label = `${fact.label} of ${kept.nameOf(record)}`;
+export function InlineField<T extends object, C extends object>(props: InlineFieldProps<T, C>) {
+  const { kept, record, field, href, onChange, children } = props;
+  const label = `${field.label} of ${kept.nameOf(record)}`;
   const save = async (value: string) => {
-    const invalid = fact.fault?.(value);
+    const invalid = field.fault?.(value);
     if (invalid !== undefined) throw new InvalidInput(invalid);
     const id = kept.idOf(record);
-    const changes = fact.write(value, record);
+    const changes = field.write(value, record);
     try {
       const after = await change(kept.resource, id, changes, record);
       onChange(after);
       const undo = () =>
         attempt(async () => onChange(await change(kept.resource, id, restore(changes, record), after)));
-      showToast(`${fact.label} changed.`, { undo });
+      showToast(`${field.label} changed.`, { undo });
     } catch (error) {
       if (error instanceof EditConflictError) onChange(error.record as T);
       throw error;
@@ -131,40 +131,40 @@ export function InlineField<T extends object, C extends object>(props: FactField
   };
   const explain = (error: unknown) => {
     if (error instanceof InvalidInput) return error.message;
-    if (!(error instanceof EditConflictError)) return fieldError(error, fact.label);
-    const now = fact.read(error.record as T);
+    if (!(error instanceof EditConflictError)) return fieldError(error, field.label);
+    const now = field.read(error.record as T);
     return `Somebody else has set this to “${now === '' ? 'nothing' : now}” meanwhile. Enter keeps yours, Escape theirs.`;
   };
   return (
     <Inline
       label={label}
-      value={fact.read(record)}
-      {...(fact.type !== undefined && { type: fact.type })}
-      {...(fact.options !== undefined && { options: fact.options })}
-      {...(fact.empty !== undefined && { empty: fact.empty })}
+      value={field.read(record)}
+      {...(field.type !== undefined && { type: field.type })}
+      {...(field.options !== undefined && { options: field.options })}
+      {...(field.empty !== undefined && { empty: field.empty })}
       {...(href !== undefined && { href })}
       onSave={save}
       explain={explain}
     >
-      {children ?? fact.show?.(record)}
+      {children ?? field.show?.(record)}
     </Inline>
   );
 }
 
-type FactsProps<T, C> = Pick<FactFieldProps<T, C>, 'kept' | 'record' | 'onChange'> & {
-  readonly facts: readonly FieldDefinition<T, C>[];
+type FieldListProps<T, C> = Pick<InlineFieldProps<T, C>, 'kept' | 'record' | 'onChange'> & {
+  readonly fields: readonly FieldDefinition<T, C>[];
   readonly children?: ComponentChildren;
 };
 
 /** All fields of a record as a definition list. */
-export function FieldList<T extends object, C extends object>({ facts, children, ...rest }: FactsProps<T, C>) {
+export function FieldList<T extends object, C extends object>({ fields, children, ...rest }: FieldListProps<T, C>) {
   return (
     <dl class="plan-facts">
-      {facts.map((fact) => (
+      {fields.map((fact) => (
         <div key={fact.label}>
           <dt>{fact.label}</dt>
           <dd>
-            <InlineField fact={fact} {...rest} />
+            <InlineField field={fact} {...rest} />
           </dd>
         </div>
       ))}

@@ -57,7 +57,7 @@ export function stateOf({ archived, closed }: Project): State {
 export const stateOptions = (Object.keys(states) as State[]).map((value) => ({ value, text: states[value].text }));
 
 /** Editable fields of a project. */
-export const projectFacts = {
+export const projectFields = {
   name: text<Project, ProjectChanges>('project_name', 'Name'),
   start: day<Project, ProjectChanges>('start_date', 'Start'),
   due: day<Project, ProjectChanges>('due_date', 'Due', {
@@ -82,7 +82,7 @@ export const projectFacts = {
 };
 
 /** Select for the client of a project; includes the current client if the list does not. */
-export function clientFact(
+export function clientField(
   clients: readonly Client[] = [],
   project?: Project,
 ): FieldDefinition<Project, ProjectChanges> {

@@ -26,7 +26,7 @@ export type Records<T> = Pick<Query<unknown>, 'fault' | 'isLoading' | 'reload'> 
   drop(record: T): void;
 };
 
-const NOTHING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
+const EMPTY_PAGING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
 
 /** Moves the focus to the title when it was lost with a deleted row, so that keyboard users keep a position. */
 function keepFocus(): void {
@@ -53,7 +53,7 @@ export function useRecords<T>(
   };
   return {
     rows: latest.current?.data,
-    paging: latest.current?.paging ?? NOTHING,
+    paging: latest.current?.paging ?? EMPTY_PAGING,
     fault: loaded.fault,
     isLoading: loaded.isLoading,
     reload: loaded.reload,

@@ -11,7 +11,7 @@ import { tickSubtask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
 import { InlineField } from './editable-fields.tsx';
 import { useRecords } from './records.ts';
-import { subtaskFacts, subtasks } from './task-fields.tsx';
+import { subtaskFields, subtasks } from './task-fields.tsx';
 
 type SubtasksProps = {
   readonly task: Task;
@@ -55,12 +55,12 @@ export function Subtasks({ task, reloads, onCount = () => {} }: SubtasksProps) {
                 }}
               />
               <span class="grow">
-                <InlineField kept={subtasks} record={subtask} fact={subtaskFacts.name} onChange={records.put} />
+                <InlineField kept={subtasks} record={subtask} field={subtaskFields.name} onChange={records.put} />
               </span>
-              <InlineField kept={subtasks} record={subtask} fact={subtaskFacts.due} onChange={records.put} />
+              <InlineField kept={subtasks} record={subtask} field={subtaskFields.due} onChange={records.put} />
               <People kept={subtasks} record={subtask} onChange={records.put} />
               <Button
-                look="quiet"
+                variant="quiet"
                 icon="trash"
                 label={`Delete ${subtask.subtask_name}`}
                 onClick={() => deleting.begin(subtask)}

@@ -65,7 +65,7 @@ export const due = <T extends WithDueDate, C>(isDone: (record: T) => boolean): F
 const isComplete = ({ completed }: WithProgress) => completed === '1';
 
 /** Editable fields of a task. */
-export const taskFacts = {
+export const taskFields = {
   name: text<Task, TaskChanges>('task_name', 'Name'),
   start: day<Task, TaskChanges>('start_date', 'Start'),
   due: due<Task, TaskChanges>(isComplete),
@@ -88,7 +88,7 @@ export const taskFacts = {
 };
 
 /** Editable fields of a subtask. */
-export const subtaskFacts = {
+export const subtaskFields = {
   name: text<Subtask, SubtaskChanges>('subtask_name', 'Name'),
   due: due<Subtask, SubtaskChanges>(isComplete),
 };

@@ -16,7 +16,7 @@ import { chosen, FilterSelect, HiddenText, RecordList } from './record-list.tsx'
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import { Subtasks } from './subtasks.tsx';
 import { TagFilter, Tags } from './tags.tsx';
-import { taskFacts, tasks } from './task-fields.tsx';
+import { taskFields, tasks } from './task-fields.tsx';
 import './records.css';
 
 /** Views of the list: value of the query parameter, label and API filters. */
@@ -203,7 +203,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
               aria-label={`Subtasks of ${task.task_name}`}
               onClick={() => setOpen(!isOpen)}
             />
-            <InlineField {...shared} fact={taskFacts.name} href={hrefTo('tasks', task.task_id)} />
+            <InlineField {...shared} field={taskFields.name} href={hrefTo('tasks', task.task_id)} />
             {task.important === '1' && <Badge tone="warn">important</Badge>}
             {task.active === '2' && <Badge>on hold</Badge>}
             <Tags tags={task.tags} />
@@ -217,11 +217,11 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: Task
           </td>
         )}
         <td class="when">
-          <InlineField {...shared} fact={taskFacts.due} />
+          <InlineField {...shared} field={taskFields.due} />
         </td>
         {hasProject && (
           <td class="far">
-            <InlineField {...shared} fact={taskFacts.progress} />
+            <InlineField {...shared} field={taskFields.progress} />
           </td>
         )}
         <td class="assigned">

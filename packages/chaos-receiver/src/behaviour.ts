@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts';
 export type Phase = 'connected' | 'first-bytes' | 'request-head' | 'request-body' | 'request';
 
 /** The result that a correct sender sees: a status, or the reason why it reads none. */
-export type SeenResult = number | 'timeout' | 'reset' | 'protocol' | 'tls';
+export type SenderResult = number | 'timeout' | 'reset' | 'protocol' | 'tls';
 
 /** One way to misbehave, or to behave well. */
 export type Behaviour = {
@@ -14,7 +14,7 @@ export type Behaviour = {
   readonly slug: string;
   /** One sentence: what the receiver sends or does. */
   readonly description: string;
-  readonly seenAs: SeenResult;
+  readonly senderSees: SenderResult;
   /** Default: `request`. */
   readonly startsAt?: Phase;
   /** Only for senders that use TLS. A function returns the certificate and TLS options; `true` means no handshake at all. */
@@ -25,9 +25,9 @@ export type Behaviour = {
 export type Outcome = 'delivered' | 'ended' | 'failed';
 
 /** The outcome for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure. */
-export function outcomeOf({ seenAs }: Pick<Behaviour, 'seenAs'>): Outcome {
-  if (seenAs === 200) return 'delivered';
-  return seenAs === 401 ? 'ended' : 'failed';
+export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): Outcome {
+  if (senderSees === 200) return 'delivered';
+  return senderSees === 401 ? 'ended' : 'failed';
 }
 
 export type BehaviourBody = Omit<Behaviour, 'slug'>;
@@ -40,20 +40,20 @@ export function behavioursOf(table: Readonly<Record<string, BehaviourBody>>): re
 /** Sends the bytes and closes the connection. */
 export const respond = (
   description: string,
-  seenAs: SeenResult,
+  senderSees: SenderResult,
   bytes: string,
   startsAt: Phase = 'request',
-): BehaviourBody => ({ description, seenAs, startsAt, run: (connection) => connection.end(bytes) });
+): BehaviourBody => ({ description, senderSees, startsAt, run: (connection) => connection.end(bytes) });
 
 /** Sends the bytes and waits until the sender closes. A close by the receiver would be a second signal to the sender. */
 export const respondAndKeepOpen = (
   description: string,
-  seenAs: SeenResult,
+  senderSees: SenderResult,
   bytes: string,
   startsAt: Phase = 'request',
 ): BehaviourBody => ({
   description,
-  seenAs,
+  senderSees,
   startsAt,
   async run(connection) {
     connection.write(bytes);

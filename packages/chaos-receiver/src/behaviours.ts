@@ -4,7 +4,7 @@ import { brokenConnections, framing } from './behaviours/framing.ts';
 import { headers } from './behaviours/headers.ts';
 import { otherProtocols, tls } from './behaviours/protocols.ts';
 import { slow } from './behaviours/slow.ts';
-import { authDemands, redirects, retryAfter, status, statuses } from './behaviours/statuses.ts';
+import { redirects, retryAfter, status, statuses, unauthorized } from './behaviours/statuses.ts';
 
 /** All behaviours by group, in the order of the list. */
 export const groups: Readonly<Record<string, readonly Behaviour[]>> = {
@@ -18,7 +18,7 @@ export const groups: Readonly<Record<string, readonly Behaviour[]>> = {
   TLS: tls,
   Redirects: redirects,
   'Retry-After': retryAfter,
-  'Authentication and protocol demands': authDemands,
+  'Authentication and protocol demands': unauthorized,
   'Plain statuses': statuses,
 };
 

@@ -189,6 +189,6 @@ test('slugs are unique and valid in a path, and every description is a sentence'
 });
 
 test('every status from 200 to 599 is a behaviour', () => {
-  assert.equal(behaviourBySlug('299')?.seenAs, 299);
+  assert.equal(behaviourBySlug('299')?.senderSees, 299);
   assert.equal(behaviourBySlug('600'), undefined);
 });

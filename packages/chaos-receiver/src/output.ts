@@ -51,7 +51,7 @@ export function listLines(): readonly string[] {
   return Object.entries(groups).flatMap(([title, all]) => [
     `${title}:`,
     ...all.map((one) => {
-      const columns = [one.slug.padEnd(width), outcomeOf(one).padEnd(9), String(one.seenAs).padEnd(8)];
+      const columns = [one.slug.padEnd(width), outcomeOf(one).padEnd(9), String(one.senderSees).padEnd(8)];
       return `  ${columns.join('  ')}  ${one.description}`;
     }),
     '',
@@ -65,7 +65,7 @@ export function listJson(): readonly object[] {
       slug: one.slug,
       group,
       description: one.description,
-      seenAs: String(one.seenAs),
+      seenAs: String(one.senderSees),
       outcome: outcomeOf(one),
       scheme: schemeOf([one]),
     })),

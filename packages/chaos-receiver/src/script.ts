@@ -54,15 +54,15 @@ function similarity(one: string, other: string): number {
 /** Runs the steps in order, again and again. */
 export function createScript(steps: readonly Step[], random: SeededRandom): Script {
   let index = 0;
-  let played = 0;
+  let served = 0;
   return {
     next() {
       const step = steps[index];
       if (step === undefined) throw new Error('a script needs at least one step');
-      played += 1;
-      if (played >= step.times) {
+      served += 1;
+      if (served >= step.times) {
         index = (index + 1) % steps.length;
-        played = 0;
+        served = 0;
       }
       return random.one(step.behaviours);
     },

@@ -108,16 +108,16 @@ export type ImportInput = {
 export type DropReason =
   | 'not_an_event'
   | 'no_field'
-  | 'cut_off'
+  | 'truncated'
   | 'no_start'
   | 'out_of_range'
-  | 'no_property'
+  | 'malformed_line'
   | 'misplaced'
-  | 'said_before'
+  | 'repeated_property'
   | 'bad_time'
   | 'bad_duration'
   | 'bad_rule'
-  | 'rule_without_times'
+  | 'empty_rule'
   | 'unknown_zone'
   | 'no_zone'
   | 'zone_of_file'
@@ -137,7 +137,7 @@ export type Dropped = {
   /** Why. */
   readonly reason: DropReason;
   /** The reason in a sentence. */
-  readonly says: string;
+  readonly message: string;
   /** Number of times. */
   readonly count: string;
   /** The first of them: line numbers with names or values. */

@@ -56,7 +56,7 @@ export type CarillonOptions = {
 };
 
 /** Options of a client for any route group. */
-export type RouteGroupOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'keepsAnswers'>>;
+export type RouteGroupOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'storesResponses'>>;
 
 /**
  * A client of one Carillon service for one caller, with a property for each resource. Calls reject with a
@@ -153,7 +153,7 @@ export function transportedBy(options: RouteGroupOptions): TransportOptions & Re
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 30_000,
     retries: options.retries ?? 2,
-    keepsAnswers: options.keepsAnswers ?? true,
+    storesResponses: options.storesResponses ?? true,
   };
 }
 

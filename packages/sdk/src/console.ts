@@ -65,7 +65,7 @@ export class CarillonConsole extends Carillon {
 
   constructor(options: ConsoleOptions) {
     // A page shows errors immediately, and the console API stores no responses for replays.
-    const own = { retries: 0, ...options, auth: byCookie, basePath: '/console/api', keepsAnswers: false };
+    const own = { retries: 0, ...options, auth: byCookie, basePath: '/console/api', storesResponses: false };
     super(own);
     const send = sending(transportedBy(own));
     this.sessions = sessions(send);

@@ -163,7 +163,7 @@ export type TargetCheck = {
   /** Result of the check. */
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
   /** The reason, as a continuation of "target_url"; never contains an IP address. */
-  readonly says: string;
+  readonly message: string;
 };
 
 /** Checks a target before it is subscribed. */

@@ -34,7 +34,7 @@ function simulated() {
 }
 
 /** Makes a call whose tries have these outcomes, the last one repeatedly. Returns the sent calls and the result. */
-async function made(call: Partial<Call>, tries: readonly Try[], options: { keepsAnswers?: boolean } = {}) {
+async function made(call: Partial<Call>, tries: readonly Try[], options: { storesResponses?: boolean } = {}) {
   const sent: Call[] = [];
   const { ports, waits } = simulated();
   const send = repeating(
@@ -43,7 +43,7 @@ async function made(call: Partial<Call>, tries: readonly Try[], options: { keeps
       if (code === undefined) return { status, headers: new Headers(), body: { data: {} } };
       throw new CarillonError({ code, status, message: `try ${sent.length}`, retryAfterS });
     },
-    { retries: 2, timeoutMs: 30_000, keepsAnswers: true, ...options },
+    { retries: 2, timeoutMs: 30_000, storesResponses: true, ...options },
     ports,
   );
   const came = await send({ method: 'GET', path: ['events'], ...call }).then(
@@ -102,7 +102,7 @@ test('X4 all tries of a POST have the same generated key and body; the caller’
 });
 
 test('X4 X5 a call that may have run is retried only if it is idempotent, one that has not run is always retried', async () => {
-  const cases: [Partial<Call>, Try, number, { keepsAnswers?: boolean }?][] = [
+  const cases: [Partial<Call>, Try, number, { storesResponses?: boolean }?][] = [
     [{ method: 'PUT' }, LOST, 3],
     [{ method: 'PUT', ifMatch: '"a"' }, LOST, 1],
     [{ method: 'PUT', ifMatch: '"a"' }, GATEWAY, 1],
@@ -112,9 +112,9 @@ test('X4 X5 a call that may have run is retried only if it is idempotent, one th
     [{ method: 'DELETE', ifMatch: '"a"' }, LOST, 1],
     [{ method: 'DELETE', ifMatch: '"a"' }, [503, 'storage_unavailable'], 3],
     // The console API stores no responses, regardless of the key that is sent.
-    [{ method: 'POST', idempotencyKey: 'w' }, LOST, 1, { keepsAnswers: false }],
-    [{ method: 'POST' }, BUSY, 3, { keepsAnswers: false }],
-    [{ method: 'GET' }, LOST, 3, { keepsAnswers: false }],
+    [{ method: 'POST', idempotencyKey: 'w' }, LOST, 1, { storesResponses: false }],
+    [{ method: 'POST' }, BUSY, 3, { storesResponses: false }],
+    [{ method: 'GET' }, LOST, 3, { storesResponses: false }],
   ];
   for (const [call, failure, count, options] of cases) {
     assert.equal((await made(call, [failure], options)).count, count, JSON.stringify([call, failure]));

@@ -15,7 +15,7 @@ export type RepeatOptions = {
   /** Default timeout of a call including its retries, in milliseconds; 0 is no timeout. */
   readonly timeoutMs: number;
   /** Whether the service stores responses by `Idempotency-Key`, so that a POST can be retried. X4. */
-  readonly keepsAnswers: boolean;
+  readonly storesResponses: boolean;
 };
 
 /**
@@ -52,9 +52,9 @@ export function repeating(send: Send, options: RepeatOptions, ports: Ports = sys
 const GONE: Answer = { status: 200, headers: new Headers(), body: [] };
 
 /** The call with an idempotency key, and with a copy of its body, so that later changes of the input have no effect. */
-function repeatable(call: Call, { keepsAnswers }: RepeatOptions, ports: Ports): Call {
+function repeatable(call: Call, { storesResponses }: RepeatOptions, ports: Ports): Call {
   const body: unknown = call.body === undefined ? undefined : JSON.parse(JSON.stringify(call.body));
-  const needsKey = keepsAnswers && call.method === 'POST' && call.idempotencyKey === undefined;
+  const needsKey = storesResponses && call.method === 'POST' && call.idempotencyKey === undefined;
   return { ...call, body, ...(needsKey && { idempotencyKey: ports.word() }) };
 }
 
@@ -73,13 +73,13 @@ function isNotExecuted({ code, status }: CarillonError): boolean {
 }
 
 /** Whether a call that may have been executed can be repeated. After a change, its `ifMatch` would fail. */
-function isSafe({ method, idempotencyKey, ifMatch }: Call, { keepsAnswers }: RepeatOptions): boolean {
+function isSafe({ method, idempotencyKey, ifMatch }: Call, { storesResponses }: RepeatOptions): boolean {
   if (method === 'GET') return true;
-  if (method === 'POST') return keepsAnswers && idempotencyKey !== undefined;
+  if (method === 'POST') return storesResponses && idempotencyKey !== undefined;
   return ifMatch === undefined;
 }
 
 function waitFor({ retryAfterS = 0 }: CarillonError, repeats: number, ports: Ports): number {
-  const ownMs = Math.min(FIRST_WAIT_MS * 2 ** repeats, MAX_WAIT_MS) * (1 - ports.fraction() / 2);
-  return Math.max(retryAfterS * 1_000, ownMs);
+  const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** repeats, MAX_WAIT_MS) * (1 - ports.fraction() / 2);
+  return Math.max(retryAfterS * 1_000, backoffMs);
 }

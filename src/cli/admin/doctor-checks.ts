@@ -13,14 +13,14 @@ import type { Inspection } from '../../store/inspection.ts';
 export type Finding = {
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'fault';
-  readonly says: string;
+  readonly message: string;
 };
 
 /** Input of the checks. */
 export type Subject = {
   readonly config: Config;
   /** Environment variables that look like options but are not. */
-  readonly strangers: readonly string[];
+  readonly unknownOptions: readonly string[];
   /** The database; undefined if it does not exist yet, an error message if it cannot be reached. */
   readonly database: Inspection | string | undefined;
   readonly clock: Clock;
@@ -28,13 +28,13 @@ export type Subject = {
   readonly resolve: Resolve | undefined;
 };
 
-const ok = (check: string, message: string): Finding => ({ check, state: 'ok', says: message });
-const warning = (check: string, message: string): Finding => ({ check, state: 'warning', says: message });
-const fault = (check: string, message: string): Finding => ({ check, state: 'fault', says: message });
+const ok = (check: string, message: string): Finding => ({ check, state: 'ok', message });
+const warning = (check: string, message: string): Finding => ({ check, state: 'warning', message });
+const fault = (check: string, message: string): Finding => ({ check, state: 'fault', message });
 
 /** Runs all checks, in the order in which problems should be fixed. */
 export async function checkAll(subject: Subject): Promise<Finding[]> {
-  const { config, strangers: unknownNames, database, clock, resolve } = subject;
+  const { config, unknownOptions: unknownNames, database, clock, resolve } = subject;
   return [
     configuration(unknownNames),
     ...baseUrl(config),
@@ -102,10 +102,12 @@ async function storage(config: Config, database: Subject['database'], clock: Clo
         `${where} cannot be reached: ${database}; check --database, permissions, and that it is running`,
       ),
     ];
-  const { engine, bytes, place } = database;
+  const { engine, bytes, place: location } = database;
   const reached = `${where}, ${engine}, ${mebibytes(bytes)}`;
   return [
-    place.length === 0 ? ok('database', reached) : fault('database', `${place.join('; ')}; move it to a local disk`),
+    location.length === 0
+      ? ok('database', reached)
+      : fault('database', `${location.join('; ')}; move it to a local disk`),
     schema(database),
     await integrity(database),
     durability(config, database),

@@ -146,7 +146,7 @@ test('doctor prints one line per check, exits 0 without faults and 1 with one, a
   await serve(t, [], { cwd });
   const running = await carillon(['doctor', '--offline', '--json'], { cwd });
   assert.equal(running.code, 0);
-  const findings: { check: string; state: string; says: string }[] = JSON.parse(running.stdout);
+  const findings: { check: string; state: string; message: string }[] = JSON.parse(running.stdout);
   assert.deepEqual(
     findings.map(({ check, state }) => [check, state]),
     [
@@ -163,7 +163,7 @@ test('doctor prints one line per check, exits 0 without faults and 1 with one, a
       'egress',
     ].map((check) => [check, 'ok']),
   );
-  assert.match(findings.find(({ check }) => check === 'service')?.says ?? '', /^running on the database/);
+  assert.match(findings.find(({ check }) => check === 'service')?.message ?? '', /^running on the database/);
 
   const wrong = await carillon(['doctor', '--offline', '--port', 'x'], { cwd, environment: { CARILLON_HOST: '::' } });
   assert.deepEqual([wrong.code, wrong.stdout.trim().split('\n').length], [1, 2]);
@@ -192,13 +192,13 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
 async function found(check: string, subject: Partial<Subject>): Promise<string[]> {
   const all = await checkAll({
     config: configOf({}),
-    strangers: [],
+    unknownOptions: [],
     database: undefined,
     clock: systemClock,
     resolve: async () => ({ addresses: ['192.0.2.1'] }),
     ...subject,
   });
-  return all.filter((one) => one.check === check).map(({ state, says }) => `${state}: ${says}`);
+  return all.filter((one) => one.check === check).map(({ state, message }) => `${state}: ${message}`);
 }
 
 /** Number of migrations. */
@@ -253,7 +253,7 @@ test('doctor checks the base address and the allowed targets', async () => {
     (await origins('null,*')).join('\n'),
     /^warning: --cors-origins holds \*: every web page .*\nwarning: --cors-origins holds null: every web page /,
   );
-  assert.deepEqual(await found('configuration', { strangers: ['CARILLON_PROT'] }), [
+  assert.deepEqual(await found('configuration', { unknownOptions: ['CARILLON_PROT'] }), [
     'warning: CARILLON_PROT: not an option of Carillon; correct or remove it',
   ]);
 });
@@ -341,7 +341,7 @@ for (const { test, name, database, testService } of stores) {
     assert.ok(served.bytes > 100_000);
     const findings = await checkAll({
       config: configOf({}),
-      strangers: [],
+      unknownOptions: [],
       database: served,
       clock: systemClock,
       resolve: undefined,

@@ -28,7 +28,9 @@ export function addDoctor(program: Command): void {
     .action(async (flags: Flags) => {
       const findings = await examine(flags);
       const width = Math.max(...findings.map(({ check }) => check.length));
-      const lines = findings.map(({ check, state, says }) => `${state.padEnd(7)}  ${check.padEnd(width)}  ${says}`);
+      const lines = findings.map(
+        ({ check, state, message }) => `${state.padEnd(7)}  ${check.padEnd(width)}  ${message}`,
+      );
       stdout.answer(flags, findings, lines);
       if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
     });
@@ -38,13 +40,13 @@ export function addDoctor(program: Command): void {
 /** Runs all checks. Must not throw: a failure to check something is a finding. */
 async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promise<readonly Finding[]> {
   const loaded = loadConfig({ flags, environment: process.env });
-  if ('faults' in loaded) return loaded.faults.map((says) => ({ check: 'configuration', state: 'fault', says }));
+  if ('faults' in loaded) return loaded.faults.map((message) => ({ check: 'configuration', state: 'fault', message }));
   const { config } = loaded;
   const database = await tryInspect(config.database);
   try {
     const findings = await checkAll({
       config,
-      strangers: unknownVariables(process.env),
+      unknownOptions: unknownVariables(process.env),
       database,
       clock: systemClock,
       resolve: offline ? undefined : createResolver(),

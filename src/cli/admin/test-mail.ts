@@ -16,22 +16,24 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
   const { smtpUrl: server, mailFrom: from } = config;
   const check = 'mail';
   if (server === undefined || from === undefined)
-    return to === undefined ? [] : [{ check, state: 'fault', says: '--smtp-url is not set, so no mail is sent' }];
+    return to === undefined ? [] : [{ check, state: 'fault', message: '--smtp-url is not set, so no mail is sent' }];
   const where = showMailServer(server);
-  if (offline) return [{ check, state: 'ok', says: `${where}, not checked, because of --offline` }];
+  if (offline) return [{ check, state: 'ok', message: `${where}, not checked, because of --offline` }];
   if (to !== undefined && !isPlainAddress(to))
-    return [{ check, state: 'fault', says: '--mail-to must be an address such as me@example.com' }];
+    return [{ check, state: 'fault', message: '--mail-to must be an address such as me@example.com' }];
   const { createPost } = await import('../../mail/smtp.ts');
   const post = createPost(server, from);
   const failure = to === undefined ? await post.check() : await sendTestMail(post, from, to, baseUrlOf(config));
   if (failure !== undefined)
-    return [{ check, state: 'fault', says: `${where} accepts no mail: ${failure}; check --smtp-url and --mail-from` }];
+    return [
+      { check, state: 'fault', message: `${where} accepts no mail: ${failure}; check --smtp-url and --mail-from` },
+    ];
   if (server.tls === 'none' && !isLoopback(server.host))
     return [
-      { check, state: 'warning', says: `${where}: mails and credentials can be read in transit; remove ?tls=off` },
+      { check, state: 'warning', message: `${where}: mails and credentials can be read in transit; remove ?tls=off` },
     ];
   return [
-    { check, state: 'ok', says: `${where} ${to === undefined ? 'accepts the login' : `accepted a mail to ${to}`}` },
+    { check, state: 'ok', message: `${where} ${to === undefined ? 'accepts the login' : `accepted a mail to ${to}`}` },
   ];
 }
 

@@ -54,8 +54,8 @@ function linesOf(report: ImportReport): string[] {
   return [
     `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here since: ${deleted}`,
     `times with a zone are in ${time_zone}; recurring events are imported from ${repeated_from} to ${repeated_to}`,
-    ...dropped.flatMap(({ count, what, says, examples }) => [
-      `${count} ${what}: ${says}`,
+    ...dropped.flatMap(({ count, what, message, examples }) => [
+      `${count} ${what}: ${message}`,
       ...examples.map((example) => `  ${example}`),
     ]),
   ];

@@ -111,13 +111,13 @@ async function followFeed(work: ListenWork, start: SavedCursor | undefined): Pro
     mark = { cursor, occurred_at };
   };
   try {
-    for await (const { data, next } of feed.stretches(start?.cursor)) {
+    for await (const { data, next } of feed.pages(start?.cursor)) {
       for (const entry of data.filter(({ kind }) => wanted.has(kind))) {
-        const [record, result] = await Promise.all([feed.record(entry), forwarder?.tell(entry)]);
+        const [record, result] = await Promise.all([feed.record(entry), forwarder?.forward(entry)]);
         if (result !== undefined) notes.hint(result);
-        const heard = { entry, record, told: result };
-        if (json) stdout.printJson(occurrenceJson(heard));
-        else printOccurrence(heard, stdout);
+        const received = { entry, record, forwarded: result };
+        if (json) stdout.printJson(occurrenceJson(received));
+        else printOccurrence(received, stdout);
         move(entry.cursor, entry.occurred_at);
       }
       move(next);

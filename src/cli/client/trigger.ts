@@ -50,12 +50,12 @@ function addKind(trigger: Command, kind: Kind, screen: Output): void {
   addFields(command, withoutRequired(create.row.body));
   addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: Flags) => {
     await withService(flags, async (resolved) => {
-      const made = await make(resolved, resourceTypeOf(kind), flags);
-      const last = made.at(-1);
+      const created = await make(resolved, resourceTypeOf(kind), flags);
+      const last = created.at(-1);
       if (last === undefined) throw new Error('nothing was made');
       if (completes) await resolved.send(completion(last, kind));
       const hooks = await notifiedHooks(resolved, kind, flags);
-      screen.answer(flags, { kind, made, hooks: hooks?.map(summaryOf) ?? null }, linesOf(kind, made, hooks));
+      screen.answer(flags, { kind, created, hooks: hooks?.map(summaryOf) ?? null }, linesOf(kind, created, hooks));
     });
   });
 }
@@ -139,11 +139,11 @@ async function notifiedHooks(
 
 const summaryOf = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 
-function linesOf(kind: Kind, made: readonly CreatedRecord[], hooks: readonly Hook[] | undefined): string[] {
+function linesOf(kind: Kind, created: readonly CreatedRecord[], hooks: readonly Hook[] | undefined): string[] {
   const notified = hooks?.map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
   return [
-    ...made.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
-    `${kind}: ${made.at(-1)?.resource_url}`,
+    ...created.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
+    `${kind}: ${created.at(-1)?.resource_url}`,
     ...(notified ?? ['notified: unknown, since this key may not read hooks']),
     ...(notified?.length === 0
       ? [`notified: none; this user has no live hook for ${kind}; carillon listen shows it anyway`]

@@ -55,10 +55,17 @@ for (const { test: testOn, database, testService } of stores) {
         [...from, '--as-domain', 'new.test', '--hooks', '--key-file', keyFile(cwd, owner.key)],
         { cwd },
       );
-      assert.deepEqual(second.records.events, { there: 1, asked: true, here: 1, left_out: 0, made: 0, same: true });
+      assert.deepEqual(second.records.events, {
+        there: 1,
+        queried: true,
+        here: 1,
+        left_out: 0,
+        placeholders: 0,
+        same: true,
+      });
       assert.deepEqual([second.new_ids, second.missing], [['company', 'users', 'events'], {}]);
       assert.deepEqual(
-        second.hooks.map(({ event, made }: { event: string; made: boolean }) => [event, made]),
+        second.hooks.map(({ event, created }: { event: string; created: boolean }) => [event, created]),
         [['new_event', true]],
       );
 

@@ -31,9 +31,9 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   const settings = readSettings(address, flags);
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
-  const say = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
-  if (settings.isInTheClear) say(`${settings.base} is http: the key is sent unencrypted.`);
-  const source = createSource({ ...settings, clock: systemClock, say });
+  const printLine = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
+  if (settings.isInTheClear) printLine(`${settings.base} is http: the key is sent unencrypted.`);
+  const source = createSource({ ...settings, clock: systemClock, print: printLine });
   await withCliErrors(async () => {
     const work = new Work(paths.work);
     try {
@@ -42,7 +42,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
         ...settings,
         source,
         work,
-        say,
+        print: printLine,
         clock: systemClock,
         progress: progressOf(flags),
         withStore: (job) => withStore(flags, job),
@@ -51,7 +51,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       const hooks = await hooksOf(source).catch((error: unknown) => {
         // The account is imported; unreadable hooks must not fail the command.
         if (!(error instanceof TransferError)) throw error;
-        say(error.message);
+        printLine(error.message);
         return undefined;
       });
       const account = { ...flags, domain };
@@ -79,7 +79,7 @@ type Paths = { readonly report: string; readonly idMap: string };
 
 /** Rejects a work file of another source, and reports of another run, which would be overwritten. */
 function requireSameSource(work: Work, now: { base: string; from: string }, { report, idMap }: Paths): void {
-  const stored = work.fact<typeof now>('source');
+  const stored = work.stored<typeof now>('source');
   const begun = stored ?? now;
   const existing = stored === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
   if (existing.length > 0)
@@ -88,7 +88,7 @@ function requireSameSource(work: Work, now: { base: string; from: string }, { re
     throw new CliError([
       `${work.path} belongs to an import of ${begun.from} from ${begun.base}: give another file with --work.`,
     ]);
-  work.setFact('source', begun);
+  work.store('source', begun);
 }
 
 /** Issues a new key and an invitation for the owner, since keys and passphrases are not imported. */

@@ -13,7 +13,7 @@ import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
 import { CliError } from '../output/screen.ts';
 
 /** A hook of the other service, and whether it was created here. */
-export type HookResult = ForeignHook & { readonly made: boolean; readonly why?: string };
+export type HookResult = ForeignHook & { readonly created: boolean; readonly reason?: string };
 
 const input = creation(hookInputFields);
 
@@ -24,12 +24,12 @@ export async function makeHooks(
   hooks: readonly ForeignHook[],
   config: Config,
 ): Promise<readonly HookResult[]> {
-  const made: HookResult[] = [];
+  const results: HookResult[] = [];
   for (const hook of hooks) {
-    const why = await makeHook(flags, userId, hook, config).then(() => undefined, reasonOf);
-    made.push({ ...hook, made: why === undefined, ...(why !== undefined && { why }) });
+    const reason = await makeHook(flags, userId, hook, config).then(() => undefined, reasonOf);
+    results.push({ ...hook, created: reason === undefined, ...(reason !== undefined && { reason }) });
   }
-  return made;
+  return results;
 }
 
 async function makeHook(

@@ -15,7 +15,7 @@ export type Arrival = {
 
 /** The result as JSON. */
 export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
-  const { compared, missing, leftOut, changed, skipped, standing } = moved;
+  const { compared, missing, leftOut, changed, skipped, reading } = moved;
   const renumbered = newIds(moved);
   return {
     domain: moved.domain,
@@ -23,10 +23,12 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
     key,
     console: link,
     records: Object.fromEntries(
-      compared.map(({ resourceType, there, isAsked: asked, here, leftOut: left_out, made, isSame: same }) => [
-        resourceType,
-        { there: there ?? null, asked, here, left_out, made, same },
-      ]),
+      compared.map(
+        ({ resourceType, there, isQueried: queried, here, leftOut: left_out, placeholders, isSame: same }) => [
+          resourceType,
+          { there: there ?? null, queried, here, left_out, placeholders, same },
+        ],
+      ),
     ),
     missing: Object.fromEntries(missing.map(({ resourceType, state }) => [resourceType, state])),
     left_out: leftOut,
@@ -35,8 +37,8 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
     report: leftOut + changed > 0 ? paths.report : null,
     new_ids: renumbered,
     id_map: renumbered.length > 0 ? paths.idMap : null,
-    readings: standing.readings,
-    changed_in_last_reading: standing.changed ?? null,
+    readings: reading.readings,
+    changed_in_last_reading: reading.changed ?? null,
     hooks: hooks ?? null,
   };
 }
@@ -68,11 +70,11 @@ function newIds({ plan }: MoveResult): string[] {
   return Object.entries(plan.numbering).flatMap(([resourceType, numbering]) => (numbering.kept ? [] : [resourceType]));
 }
 
-function numbersOf({ resourceType, there, isAsked, here, leftOut, isSame }: Compared): string {
+function numbersOf({ resourceType, there, isQueried, here, leftOut, isSame }: Compared): string {
   if (there === undefined) return `${resourceType}: ${grouped(here)}, the source does not report how many it has`;
   const left = leftOut > 0 ? `, ${grouped(leftOut)} left out` : '';
   const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
-  const said = isAsked ? '' : ' that it reported while it was read';
+  const said = isQueried ? '' : ' that it reported while it was read';
   return `${resourceType}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
 }
 
@@ -86,7 +88,7 @@ function skippedIn({ skipped, leftOut }: MoveResult): string[] {
   return more > 0 ? [...lines, `left out: ${grouped(more)} more`] : lines;
 }
 
-function standingOf({ standing: { changed } }: MoveResult): string[] {
+function standingOf({ reading: { changed } }: MoveResult): string[] {
   if (changed === undefined) return ['The source was read only once: changes made meanwhile are unknown.'];
   if (changed === 0) return [];
   return [
@@ -101,8 +103,8 @@ function standingOf({ standing: { changed } }: MoveResult): string[] {
 function hooksOf({ hooks, moved }: Arrival): string[] {
   return (hooks ?? []).map((hook) => {
     const { event, target_url } = hook;
-    if ('made' in hook)
-      return hook.made ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.why}`;
+    if ('created' in hook)
+      return hook.created ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.reason}`;
     return `hook not created: carillon hooks create --domain ${moved.domain} --event ${shellQuoted(event)} --target-url ${shellQuoted(target_url)}`;
   });
 }

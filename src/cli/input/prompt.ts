@@ -12,8 +12,8 @@ export async function askLine(question: string): Promise<string> {
 export async function askSecret(question: string): Promise<string> {
   if (!process.stdin.isTTY) return (await readInput()).trim();
   stderr.prompt(question);
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  const discard = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: discard, terminal: true });
   return answered(lines.question('')).finally(() => {
     lines.close();
     stderr.print('');

@@ -26,8 +26,8 @@ export type SavedCursor = {
 /** Default path of a listener's cursor file. */
 export function cursorFileOf(listener: Listener): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
-  const facts = [service, domain, user_id, forward_to, kinds, scope].join('\n');
-  const name = createHash('sha256').update(facts).digest('hex');
+  const identity = [service, domain, user_id, forward_to, kinds, scope].join('\n');
+  const name = createHash('sha256').update(identity).digest('hex');
   return join(stateFolder('state'), 'listen', `${name.slice(0, 16)}.json`);
 }
 

@@ -33,7 +33,7 @@ export class Feed {
   }
 
   /** Yields pages of entries after a cursor, then new ones as they occur. Ends only when the signal is aborted. */
-  async *stretches(after: string | undefined): AsyncGenerator<FeedPage, never, undefined> {
+  async *pages(after: string | undefined): AsyncGenerator<FeedPage, never, undefined> {
     const { kind } = this.#options;
     for (let next = after; ; ) {
       const page = await this.#list({ after: next, kind, limit: FEED_PAGE_SIZE, wait: MAX_WAIT_S });

@@ -61,7 +61,7 @@ export class Forwarder {
   }
 
   /** Forwards one occurrence. Rejects only if the signal is aborted or this machine cannot send at all. */
-  async tell(entry: Notification): Promise<ForwardResult> {
+  async forward(entry: Notification): Promise<ForwardResult> {
     const { target, timeoutMs, secret, signal, failed } = this.#options;
     const webhookId = webhookIdOf(this.#listener, entry);
     const body = JSON.stringify({ resource_url: entry.resource_url });
@@ -99,5 +99,5 @@ export function webhookIdOf({ service, domain }: Listener, entry: Notification):
 /** An outcome in a word: the status, or the failure code. */
 export function wordOf(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
-  return outcome.kind === 'failed' ? outcome.cause : outcome.fault;
+  return outcome.kind === 'failed' ? outcome.cause : outcome.code;
 }

@@ -120,7 +120,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   const refused: Outcome = { kind: 'failed', cause: 'refused', ms: 1 };
   const outcomes = [refused, answered(204), answered(500), ...Array.from({ length: 7 }, () => refused), answered(200)];
   const { clock, orders, failed, made } = forwarder(outcomes);
-  const telling = made.tell(entry);
+  const telling = made.forward(entry);
   const waits: number[] = [];
   for (let index = 1; index < outcomes.length; index += 1) {
     await turn();
@@ -136,7 +136,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
 
   // A 200 resets the backoff.
   const again = forwarder([refused, answered(200)]);
-  const first = again.made.tell(entry);
+  const first = again.made.forward(entry);
   await turn();
   assert.deepEqual(again.clock.pending, [250]);
   await again.clock.advance(250);
@@ -145,13 +145,13 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
 
 test('X2 with --once-each any response is enough, but no response is not; a signal ends the wait', async () => {
   const once = forwarder([{ kind: 'failed', cause: 'timeout', ms: 1 }, answered(500)], { onceEach: true });
-  const telling = once.made.tell(entry);
+  const telling = once.made.forward(entry);
   await turn();
   await once.clock.advance(250);
   assert.deepEqual((await telling).outcome, answered(500));
 
   const down = forwarder([{ kind: 'failed', cause: 'refused', ms: 1 }]);
-  const waiting = assert.rejects(down.made.tell(entry), { name: 'AbortError' });
+  const waiting = assert.rejects(down.made.forward(entry), { name: 'AbortError' });
   await turn();
   down.stopped.abort();
   await waiting;
@@ -161,7 +161,7 @@ test('X2 with --once-each any response is enough, but no response is not; a sign
 test('X8 with a secret the request is signed like that of a hook', async () => {
   const secret = `whsec_${Buffer.from('a secret of a test').toString('base64')}`;
   const { orders, made } = forwarder([answered(200)], { secret });
-  const { webhookId } = await made.tell(entry);
+  const { webhookId } = await made.forward(entry);
   const [order] = orders;
   const [, timestamp, , signature] = order?.signature ?? [];
   const hmac = createHmac('sha256', 'a secret of a test').update(`${webhookId}.${timestamp}.${order?.body}`);
@@ -177,27 +177,27 @@ test('a Webhook-Id identifies one occurrence of one service, for every listener'
 });
 
 test('an occurrence is one line: cut and colored on a terminal, complete and plain elsewhere and with NO_COLOR', () => {
-  const told = { outcome: answered(200), webhookId: 'listen_42', attempts: 1 };
-  const heard = { entry, record: { task_name: `Write\u001b[31m ${'and write '.repeat(9)}` }, told };
+  const forwarded = { outcome: answered(200), webhookId: 'listen_42', attempts: 1 };
+  const received = { entry, record: { task_name: `Write\u001b[31m ${'and write '.repeat(9)}` }, forwarded };
   const pipe = {};
   const terminal = (environment: object) => {
     const depth = () => WriteStream.prototype.getColorDepth({ TERM: 'xterm-256color', ...environment });
     return { isTTY: true, columns: 80, getColorDepth: depth };
   };
-  const heardLine = (what: HandledOccurrence, sink: Omit<Sink, 'write'>) => {
+  const lineOf = (what: HandledOccurrence, sink: Omit<Sink, 'write'>) => {
     const printed: string[] = [];
     printOccurrence(what, new Output({ ...sink, write: (text) => printed.push(text) }));
     return printed.join('').replace(/\n$/, '');
   };
 
   assert.match(
-    heardLine(heard, pipe),
+    lineOf(received, pipe),
     /^2027-03-01 09:14:02 {2}new_task {12}200 {10}9 ms {6}7 {2}Write\u{fffd}\[31m and write .* and write$/u,
   );
-  assert.match(heardLine({ ...heard, record: null }, pipe), /7 {2}\(gone\)$/);
-  const coloured = heardLine(heard, terminal({}));
+  assert.match(lineOf({ ...received, record: null }, pipe), /7 {2}\(gone\)$/);
+  const coloured = lineOf(received, terminal({}));
   assert.ok(coloured.includes('\u001b[32m200    \u001b[39m'), coloured);
-  const plain = heardLine(heard, terminal({ NO_COLOR: '1' }));
+  const plain = lineOf(received, terminal({ NO_COLOR: '1' }));
   assert.ok(plain.length <= 80 && plain.endsWith('…') && !plain.includes('\u001b'), plain);
 });
 

@@ -48,15 +48,15 @@ export function addListenOptions(command: Command): Command {
 
 /** Options for the start position, which exclude each other, and the cursor file. */
 function startOptions(): readonly Option[] {
-  const ways = [
+  const startOptions = [
     new Option('--after <cursor>', 'Start after this cursor.'),
     new Option('--from-now', 'Start with new occurrences (default at the first start).'),
     new Option('--from-oldest', 'Start with the oldest stored entry, up to 90 days old.'),
   ];
-  const names = ways.map((way) => way.attributeName());
-  for (const way of ways) way.conflicts(names.filter((name) => name !== way.attributeName()));
+  const names = startOptions.map((way) => way.attributeName());
+  for (const way of startOptions) way.conflicts(names.filter((name) => name !== way.attributeName()));
   const file = 'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
-  return [...ways, new Option('--cursor-file <file>', file)];
+  return [...startOptions, new Option('--cursor-file <file>', file)];
 }
 
 /** The validated flags. */

@@ -12,13 +12,13 @@ export type HandledOccurrence = {
   /** Null if it was deleted or the key may not read it. */
   readonly record: Readonly<Record<string, unknown>> | null;
   /** Undefined without forwarding. */
-  readonly told: ForwardResult | undefined;
+  readonly forwarded: ForwardResult | undefined;
 };
 
 const KIND_COLUMNS = Math.max(...Object.keys(kinds).map((kind) => kind.length));
 
 /** Prints a line: time (UTC), kind, response and its duration, record. */
-export function printOccurrence({ entry, record, told: result }: HandledOccurrence, screen: Output): void {
+export function printOccurrence({ entry, record, forwarded: result }: HandledOccurrence, screen: Output): void {
   const response =
     result === undefined ? [] : [wordOf(result.outcome).padEnd(7), `${result.outcome.ms} ms`.padStart(8)];
   const cells = [entry.occurred_at, entry.kind.padEnd(KIND_COLUMNS), ...response, idIn(entry.resource_url).padStart(5)];
@@ -32,7 +32,7 @@ export function printOccurrence({ entry, record, told: result }: HandledOccurren
 }
 
 /** A handled occurrence as JSON. */
-export function occurrenceJson({ entry, record, told: result }: HandledOccurrence): object {
+export function occurrenceJson({ entry, record, forwarded: result }: HandledOccurrence): object {
   const forwarded =
     result === undefined
       ? null

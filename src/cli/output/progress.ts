@@ -18,12 +18,12 @@ export function addProgressOption(command: Command): Command {
 
 /** Shows progress on standard error: a bar on a terminal, otherwise a line every few seconds. */
 export function progressOf(flags: ProgressFlags): Progress {
-  return flags.quiet ? silent : showOn(stderr, systemClock);
+  return flags.quiet ? silent : progressTo(stderr, systemClock);
 }
 
 const silent: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
 
-export function showOn(screen: Output, clock: Clock): Progress {
+export function progressTo(screen: Output, clock: Clock): Progress {
   let stage = '';
   let total = 0;
   let done = 0;

@@ -130,7 +130,7 @@ test('trigger creates a real record for each kind, with its parents, and prints 
 
   const task = await trigger('completed_task', '--task-name', 'Ring');
   assert.deepEqual(
-    task.made.map(({ resource, id, name }: Record<string, string>) => [resource, id, name]),
+    task.created.map(({ resource, id, name }: Record<string, string>) => [resource, id, name]),
     [
       ['project', '1', 'Triggered project'],
       ['task', '1', 'Ring'],
@@ -141,7 +141,7 @@ test('trigger creates a real record for each kind, with its parents, and prints 
     [hook.id],
   );
   assert.equal((await owner.carillon.tasks.get(1)).completed, '1');
-  assert.equal(task.made[1].resource_url, `${service.baseUrl}/v2/tasks/1`);
+  assert.equal(task.created[1].resource_url, `${service.baseUrl}/v2/tasks/1`);
 
   const others = ['completed_subtask', 'new_client', 'new_event', 'new_project', 'new_subtask', 'new_task'];
   const made = others.map((kind) => {
@@ -149,7 +149,7 @@ test('trigger creates a real record for each kind, with its parents, and prints 
     return trigger(kind, ...parent);
   });
   const { data } = await Promise.all(made).then(() => owner.carillon.notifications.list());
-  for (const { kind, made: records, hooks } of await Promise.all(made)) {
+  for (const { kind, created: records, hooks } of await Promise.all(made)) {
     assert.deepEqual([records.length, hooks], [1, []], kind);
     const happened = data.some((one) => one.kind === kind && one.resource_url === records[0].resource_url);
     assert.ok(happened, kind);

@@ -21,7 +21,7 @@ export function addServe(program: Command): void {
       if (connectionVariables.includes(name)) continue;
       stderr.print(`${name} is set but is not an option of Carillon; see carillon serve --help.`);
     }
-    greet(await starting);
+    printStartup(await starting);
   });
 }
 
@@ -47,7 +47,7 @@ async function start(config: Config): Promise<Service> {
     .catch((error: unknown) => {
       throw error instanceof StartError ? new CliError([error.message]) : error;
     })
-    .finally(releaseYoungSpace);
+    .finally(restoreYoungGeneration);
 }
 
 function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
@@ -62,7 +62,7 @@ function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly s
 }
 
 /** Prints the console's URL and, at the first start, the first account's invitation link and key. */
-function greet({ baseUrl, firstAccount }: Service): void {
+function printStartup({ baseUrl, firstAccount }: Service): void {
   const lines = [
     `console: ${firstAccount === undefined ? `${baseUrl}/` : invitationLink(baseUrl, firstAccount.token)}`,
   ];
@@ -100,11 +100,11 @@ function stopOnSignals(starting: Promise<Service>): void {
 // process.
 
 /** Keeps V8's young generation at its initial size during start-up. */
-export function holdYoungSpace(): void {
+export function limitYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 /** Restores V8's default growth of the young generation, for the short-lived objects of requests. */
-function releaseYoungSpace(): void {
+function restoreYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=2');
 }

@@ -38,7 +38,7 @@ const HOOKS_PER_ACK_QUERY = 1_000;
 type Peer = { heartbeat: number; since: number };
 
 /** A peer whose heartbeat has not changed for `stillMs`. */
-type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly stillMs: number };
+type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
 
 export type ClusterNodePorts = {
   readonly store: Store;
@@ -156,7 +156,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const hookIds = batch.map(({ hookId }) => hookId);
       const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
-        if (this.#leaving) tx.news.addPending(hookIds);
+        if (this.#leaving) tx.events.addPending(hookIds);
         // A lease that this node has claimed again since is kept. An ended hook has a new generation too, but
         // is released.
         await sql`update hooks set lease_owner = 0
@@ -266,13 +266,13 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     for (const { id: node_id, value: heartbeat } of peers) {
       const known = this.#peers.get(node_id);
       if (known === undefined || known.heartbeat !== heartbeat) this.#peers.set(node_id, { heartbeat, since: now });
-      else if (now - known.since > DEAD_AFTER_MS) silent.push({ node_id, heartbeat, stillMs: now - known.since });
+      else if (now - known.since > DEAD_AFTER_MS) silent.push({ node_id, heartbeat, silentMs: now - known.since });
     }
     if (silent.length === 0) return;
     // Queried only when a peer is silent: the query scans pg_locks.
     const held = await sessions.held();
     for (const peer of silent)
-      if (!held.has(peer.node_id) || peer.stillMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
+      if (!held.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
   }
 
   /** Runs concurrently with the heartbeat: rows locked by the dead node may block this for a while. */
@@ -285,7 +285,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   /** Deletes the node and frees its leases, which any node can then claim. */
-  async #evict({ node_id: nodeId, heartbeat, stillMs }: SilentPeer): Promise<void> {
+  async #evict({ node_id: nodeId, heartbeat, silentMs }: SilentPeer): Promise<void> {
     const { store, log } = this.#ports;
     const freed = await store.write(async (tx) => {
       // Unless it has sent a heartbeat since.
@@ -299,25 +299,25 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     });
     if (freed === undefined) return;
     this.#peers.delete(nodeId);
-    log.warn({ event: 'node.peer_evicted', node_id: nodeId, still_ms: Math.round(stillMs), queues: freed });
+    log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freed });
   }
 
   /** Frees the leases of a node and announces its live hooks; returns their number. */
-  async #free({ queries, news }: Tx, nodeId: number): Promise<number> {
+  async #free({ queries, events }: Tx, nodeId: number): Promise<number> {
     const freed = await queries
       .updateTable('hooks')
       .set({ lease_owner: 0 })
       .where('lease_owner', '=', nodeId)
       .returning(['hook_id', 'date_ended'])
       .execute();
-    news.addPending(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    events.addPending(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
     return freed.length;
   }
 
   /** Resolves when no other node can start an attempt for hooks that this process ended, or with their old secrets. */
-  async #waitForAcks({ ended, changed, from }: CommitEvents): Promise<void> {
-    if (ended.size + changed.size === 0 || from !== 'here') return;
-    for (const batch of chunks([...ended.keys(), ...changed])) await this.#waitForAllAcks(batch);
+  async #waitForAcks({ ended, changedSecrets, origin }: CommitEvents): Promise<void> {
+    if (ended.size + changedSecrets.size === 0 || origin !== 'here') return;
+    for (const batch of chunks([...ended.keys(), ...changedSecrets])) await this.#waitForAllAcks(batch);
   }
 
   /** A failed query counts as not acknowledged and is repeated: the response must not be sent too early. */

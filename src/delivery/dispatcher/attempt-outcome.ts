@@ -13,7 +13,7 @@ export type LocalErrorCode =
   | 'broken';
 
 export type Failed = { kind: 'failed'; cause: FailureCode; note?: string };
-export type LocalError = { kind: 'ours'; fault: LocalErrorCode; note?: string };
+export type LocalError = { kind: 'local_error'; code: LocalErrorCode; note?: string };
 type Answered = { kind: 'answered'; status: number; retryAfterMs?: number };
 export type Result = Answered | Failed | LocalError;
 

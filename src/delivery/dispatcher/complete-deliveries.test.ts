@@ -41,7 +41,7 @@ for (const { test, database } of stores) {
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
-        ...{ hookId, accountId: 1, generation, row, asks: [], queue: isTold ? healthy : failing },
+        ...{ hookId, accountId: 1, generation, row, manualAttemptIds: [], queue: isTold ? healthy : failing },
         attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
         delivery: isTold ? 'delivered' : 'pending',
       };
@@ -140,7 +140,7 @@ for (const { test, database } of stores) {
       await clock.advance(7);
       return store.write(work);
     };
-    const ports = { clock, notices: noAlerts, log: createLog('silent'), onWritten: () => undefined };
+    const ports = { clock, hookAlerts: noAlerts, log: createLog('silent'), onWritten: () => undefined };
     const settler = new Completer({ ...ports, store: { ...store, write } });
     settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
     await settler.written();
@@ -158,7 +158,7 @@ for (const { test, database } of stores) {
       for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
     };
     const onWritten = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
-    const ports = { clock: testClock(NOW), notices: noAlerts, log: createLog('silent'), store, onWritten };
+    const ports = { clock: testClock(NOW), hookAlerts: noAlerts, log: createLog('silent'), store, onWritten };
     const settler = new Completer(ports);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);

@@ -26,7 +26,7 @@ export type Completion = {
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
   readonly delivery: 'delivered' | 'dropped' | 'pending';
   /** Ids of the manual attempts that are done. */
-  readonly asks: readonly number[];
+  readonly manualAttemptIds: readonly number[];
   /** The new state of the hook; absent if it has not changed. */
   readonly queue?: {
     readonly failures: number;
@@ -45,7 +45,11 @@ export type Completion = {
  * @param take returns the batch; called when the transaction begins, and again if it is retried
  * @returns the completions that were fenced
  */
-export async function completeDeliveries(store: Store, take: () => Batch, notices: HookAlerts): Promise<Completion[]> {
+export async function completeDeliveries(
+  store: Store,
+  take: () => Batch,
+  hookAlerts: HookAlerts,
+): Promise<Completion[]> {
   return store.write(async (tx) => {
     const { completions, now } = take();
     const current = await addAttempts(tx.queries, completions);
@@ -67,7 +71,7 @@ export async function completeDeliveries(store: Store, take: () => Batch, notice
       deleteCompletedManualAttempts(tx.queries, valid),
       updateChangedHooks(tx.queries, valid),
     ]);
-    await notices(
+    await hookAlerts(
       tx,
       'failing',
       valid.filter(isAlertDue).map((one) => one.hookId),
@@ -75,7 +79,7 @@ export async function completeDeliveries(store: Store, take: () => Batch, notice
     );
     for (const one of valid) {
       if (one.ended !== undefined)
-        await endHookQueues(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices });
+        await endHookQueues(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices: hookAlerts });
     }
     return completions.filter((one) => !valid.includes(one));
   });
@@ -250,7 +254,9 @@ const deleteManualAttempts = preparedOver((queries, manual: readonly { readonly 
 );
 
 function deleteCompletedManualAttempts(queries: Queries, completions: readonly Completion[]): Promise<unknown> {
-  const manual = completions.flatMap(({ asks }) => asks.map((manualAttemptId) => ({ manualAttemptId })));
+  const manual = completions.flatMap(({ manualAttemptIds }) =>
+    manualAttemptIds.map((manualAttemptId) => ({ manualAttemptId })),
+  );
   return deleteManualAttempts(queries, manual, {});
 }
 

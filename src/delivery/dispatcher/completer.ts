@@ -15,7 +15,7 @@ const MAX_BATCH_SIZE = 500;
 export type CompleterPorts = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly notices: HookAlerts;
+  readonly hookAlerts: HookAlerts;
   readonly log: Log;
   /** Called after each commit; `fenced` are the leases of this batch whose fencing token was stale (C20). */
   readonly onWritten: (written: readonly Completion[], fenced: readonly Lease[]) => void;
@@ -38,7 +38,7 @@ export class Completer {
   }
 
   /** Hooks with results that are not committed yet. */
-  get unwritten(): ReadonlySet<number> {
+  get hooksWithUncommitted(): ReadonlySet<number> {
     return new Set(this.#waiting.map(({ hookId }) => hookId));
   }
 
@@ -65,7 +65,7 @@ export class Completer {
 
   /** Commits one batch, with retries; resolves with false if it gave up after `cut`. */
   async #writeBatch(): Promise<boolean> {
-    const { store, clock, notices, log, onWritten } = this.#ports;
+    const { store, clock, hookAlerts, log, onWritten } = this.#ports;
     for (;;) {
       let batch: readonly Completion[] = [];
       const take = () => {
@@ -73,7 +73,7 @@ export class Completer {
         return { completions: batch, now: clock.now() };
       };
       try {
-        const fenced = await completeDeliveries(store, take, notices);
+        const fenced = await completeDeliveries(store, take, hookAlerts);
         this.#waiting.splice(0, batch.length);
         onWritten(batch, fenced);
         return true;

@@ -233,7 +233,12 @@ test('C22 a burst is limited to the maximum per interval, and single starts do n
   const clock = testClock();
   const more: number[] = [];
   const begun = clock.now();
-  const pace = new StartRateLimiter({ clock, most: 2, everyMs: 10, onMore: () => void more.push(clock.now() - begun) });
+  const pace = new StartRateLimiter({
+    clock,
+    maxStarts: 2,
+    everyMs: 10,
+    onMore: () => void more.push(clock.now() - begun),
+  });
   pace.take();
   assert.ok(pace.isLeft);
   pace.take();

@@ -86,7 +86,7 @@ for (const { test, database } of stores) {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
-      notices: noAlerts,
+      hookAlerts: noAlerts,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       waitsMs: [60_000, 60_000],
@@ -140,7 +140,7 @@ for (const { test, database } of stores) {
     const reading = between.delayNext('pending_deliveries');
     await happen();
     await eventually(settled, (count) => count === 2);
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPending([HOOK]));
     await reading;
     between.release();
     await happen();
@@ -183,7 +183,7 @@ for (const { test, database } of stores) {
       const waiting = between.delayNext(table);
       await inAccount(async (write) => {
         record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
-        AccountWrite.transactionOf(write).news.addPending([other.hook_id]);
+        AccountWrite.transactionOf(write).events.addPending([other.hook_id]);
       });
       await waiting;
       await happen();
@@ -239,7 +239,7 @@ for (const { test, database } of stores) {
     await clock.advance(1_000);
     await happen();
     assert.equal(asked, 2, 'nobody knows whose it is after a look');
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPending([HOOK]));
     assert.equal(asked, 3, 'this is said of what was let go of');
     isTheirs = false;
     await clock.advance(1_000);
@@ -262,7 +262,7 @@ for (const { test, database } of stores) {
       () => asked,
       (times) => times === 1,
     );
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPending([HOOK]));
     answer();
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
@@ -323,7 +323,7 @@ for (const { test, database } of stores) {
     const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
       onDialled?.();
       return new Promise((resolve) =>
-        signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 })),
+        signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 })),
       );
     });
     await happen();
@@ -377,7 +377,7 @@ for (const { test, database } of stores) {
         if (target === otherHook.target) await hanging.promise;
         else await dialling.promise;
         onDialled?.();
-        return signal.aborted ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
+        return signal.aborted ? { kind: 'local_error', code: 'stopped', ms: 1 } : OK;
       };
       let isLeaving = false;
       const free: number[] = [];
@@ -544,7 +544,7 @@ for (const { test, database } of stores) {
       // The first attempt is in flight until it is aborted, with a limit so that a failure is detected.
       const stopped = () => signal.aborted;
       if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
-      return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
+      return stopped() ? { kind: 'local_error', code: 'stopped', ms: 1 } : OK;
     });
     const secretOf = (letter: string) => ({ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null });
     const signWith = (letter: string) => inAccount((write) => setSecrets(write, HOOK, [secretOf(letter)]));

@@ -31,7 +31,7 @@ const MAX_IN_FLIGHT_PER_ACCOUNT = MAX_IN_FLIGHT / 4;
 const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 
 /** Start rate of attempts to unproven targets, 1,000 a second: a burst of them does not delay proven targets (C22). */
-const UNPROVEN_START_RATE = { most: 20, everyMs: 20 } as const;
+const UNPROVEN_START_RATE = { maxStarts: 20, everyMs: 20 } as const;
 
 /** Hooks per claim query. */
 const QUEUES_PER_CLAIM = 100;
@@ -58,7 +58,7 @@ export type DispatcherPorts = {
   readonly random: Random;
   readonly attempt: Attempt;
   /** Enqueues alerts to the owners of failing and ended hooks (X10). */
-  readonly notices: HookAlerts;
+  readonly hookAlerts: HookAlerts;
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly waitsMs: readonly [number, number];
@@ -126,9 +126,9 @@ export class Dispatcher {
     this.#ports = ports;
     this.#poolCapacity = new PoolCapacity(ports.clock);
     this.#completer = new Completer({ ...ports, onWritten: (written, fenced) => this.#onResult(written, fenced) });
-    const mayGoOn = () => !this.#stopping && ports.claims.isLeaseValid();
+    const mayContinue = () => !this.#stopping && ports.claims.isLeaseValid();
     this.#claimLoop = new WorkLoop(ports, {
-      hasWork: () => this.#unclaimed.size > 0 && mayGoOn(),
+      hasWork: () => this.#unclaimed.size > 0 && mayContinue(),
       runOnce: () => {
         const claiming = this.#claimBatch();
         this.#claimed = claiming.catch(() => undefined);
@@ -137,12 +137,12 @@ export class Dispatcher {
     });
     this.#prefetcher = new Prefetcher({
       ...ports,
-      mayGoOn,
+      mayContinue,
       mayReadSecrets: ({ hookId }) => !this.#acknowledging.has(hookId),
       onRead: (queue) => this.#schedule([queue]),
     });
     this.#dispatchLoop = new WorkLoop(ports, {
-      hasWork: () => this.#ready.size > 0 && this.#inFlight.size < MAX_IN_FLIGHT && mayGoOn(),
+      hasWork: () => this.#ready.size > 0 && this.#inFlight.size < MAX_IN_FLIGHT && mayContinue(),
       runOnce: () => this.#dispatchBatch(),
     });
     const { maxAttemptsPerHost: host } = ports;
@@ -245,8 +245,8 @@ export class Dispatcher {
       const progress = new Promise<void>((resolve) => {
         this.#onProgress = resolve;
       });
-      const { unwritten } = this.#completer;
-      queues.push(...this.#discardAll((queue) => !queue.isBusy && !unwritten.has(queue.hookId)));
+      const { hooksWithUncommitted } = this.#completer;
+      queues.push(...this.#discardAll((queue) => !queue.isBusy && !hooksWithUncommitted.has(queue.hookId)));
       const areReleased = await this.#releaseLeases(queues);
       if (areReleased) queues = [];
       if (this.#inFlight.size === 0) return;
@@ -352,14 +352,14 @@ export class Dispatcher {
     const ended = [...events.ended.keys()];
     for (const hookId of ended) this.#endedDuringClaim.add(hookId);
     const isKnown = (hookId: number) => this.#queues.has(hookId) || this.#unclaimed.has(hookId);
-    this.#invalidateSecrets([...events.changed].filter(isKnown));
+    this.#invalidateSecrets([...events.changedSecrets].filter(isKnown));
     const known = ended.filter(isKnown);
     const dropped = known.length > 0 ? this.#dropAndRelease(known) : undefined;
     // Another delivering node claims the hooks of its own commits; they concern this node only where it has the lease.
     // A queue that is being claimed here reads its deliveries after the claim, so it needs no wake-up.
-    const isOurs = (hookId: number) => events.from !== 'deliverer' || this.#queues.has(hookId);
-    for (const [hookId, rows] of events.pending) if (isOurs(hookId)) this.#wake(hookId, 'pending', rows);
-    for (const hookId of events.asked) if (isOurs(hookId)) this.#wake(hookId, 'manual');
+    const concernsThisNode = (hookId: number) => events.origin !== 'deliverer' || this.#queues.has(hookId);
+    for (const [hookId, rows] of events.pending) if (concernsThisNode(hookId)) this.#wake(hookId, 'pending', rows);
+    for (const hookId of events.manualAttempts) if (concernsThisNode(hookId)) this.#wake(hookId, 'manual');
     return dropped;
   }
 
@@ -495,7 +495,7 @@ export class Dispatcher {
     attempt(order)
       .catch((error: unknown): Outcome => {
         this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
-        return { kind: 'ours', fault: 'broken', ms: 0 };
+        return { kind: 'local_error', code: 'broken', ms: 0 };
       })
       .then((outcome) => {
         this.#limiter.release(permit);
@@ -529,7 +529,7 @@ export class Dispatcher {
     });
     this.#report(queue, flight, outcome, decision);
     // Aborted by shutdown, or because the hook ended: the delivery stays pending and no attempt is recorded.
-    if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#completer.add(completion);
+    if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') this.#completer.add(completion);
     if (queue.ended) this.#connections.get(queue)?.end();
     else {
       this.#wakeWhenDue(queue, now);

@@ -14,8 +14,8 @@ const DAY_MS = 86_400_000;
 const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
 const UNSUBSCRIBE: Outcome = { kind: 'answered', status: 401, ms: 1 };
 const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
-const OURS: Outcome = { kind: 'ours', fault: 'no_resolver', ms: 1 };
-const STOPPED: Outcome = { kind: 'ours', fault: 'stopped', ms: 1 };
+const OURS: Outcome = { kind: 'local_error', code: 'no_resolver', ms: 1 };
+const STOPPED: Outcome = { kind: 'local_error', code: 'stopped', ms: 1 };
 
 const fresh: HookQueueRow = {
   hookId: 1,
@@ -387,7 +387,7 @@ test('X3 a failed redelivery is done, and leaves the state of its delivery uncha
   ] as const) {
     const settlement = drive.finish(flight, BROKEN);
     assert.equal(settlement.delivery, 'pending');
-    assert.deepEqual(settlement.asks, [row.manualAttemptId]);
+    assert.deepEqual(settlement.manualAttemptIds, [row.manualAttemptId]);
   }
   assert.equal(drive.queue.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
@@ -417,8 +417,8 @@ test('X3 a redelivery requested during an attempt: a 200 completes it, after any
     const ask = asked(pending(1));
     drive.queue.addManual([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
-    const { asks } = drive.finish(flight, outcome);
-    assert.deepEqual(asks, followed ? [] : [ask.manualAttemptId]);
+    const { manualAttemptIds } = drive.finish(flight, outcome);
+    assert.deepEqual(manualAttemptIds, followed ? [] : [ask.manualAttemptId]);
     assert.deepEqual(
       drive.beginAll().map(({ row }) => row.manualAttemptId),
       followed ? [ask.manualAttemptId] : [],

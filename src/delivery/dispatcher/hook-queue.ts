@@ -206,7 +206,7 @@ export class HookQueue {
 
   /** Adds rows that were read, except those that are in memory already. */
   add(rows: readonly PendingDelivery[]): void {
-    for (const row of rows) if (!this.#knows(row.deliveryId)) this.#waiting.push(row);
+    for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waiting.push(row);
   }
 
   /**
@@ -302,7 +302,7 @@ export class HookQueue {
       row,
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
       delivery,
-      asks: this.#completedManual(row, decision, delivery),
+      manualAttemptIds: this.#completedManual(row, decision, delivery),
       ...(changed ? { queue: after } : {}),
       ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
@@ -455,7 +455,7 @@ export class HookQueue {
     return index < 0 ? undefined : rows.splice(index, 1)[0];
   }
 
-  #knows(deliveryId: number): boolean {
+  #isInMemory(deliveryId: number): boolean {
     const flight = this.#inFlight.get(deliveryId);
     // A delivery whose manual attempt is in flight is still pending, and has to be sent regularly as well.
     const pending = flight !== undefined && flight.row.manualAttemptId === null;

@@ -15,7 +15,7 @@ export type PrefetcherPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly mayGoOn: () => boolean;
+  readonly mayContinue: () => boolean;
   /** False while the acknowledgement of a secret rotation is not committed (X8). */
   readonly mayReadSecrets: (queue: HookQueue) => boolean;
   readonly onRead: (queue: HookQueue) => void;
@@ -30,7 +30,7 @@ export class Prefetcher {
   constructor(ports: PrefetcherPorts) {
     this.#ports = ports;
     this.#loop = new WorkLoop(ports, {
-      hasWork: () => this.#queues.size > 0 && ports.mayGoOn(),
+      hasWork: () => this.#queues.size > 0 && ports.mayContinue(),
       runOnce: () => this.#prefetchBatch(),
     });
   }

@@ -90,14 +90,14 @@ export async function claim(
   queries: Queries,
   nodeId: number,
   hookIds: readonly number[],
-  mayTake: Expression<SqlBool>,
+  isClaimable: Expression<SqlBool>,
 ): Promise<HookQueueRow[]> {
   const rows = await queries
     .updateTable('hooks')
     .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unacknowledged: 0 })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
-    .where(mayTake)
+    .where(isClaimable)
     .returning(queueColumns)
     .execute();
   return rows.map(queueRow);
@@ -198,7 +198,7 @@ const pendingAfter = prepared(
       .where('position', '>', after)
       .orderBy('position')
       .limit(limit),
-  'together',
+  'batched',
 );
 
 /**
@@ -237,7 +237,7 @@ const oneManualAttempt = prepared(
       .where('hook_id', '=', hookId)
       .where('manual_attempt_id', '>', after)
       .limit(1),
-  'together',
+  'batched',
 );
 
 /** The manual attempts of a hook (X1, X3) after an id, oldest first: of pending and of finalized deliveries. */

@@ -45,7 +45,7 @@ const answered = (status: number, retryAfterMs?: number): Outcome => ({
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
 const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
-const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 5 });
+const ours = (code: LocalErrorCode): Outcome => ({ kind: 'local_error', code, ms: 5 });
 
 /** Every status other than 200 and 401, and every failure without a status. */
 const anythingElse: readonly Outcome[] = [
@@ -228,7 +228,7 @@ test('C19 a local error is never a failure: the attempt is made again', () => {
     for (const failures of [0, 1, 2]) {
       for (const isManual of [false, true]) {
         for (const isPartOfFailure of [false, true]) {
-          const judged = decision(ours(fault), { failures, isManual, isPartOfFailure: isPartOfFailure });
+          const judged = decision(ours(fault), { failures, isManual, isPartOfFailure });
           // An attempt aborted before it was sent is retried without delay.
           assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
@@ -238,7 +238,7 @@ test('C19 a local error is never a failure: the attempt is made again', () => {
 });
 
 test('C19 a process pause of a second and a fifth of the deadline excuses timeouts and resets', () => {
-  const fault = { kind: 'ours', fault: 'process_paused' };
+  const fault = { kind: 'local_error', code: 'process_paused' };
   for (const cause of causes) {
     const isExcused = cause === 'timeout' || cause === 'reset';
     const failure = { kind: 'failed', cause } as const;
@@ -253,7 +253,7 @@ test('C19 a process pause of a second and a fifth of the deadline excuses timeou
   ] as const) {
     const judged = (pausedMs: number) =>
       ignoreIfPaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
-    assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'ours'], String(deadlineMs));
+    assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'local_error'], String(deadlineMs));
   }
   for (const status of [200, 401, 408, 500]) {
     const result = { kind: 'answered', status } as const;

@@ -15,8 +15,8 @@ const MAX_LOCAL_ERROR_WAIT_MS = 60_000;
  * error (C19). Shorter pauses leave a healthy target enough time. A busy event loop is late by some hundred
  * milliseconds, which must not excuse a target that hangs.
  */
-const EXCUSING_PART = 1 / 5;
-const MIN_EXCUSING_PAUSE_MS = 1_000;
+const MIN_PAUSE_SHARE = 1 / 5;
+const MIN_PAUSE_MS = 1_000;
 
 export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
 
@@ -59,11 +59,11 @@ export type Decision =
 /** The retry policy: the state table of the specification (section 3) with C17–C19, as a pure function. */
 export function decide(context: AttemptContext): Decision {
   const { outcome, failures, isPartOfFailure, isManual } = context;
-  if (outcome.kind === 'ours') {
+  if (outcome.kind === 'local_error') {
     // An attempt that was aborted before it was sent is retried without delay.
     return {
       is: 'retry_local_error',
-      waitMs: outcome.fault === 'stopped' ? 0 : localErrorWaitMs(context.localErrors),
+      waitMs: outcome.code === 'stopped' ? 0 : localErrorWaitMs(context.localErrors),
     };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
@@ -84,9 +84,9 @@ export function decide(context: AttemptContext): Decision {
  */
 export function ignoreIfPaused(result: Result, pausedMs: number, deadlineMs: number): Result {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
-  if (pausedMs < Math.max(MIN_EXCUSING_PAUSE_MS, deadlineMs * EXCUSING_PART)) return result;
+  if (pausedMs < Math.max(MIN_PAUSE_MS, deadlineMs * MIN_PAUSE_SHARE)) return result;
   const note = `${result.cause} after this process was paused for ${Math.round(pausedMs)} ms`;
-  return { kind: 'ours', fault: 'process_paused', note };
+  return { kind: 'local_error', code: 'process_paused', note };
 }
 
 /** The longest retry delay that a failure can cause, with jitter (C18). */
@@ -116,7 +116,7 @@ function localErrorWaitMs(errorsBefore: number): number {
 /** An outcome in one word, as stored and counted: an HTTP status, a failure code, or a local error code. */
 export function outcomeText(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
-  return outcome.kind === 'failed' ? outcome.cause : outcome.fault;
+  return outcome.kind === 'failed' ? outcome.cause : outcome.code;
 }
 
 const localErrorCodes: Readonly<Record<LocalErrorCode, true>> = {

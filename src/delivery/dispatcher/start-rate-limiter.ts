@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 export type StartRatePorts = {
   readonly clock: Clock;
   /** Starts allowed per interval of `everyMs`. */
-  readonly most: number;
+  readonly maxStarts: number;
   readonly everyMs: number;
   /** Called when the next interval begins. */
   readonly onMore: () => void;
@@ -17,7 +17,7 @@ export class StartRateLimiter {
 
   constructor(ports: StartRatePorts) {
     this.#ports = ports;
-    this.#left = ports.most;
+    this.#left = ports.maxStarts;
   }
 
   /** Whether a permit is left in this interval. */
@@ -32,13 +32,13 @@ export class StartRateLimiter {
     this.#isWaiting = true;
     this.#ports.clock.after(this.#ports.everyMs, () => {
       this.#isWaiting = false;
-      this.#left = this.#ports.most;
+      this.#left = this.#ports.maxStarts;
       this.#ports.onMore();
     });
   }
 
   /** Returns a permit that was taken but not used. */
   giveBack(): void {
-    this.#left = Math.min(this.#left + 1, this.#ports.most);
+    this.#left = Math.min(this.#left + 1, this.#ports.maxStarts);
   }
 }

@@ -38,7 +38,7 @@ for (const { test, database } of stores) {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, ms: 1 };
       },
-      notices: noAlerts,
+      hookAlerts: noAlerts,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       waitsMs: [60_000, 7_200_000],

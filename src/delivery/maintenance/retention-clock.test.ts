@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const NOW = Date.UTC(2026, 0, 1);
 
-const trusted: ClockState = { trustedAt: NOW, observedAt: NOW, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
+const trusted: ClockState = { trustedAt: NOW, observedAt: NOW, untrustedMs: 0, jumpSeenAt: 0, runningSinceJumpMs: 0 };
 
 /** A service that observes the clock every hour; `aheadMs` is how far its clock is ahead in each hour. */
 function run(known: ClockState, from: number, aheadMs: readonly number[]): ClockState {

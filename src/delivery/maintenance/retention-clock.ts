@@ -15,14 +15,20 @@ export type ClockState = {
   /** The clock at the last observation. */
   readonly observedAt: number;
   /** Part of the clock that is not trusted yet: a jump, or a time in which no service ran. 0: none. */
-  readonly doubtedMs: number;
+  readonly untrustedMs: number;
   /** The clock when the jump was first seen, and the running time that services have measured since. */
-  readonly doubtedSince: number;
-  readonly seenSinceMs: number;
+  readonly jumpSeenAt: number;
+  readonly runningSinceJumpMs: number;
 };
 
 /** State of a new database: nothing is trusted yet. */
-export const INITIAL_STATE: ClockState = { trustedAt: 0, observedAt: 0, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
+export const INITIAL_STATE: ClockState = {
+  trustedAt: 0,
+  observedAt: 0,
+  untrustedMs: 0,
+  jumpSeenAt: 0,
+  runningSinceJumpMs: 0,
+};
 
 /**
  * The state after one more observation of the clock. Pure.
@@ -31,17 +37,18 @@ export const INITIAL_STATE: ClockState = { trustedAt: 0, observedAt: 0, doubtedM
  */
 export function observe(known: ClockState, now: number, elapsedMs: number): ClockState {
   // Another node may have observed the clock in between and counted that part of the time already.
-  const seenMs = Math.max(0, Math.min(elapsedMs, now - known.observedAt));
-  const trustedAt = Math.min(known.trustedAt + seenMs, now);
-  const seenSinceMs = known.seenSinceMs + seenMs;
-  const wasSetBack = now < known.doubtedSince;
-  if (known.doubtedMs === 0 || wasSetBack) return doubting(trustedAt, now);
-  if (seenSinceMs >= CONFIRMED_AFTER_MS) return doubting(Math.min(trustedAt + known.doubtedMs, now), now);
-  return { ...known, trustedAt, observedAt: now, seenSinceMs };
+  const runningMs = Math.max(0, Math.min(elapsedMs, now - known.observedAt));
+  const trustedAt = Math.min(known.trustedAt + runningMs, now);
+  const runningSinceJumpMs = known.runningSinceJumpMs + runningMs;
+  const wasSetBack = now < known.jumpSeenAt;
+  if (known.untrustedMs === 0 || wasSetBack) return withUntrustedRest(trustedAt, now);
+  if (runningSinceJumpMs >= CONFIRMED_AFTER_MS)
+    return withUntrustedRest(Math.min(trustedAt + known.untrustedMs, now), now);
+  return { ...known, trustedAt, observedAt: now, runningSinceJumpMs };
 }
 
-function doubting(trustedAt: number, now: number): ClockState {
-  return { trustedAt, observedAt: now, doubtedMs: now - trustedAt, doubtedSince: now, seenSinceMs: 0 };
+function withUntrustedRest(trustedAt: number, now: number): ClockState {
+  return { trustedAt, observedAt: now, untrustedMs: now - trustedAt, jumpSeenAt: now, runningSinceJumpMs: 0 };
 }
 
 /**
@@ -82,9 +89,9 @@ async function read(queries: Queries): Promise<ClockState> {
   return {
     trustedAt: row.trusted_at,
     observedAt: row.observed_at,
-    doubtedMs: row.doubted_ms,
-    doubtedSince: row.doubted_since,
-    seenSinceMs: row.seen_since_ms,
+    untrustedMs: row.doubted_ms,
+    jumpSeenAt: row.doubted_since,
+    runningSinceJumpMs: row.seen_since_ms,
   };
 }
 
@@ -92,9 +99,9 @@ async function write(queries: Queries, known: ClockState): Promise<void> {
   const row = {
     trusted_at: known.trustedAt,
     observed_at: known.observedAt,
-    doubted_ms: known.doubtedMs,
-    doubted_since: known.doubtedSince,
-    seen_since_ms: known.seenSinceMs,
+    doubted_ms: known.untrustedMs,
+    doubted_since: known.jumpSeenAt,
+    seen_since_ms: known.runningSinceJumpMs,
   };
   await queries
     .insertInto('retention_clock')

@@ -18,7 +18,7 @@ export type BacklogPorts = {
   readonly clock: Clock;
   readonly log: Log;
   /** Maximum of pending deliveries for the live hooks of one account; undefined: no limit. */
-  readonly most: number | undefined;
+  readonly max: number | undefined;
 };
 
 /**
@@ -35,7 +35,7 @@ export class BacklogQuota {
 
   /** Whether the account has reached its quota; a promise only if the result is not cached. */
   isFull(accountId: number): boolean | Promise<boolean> {
-    const { most: max, clock } = this.#ports;
+    const { max, clock } = this.#ports;
     if (max === undefined) return false;
     const cached = this.#cache.get(accountId);
     if (cached !== undefined && clock.monotonic() < cached.expiresAt) return cached.isExceeded;

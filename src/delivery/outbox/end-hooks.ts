@@ -74,7 +74,7 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
   if (reason !== 'user_deleted') await notices(tx, reason, toAlert, now);
   await dropManualAttempts(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
-  tx.news.addEnded(endedIds, reason);
+  tx.events.addEnded(endedIds, reason);
   return endedIds;
 }
 

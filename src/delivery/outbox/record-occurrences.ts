@@ -46,9 +46,9 @@ const allocatePositions = preparedOver((queries, allocations: readonly Allocatio
 /** `back`: distance from the last allocated position of the account. */
 type Placed = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
-const factsOf = (facts: readonly Placed[]) =>
+const occurrencesCte = (occurrences: readonly Placed[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
-    facts.map(
+    occurrences.map(
       ({ accountId, back, kind, userId, recordId, now }) =>
         sql`(${int(accountId)}, ${int(back)}, ${text(kind)}, ${int(userId)}, ${int(recordId)}, ${int(now)})`,
     ),
@@ -56,7 +56,7 @@ const factsOf = (facts: readonly Placed[]) =>
 
 const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
   return sql`
-    with ${factsOf(facts)}
+    with ${occurrencesCte(facts)}
     insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
     select facts.account_id, positions.position - facts.back, facts.kind, facts.user_id, facts.record_id,
       positions.occurred_at
@@ -66,7 +66,7 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 /** As `enqueueDeliveries`, for the positions that this transaction has allocated. */
 const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
   return sql<NewPendingDeliveries>`
-    with ${factsOf(facts)}
+    with ${occurrencesCte(facts)}
     insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
       facts.now
@@ -77,7 +77,11 @@ const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
     returning hook_id, delivery_id, position, kind, record_id, created_at`;
 });
 
-type WriteFacts = { readonly accountId: number; readonly now: number; readonly facts: readonly NewOccurrence[] };
+type AccountOccurrences = {
+  readonly accountId: number;
+  readonly now: number;
+  readonly facts: readonly NewOccurrence[];
+};
 
 /**
  * The transactional outbox: records occurrences at the next feed positions of the account and enqueues one
@@ -91,10 +95,10 @@ export function record(write: AccountWrite, facts: readonly NewOccurrence[]): vo
   const { accountId, now } = write;
   if (!write.mayEnqueue) tx.commitIf(requireNothingPending(tx.queries, accountId, facts));
   tx.beforeCommit(recordAll, { accountId, now, facts });
-  tx.news.addOccurred([accountId]);
+  tx.events.addOccurred([accountId]);
 }
 
-const recordAll: AtCommit<WriteFacts> = async ({ queries, news }, all) => {
+const recordAll: AtCommit<AccountOccurrences> = async ({ queries, events }, all) => {
   const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
   const accounts = byAccount.map(([accountId, recorded]) => {
     const facts = recorded.flatMap((one) => one.facts);
@@ -111,5 +115,5 @@ const recordAll: AtCommit<WriteFacts> = async ({ queries, news }, all) => {
     enqueueForHooks(queries, subscribable, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
-  news.addNewPending(pending);
+  events.addNewPending(pending);
 };

@@ -27,13 +27,13 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
     })
     .where('hook_id', '=', hookId)
     .execute();
-  const { queries, news } = AccountWrite.transactionOf(write);
+  const { queries, events } = AccountWrite.transactionOf(write);
   await enqueueDeliveries(
     queries,
     { accountId: write.accountId, first: endedPosition + 1, now: write.now },
     hookId,
   ).execute();
-  news.addPending([hookId]);
+  events.addPending([hookId]);
 }
 
 /**
@@ -82,7 +82,7 @@ export async function requestRedelivery(
     .where('date_ended', 'is', null);
   if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  tx.news.addManual([delivery.hookId]);
+  tx.events.addManual([delivery.hookId]);
 }
 
 /** Whether a live hook of any account has the target with this hash (C12). */

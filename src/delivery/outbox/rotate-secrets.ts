@@ -23,5 +23,5 @@ export async function setSecrets(
     .where('date_ended', 'is', null)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) throw new Problem('hook_ended');
-  AccountWrite.transactionOf(write).news.addChanged([hookId]);
+  AccountWrite.transactionOf(write).events.addChanged([hookId]);
 }

@@ -68,7 +68,7 @@ function attemptsOf(clock: PausableClock, guard: SsrfGuard = openGuard) {
 
 const essence = ({ ms: _ms, note: _note, ...rest }: Outcome) => rest;
 const answered = (status: number) => ({ kind: 'answered', status });
-const paused = { kind: 'ours', fault: 'process_paused' };
+const paused = { kind: 'local_error', code: 'process_paused' };
 const timedOut = { kind: 'failed', cause: 'timeout' };
 
 /** Advances time to the deadline like a busy process, whose timers are all late. */

@@ -60,7 +60,7 @@ function essence({ ms, note: _note, ...rest }: Outcome) {
 }
 
 const failed = (cause: string) => ({ kind: 'failed', cause });
-const ours = (fault: string) => ({ kind: 'ours', fault });
+const localError = (code: string) => ({ kind: 'local_error', code });
 const answered = (status: number) => ({ kind: 'answered', status });
 
 type Target = { url: string; port: number; connections: () => number; received: () => string };
@@ -417,7 +417,7 @@ test('C19 no route is a local error, unless an address was reached', async () =>
   const { port } = await closedPort();
   const url = `http://target.example:${port}/`;
   // Every system rejects a connection to the broadcast address without sending anything.
-  assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255') })), ours('no_route'));
+  assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255') })), localError('no_route'));
   assert.deepEqual(essence(await attempt(url, { guard: guardFor('255.255.255.255', '127.0.0.1') })), failed('refused'));
 });
 
@@ -438,7 +438,7 @@ test('C19 no file handles is a local error', async (t) => {
   const script = `ulimit -n 64 && exec "$0" --input-type=module -e "$1"`;
   const child = spawn('sh', ['-c', script, process.execPath, program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = (await readAll(child.stdout)).split('\n').map((line) => JSON.parse(line));
-  assert.deepEqual(lines.map(essence), [answered(400), ours('no_file_handle')]);
+  assert.deepEqual(lines.map(essence), [answered(400), localError('no_file_handle')]);
   assert.equal(hook.connections(), 1);
 });
 
@@ -447,10 +447,10 @@ test('C19 a name that does not exist is a failure, a silent resolver is a local 
   const none = guardWith(async () => ({ failure: 'no_such_name' }));
   assert.deepEqual(essence(await attempt(url, { guard: none })), failed('no_such_name'));
   const silent = guardWith(async () => ({ failure: 'resolver_silent' }));
-  assert.deepEqual(essence(await attempt(url, { guard: silent })), ours('no_resolver'));
+  assert.deepEqual(essence(await attempt(url, { guard: silent })), localError('no_resolver'));
   // Also if the resolver ignores its timeout.
   const hanging = guardWith(silentResolve);
-  assert.deepEqual(essence(await attempt(url, { guard: hanging, deadlineMs: SHORT_MS })), ours('no_resolver'));
+  assert.deepEqual(essence(await attempt(url, { guard: hanging, deadlineMs: SHORT_MS })), localError('no_resolver'));
 });
 
 test('C21 DNS has half of the deadline, at most 5 s', async () => {
@@ -472,7 +472,10 @@ test('C19 an abort before the attempt, during DNS and in flight results in the l
     return { addresses: ['127.0.0.1'] };
   });
   const hook = await target(t, () => {});
-  assert.deepEqual(essence(await attempt(hook.url, { signal: stopped.signal, guard: counting })), ours('stopped'));
+  assert.deepEqual(
+    essence(await attempt(hook.url, { signal: stopped.signal, guard: counting })),
+    localError('stopped'),
+  );
   assert.equal(asked, 0);
 
   const resolving = new AbortController();
@@ -480,7 +483,7 @@ test('C19 an abort before the attempt, during DNS and in flight results in the l
   const guard = guardWith(() => answerLate.promise);
   const waiting = attempt(`http://target.example:${hook.port}/`, { signal: resolving.signal, guard });
   resolving.abort();
-  assert.deepEqual(essence(await waiting), ours('stopped'));
+  assert.deepEqual(essence(await waiting), localError('stopped'));
   const dials = countDials(t);
   answerLate.resolve({ addresses: ['127.0.0.1'] });
   await nextTurn();
@@ -490,7 +493,7 @@ test('C19 an abort before the attempt, during DNS and in flight results in the l
   const flight = attempt(hook.url, { signal: flying.signal });
   await until(() => hook.received().endsWith(BODY), 'nothing arrived');
   flying.abort();
-  assert.deepEqual(essence(await flight), ours('stopped'));
+  assert.deepEqual(essence(await flight), localError('stopped'));
 });
 
 test('C19 an abort while dialling tries no other address', async (t) => {
@@ -501,7 +504,7 @@ test('C19 an abort while dialling tries no other address', async (t) => {
   const flight = attempt(hook.url, { signal: stop.signal, guard });
   while (dials() === 0) await undefined;
   stop.abort();
-  assert.deepEqual(essence(await flight), ours('stopped'));
+  assert.deepEqual(essence(await flight), localError('stopped'));
   await nextTurn();
   assert.equal(dials(), 1);
   assert.equal(hook.received(), '');
@@ -517,7 +520,7 @@ test('C13 an abort at the moment of the connection sends no byte', async (t) => 
   });
   const stop = new AbortController();
   const outcome = await attempt(hook.url, { signal: stop.signal, onDialled: () => stop.abort() });
-  assert.deepEqual(essence(outcome), ours('stopped'));
+  assert.deepEqual(essence(outcome), localError('stopped'));
   await until(() => ended, 'the connection was not closed');
   assert.deepEqual([hook.received(), hook.connections()], ['', 1]);
 });
@@ -620,5 +623,5 @@ test('C19 an abort during the TLS handshake', async (t) => {
   const flight = attempt(`https://127.0.0.1:${hanging.port}/`, { signal: stop.signal });
   await until(() => hanging.connections() === 1, 'nobody came');
   stop.abort();
-  assert.deepEqual(essence(await flight), ours('stopped'));
+  assert.deepEqual(essence(await flight), localError('stopped'));
 });

@@ -35,7 +35,7 @@ const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
 /** DNS gets less than the whole deadline, so that a silent resolver can be distinguished from a slow target. */
 const DNS_TIMEOUT_MS = 5_000;
 
-const STOPPED = { kind: 'ours', fault: 'stopped' } as const;
+const STOPPED = { kind: 'local_error', code: 'stopped' } as const;
 const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 
 /** A kept connection was dead when it was used again: nothing was sent, and nothing is counted. */
@@ -101,7 +101,7 @@ async function open(
   const onAbort = () => interrupt(STOPPED);
   signal.addEventListener('abort', onAbort);
   const cancelTimer = startDeadline(clock, leftMs(), () =>
-    interrupt(isResolved ? TIMED_OUT : { kind: 'ours', fault: 'no_resolver' }),
+    interrupt(isResolved ? TIMED_OUT : { kind: 'local_error', code: 'no_resolver' }),
   );
   const connect = async () => {
     const addresses = await asDialError(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));

@@ -156,7 +156,7 @@ test('C13 an attempt that is aborted while a dead connection is replaced is neve
       stop.abort();
     },
   });
-  assert.deepEqual(essence(outcome), { kind: 'ours', fault: 'stopped' });
+  assert.deepEqual(essence(outcome), { kind: 'local_error', code: 'stopped' });
   await turns(3);
   assert.deepEqual(calls, ['dialled', 'undialled']);
   assert.deepEqual([hook.connections(), hook.requests.length], [1, 2]);

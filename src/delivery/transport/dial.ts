@@ -51,7 +51,7 @@ export async function asDialError(
 ): Promise<readonly CheckedAddress[]> {
   const check = await guard.check(url, dnsTimeoutMs);
   if ('failure' in check) {
-    if (check.failure === 'resolver_silent') throw new DialError({ kind: 'ours', fault: 'no_resolver' });
+    if (check.failure === 'resolver_silent') throw new DialError({ kind: 'local_error', code: 'no_resolver' });
     throw new DialError({ kind: 'failed', cause: 'no_such_name' });
   }
   if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: refusalText(check) });
@@ -75,7 +75,7 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
       const result = classify(error, 'refused');
       results.push(result);
       // Out of file handles or memory: the next address would fail too.
-      if (result.kind === 'ours' && result.fault !== 'no_route' && result.fault !== 'no_local_port') break;
+      if (result.kind === 'local_error' && result.code !== 'no_route' && result.code !== 'no_local_port') break;
       continue;
     }
     return url.protocol === 'https:' ? await secured(socket, url, dialling) : socket;
@@ -89,9 +89,9 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
  */
 function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | LocalError {
   const unreachable = (result: Failed | LocalError) =>
-    result.kind === 'ours' && (result.fault === 'no_route' || result.fault === 'no_local_port');
+    result.kind === 'local_error' && (result.code === 'no_route' || result.code === 'no_local_port');
   const significant =
-    results.find((result) => result.kind === 'ours' && !unreachable(result)) ??
+    results.find((result) => result.kind === 'local_error' && !unreachable(result)) ??
     results.find((result) => result.kind === 'failed') ??
     results[0];
   return significant ?? { kind: 'failed', cause: 'timeout' };
@@ -148,7 +148,7 @@ export function classify(error: unknown, otherwise: FailureCode): Failed | Local
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const note = error instanceof Error ? error.message : String(error);
   const localError = LOCAL_ERRORS[code];
-  if (localError !== undefined) return { kind: 'ours', fault: localError, note };
+  if (localError !== undefined) return { kind: 'local_error', code: localError, note };
   return { kind: 'failed', cause: FAILURE_CODES[code] ?? failureCodeOf(error, code) ?? otherwise, note };
 }
 

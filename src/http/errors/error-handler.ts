@@ -24,7 +24,7 @@ const UNDELAYED_RATE_LIMITED: Rate = { count: 20, windowS: 1 };
 export type ErrorHandlerPorts = {
   readonly clock: Clock;
   readonly log: Log;
-  readonly doors: readonly RouteGroup[];
+  readonly routeGroups: readonly RouteGroup[];
   readonly limits: RateLimits;
   /** Rate of wrong keys per client network up to which responses are not delayed; undefined never delays. */
   readonly wrongKeys: Rate | undefined;
@@ -76,8 +76,8 @@ export class ErrorHandler {
   async rejectUnrouted(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     // The request target may be an absolute URL; the router strips its origin, too.
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
-    const group = this.#ports.doors.find(({ prefix }) => path.startsWith(prefix));
-    request.door = group;
+    const group = this.#ports.routeGroups.find(({ prefix }) => path.startsWith(prefix));
+    request.routeGroup = group;
     let cause: unknown = problemOf(error) ?? notFound();
     try {
       if (group !== undefined) {

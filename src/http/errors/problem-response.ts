@@ -16,7 +16,7 @@ export function problemBody(problem: Problem, baseUrl: string): Record<string, u
 
 /** Sends a problem with the headers that its status needs. */
 export function sendProblem(reply: FastifyReply, problem: Problem, baseUrl: string): FastifyReply {
-  if (problem.status === 401) reply.header('www-authenticate', reply.request.door?.challenge ?? KEY_CHALLENGE);
+  if (problem.status === 401) reply.header('www-authenticate', reply.request.routeGroup?.challenge ?? KEY_CHALLENGE);
   const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? RETRY_AFTER_S : undefined);
   // The rest of the request was not received, so the connection cannot be reused.
   if (problem.status === 408) reply.header('connection', 'close');

@@ -25,7 +25,7 @@ const MAX_WAIT_S = 30;
 /** Chunks that a stream prefetches. */
 const PREFETCH_CHUNKS = 1;
 
-const CURSOR_MUST = 'must be a cursor that was answered before';
+const CURSOR_REQUIREMENT = 'must be a cursor that was answered before';
 
 const wait: Parameter<number> = {
   description: 'Seconds to wait for new entries if there are none; values above 30 are treated as 30.',
@@ -38,7 +38,7 @@ const followParameters = {
   after: {
     description: 'The cursor to continue after. `latest`: only new entries. Omitted: from the oldest stored entry.',
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
-    errorMessage: `${CURSOR_MUST}, or latest`,
+    errorMessage: `${CURSOR_REQUIREMENT}, or latest`,
     read: (text) => (text === 'latest' ? text : parseId(text)),
   } as Parameter<number | 'latest'>,
   limit: {
@@ -73,7 +73,7 @@ export function follow<Path extends string, P extends Parameters, F extends Fiel
     records: [],
     conditional: false,
     mode: 'follow',
-    async look(view, caller, given, reading) {
+    async read(view, caller, given, reading) {
       const { rows, next, isEnd } = await row.call(view, caller, given as Given<P>, reading);
       const entries = rows.map((one) => ({ ...row.entry(one), shown: serializeRecord(row.fields, one) }));
       return { entries, next, isEnd };
@@ -130,7 +130,7 @@ export async function respondWithFeed(
   const { followers, row, viewOf } = ports;
   const { given, after, limit, waitMs, isStream } = followRequest(request, row.parameters, input.query);
   const read = (caller: Caller, after: FeedRequest['after']) =>
-    row.look(viewOf(caller), caller, given, { after, limit });
+    row.read(viewOf(caller), caller, given, { after, limit });
   if (!isStream && waitMs === 0) return sendPage(reply, await read(caller, after));
 
   const waiter = followers.join(caller.accountId);
@@ -158,7 +158,7 @@ function lastEventId(request: FastifyRequest): number | undefined {
   const [text, ...more] = headerLines(request.raw, 'last-event-id');
   if (text === undefined) return undefined;
   const cursor = more.length > 0 ? undefined : parseId(text);
-  if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: CURSOR_MUST }]);
+  if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: CURSOR_REQUIREMENT }]);
   return cursor;
 }
 
@@ -197,7 +197,7 @@ function stream(
   { followers, clock, reauthenticate, failed }: FollowPorts,
 ): FastifyReply {
   const check = () => followers.readPermit(reauthenticate);
-  const chunks = eventStream(waiter, first, { clock, look: readAfter, check });
+  const chunks = eventStream(waiter, first, { clock, read: readAfter, check });
   const readable = Readable.from(chunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
   readable.once('error', failed);
   readable.once('close', () => followers.leave(waiter));

@@ -20,7 +20,7 @@ export const READ_BATCH_SIZE = 100;
 export type StreamPorts = {
   readonly clock: Clock;
   /** Reads the entries after a cursor; rejects if the caller may no longer read them. */
-  look(after: number): Promise<FeedSlice>;
+  read(after: number): Promise<FeedSlice>;
   /** Rejects if the caller may no longer read the feed. */
   check(): Promise<unknown>;
 };
@@ -37,18 +37,18 @@ export async function* eventStream(
 ): AsyncGenerator<string, void, undefined> {
   const { clock } = ports;
   let page = first;
-  let reached = 0;
+  let sentUpTo = 0;
   let heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
   yield `retry: ${RETRY_MS}\n\n`;
   // Send the cursor first, so that a client that disconnects before the first entry resumes from here.
   if (page.entries.length === 0) {
     yield cursorOf(page);
-    reached = page.next;
+    sentUpTo = page.next;
   }
   while (!waiter.isOver) {
     if (page.entries.length > 0) {
       yield page.entries.map(message).join('');
-      reached = page.entries.at(-1)?.cursor ?? reached;
+      sentUpTo = page.entries.at(-1)?.cursor ?? sentUpTo;
       heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
     }
     waiter.position = page.next;
@@ -56,11 +56,11 @@ export async function* eventStream(
     if (waiter.isOver) return;
     if (clock.monotonic() >= heartbeatAt) {
       // Advance the client's cursor over entries that are not visible to it, so that they are not read again.
-      yield page.next > reached ? `:\n${cursorOf(page)}` : ':\n\n';
-      reached = page.next;
+      yield page.next > sentUpTo ? `:\n${cursorOf(page)}` : ':\n\n';
+      sentUpTo = page.next;
       heartbeatAt = clock.monotonic() + HEARTBEAT_MS;
     }
-    const next = await undefinedOnProblem(() => (isWoken ? ports.look(page.next) : recheckAccess(page, ports)));
+    const next = await undefinedOnProblem(() => (isWoken ? ports.read(page.next) : recheckAccess(page, ports)));
     if (next === undefined) return;
     page = next;
   }

@@ -14,7 +14,7 @@ export class FeedWaiter {
   readonly accountId: number;
   /** Feed position up to which the waiter has read. */
   position = 0;
-  isAsleep = false;
+  isWaiting = false;
   #isOver = false;
   #isWoken = false;
   #wake: (() => void) | undefined;
@@ -49,17 +49,17 @@ export class FeedWaiter {
     if (this.#isWoken || this.#isOver) return true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    this.isAsleep = true;
+    this.isWaiting = true;
     const cancel = clock.after(waitMs, resolve);
     await promise;
     cancel();
-    this.isAsleep = false;
+    this.isWaiting = false;
     this.#wake = undefined;
     return this.#isWoken;
   }
 }
 
-type Ports = { readonly store: Store; readonly clock: Clock; readonly most: number };
+type Ports = { readonly store: Store; readonly clock: Clock; readonly maxWaiters: number };
 
 /**
  * All requests that wait for feed entries (X2). A commit event wakes them immediately; a poll of all their
@@ -76,10 +76,10 @@ export class FeedWaiters {
   #isStopped = false;
   #cancelPoll: (() => void) | undefined;
 
-  constructor({ store, clock, most }: Ports) {
+  constructor({ store, clock, maxWaiters }: Ports) {
     this.#store = store;
     this.#clock = clock;
-    this.#max = most;
+    this.#max = maxWaiters;
     store.onCommitted((commitEvents) => this.#onCommit(commitEvents));
   }
 
@@ -148,16 +148,18 @@ export class FeedWaiters {
     for (const waiters of this.#waitersByAccount.values()) yield* waiters;
   }
 
-  #onCommit({ happened, access }: CommitEvents): void {
+  #onCommit({ accountsWithOccurrences, access }: CommitEvents): void {
     if (this.#count === 0) return;
     // Permissions may have changed for any waiter.
     if (access) for (const waiter of this.#all()) waiter.wake();
-    else for (const accountId of happened) for (const one of this.#waitersByAccount.get(accountId) ?? []) one.wake();
+    else
+      for (const accountId of accountsWithOccurrences)
+        for (const one of this.#waitersByAccount.get(accountId) ?? []) one.wake();
   }
 
   async #poll(): Promise<void> {
     const accounts = [...this.#waitersByAccount]
-      .filter(([, waiters]) => [...waiters].some((one) => one.isAsleep))
+      .filter(([, waiters]) => [...waiters].some((one) => one.isWaiting))
       .map(([accountId]) => accountId);
     try {
       for (let first = 0; first < accounts.length; first += ACCOUNTS_PER_POLL) {

@@ -84,17 +84,17 @@ export const readOnlyList = (description: string, words: readonly string[], titl
 
 export type TextOptions = { description: string; max: number; min?: number; initial?: string | undefined };
 
-/** A text of `least` (default 0) to `most` characters after trimming. NUL and lone surrogates are invalid (C4). */
-export function text({ description, max: most, min: least = 0, initial }: TextOptions): Field<string, 'writable'> {
-  const length = least > 0 ? `${least} to ${most}` : `at most ${most}`;
+/** A text of `min` (default 0) to `max` characters after trimming. NUL and lone surrogates are invalid (C4). */
+export function text({ description, max, min = 0, initial }: TextOptions): Field<string, 'writable'> {
+  const length = min > 0 ? `${min} to ${max}` : `at most ${max}`;
   return writable(
     {
       description,
-      accepts: { type: 'string', 'x-text': { least, most } },
-      must: `must be a text of ${length} characters`,
+      inputSchema: { type: 'string', 'x-text': { min, max } },
+      requirement: `must be a text of ${length} characters`,
       parse: (value) => String(value).trim(),
-      show: (stored) => stored,
-      answers: { type: 'string', maxLength: most },
+      serialize: (stored) => stored,
+      outputSchema: { type: 'string', maxLength: max },
     },
     initial,
   );
@@ -104,12 +104,12 @@ export function text({ description, max: most, min: least = 0, initial }: TextOp
 export const name = (description: string) => text({ description, min: 1, max: 255 });
 
 /** A short text; empty by default. */
-export const shortText = (description: string, most = 255) => text({ description, max: most, initial: '' });
+export const shortText = (description: string, max = 255) => text({ description, max, initial: '' });
 
 /** A short text without control characters, because it is printed to terminals; empty by default. */
-export function label(description: string, most = 255): Field<string, 'writable'> {
-  const field = shortText(description, most);
-  const must = `must be a text of at most ${most} characters, none of them a control character`;
+export function label(description: string, max = 255): Field<string, 'writable'> {
+  const field = shortText(description, max);
+  const must = `must be a text of at most ${max} characters, none of them a control character`;
   return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_PATTERN, 'x-must': must } };
 }
 
@@ -135,15 +135,15 @@ export function email(description: string, need: 'required' | 'optional'): Field
   return writable(
     {
       description,
-      accepts: {
+      inputSchema: {
         type: 'string',
         maxLength: 254,
         pattern: need === 'required' ? `^${ADDRESS}$` : `^(${ADDRESS})?$`,
-        'x-text': { least: 0, most: 254 },
+        'x-text': { min: 0, max: 254 },
       },
-      must: 'must be an e-mail address of at most 254 characters',
+      requirement: 'must be an e-mail address of at most 254 characters',
       parse: String,
-      show: (stored) => stored,
+      serialize: (stored) => stored,
     },
     need === 'required' ? undefined : '',
   );
@@ -154,26 +154,26 @@ export const currency = (description: string) =>
   writable<string>(
     {
       description,
-      accepts: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
-      must: 'must be a currency code of three letters',
+      inputSchema: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
+      requirement: 'must be a currency code of three letters',
       parse: (value) => String(value).toUpperCase(),
-      show: (stored) => stored,
+      serialize: (stored) => stored,
     },
     '',
   );
 
-const CALENDAR_TIME_MUST = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
+const CALENDAR_TIME_REQUIREMENT = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
 
 /** A required start or due date (C9). */
 export const calendarTime = (description: string) =>
   writable<string>(
     {
       description: `${description} Accepts yyyymmdd or the output format.`,
-      accepts: { type: 'string', format: 'calendar-time' },
-      must: CALENDAR_TIME_MUST,
+      inputSchema: { type: 'string', format: 'calendar-time' },
+      requirement: CALENDAR_TIME_REQUIREMENT,
       parse: (value) => parseCalendarTime(String(value)) ?? unreachable(),
-      show: (stored) => stored,
-      answers: DATE_TIME,
+      serialize: (stored) => stored,
+      outputSchema: DATE_TIME,
     },
     undefined,
   );
@@ -183,11 +183,11 @@ export const calendarTimeOrNone = (description: string) =>
   writable<string | null>(
     {
       description: `${description} Accepts yyyymmdd or the output format; empty for none.`,
-      accepts: { type: ['string', 'null'], format: 'calendar-time-or-none' },
-      must: `${CALENDAR_TIME_MUST}, or empty`,
+      inputSchema: { type: ['string', 'null'], format: 'calendar-time-or-none' },
+      requirement: `${CALENDAR_TIME_REQUIREMENT}, or empty`,
       parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? unreachable())),
-      show: (stored) => stored ?? NO_DATE,
-      answers: DATE_TIME,
+      serialize: (stored) => stored ?? NO_DATE,
+      outputSchema: DATE_TIME,
     },
     null,
   );
@@ -197,11 +197,11 @@ export const calendarDayOrNone = (description: string) =>
   writable<string | null>(
     {
       description: `${description} Accepts yyyymmdd or the output format.`,
-      accepts: { type: ['string', 'null'], format: 'calendar-day-or-none' },
-      must: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
+      inputSchema: { type: ['string', 'null'], format: 'calendar-day-or-none' },
+      requirement: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
       parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? unreachable())),
-      show: (stored) => (stored ?? NO_DATE).slice(0, 10),
-      answers: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
+      serialize: (stored) => (stored ?? NO_DATE).slice(0, 10),
+      outputSchema: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
     },
     null,
   );
@@ -219,11 +219,11 @@ export const flag = (description: string, initial: 0 | 1 = 0) =>
   writable<number>(
     {
       description,
-      accepts: { title: 'FlagInput', enum: FLAG_VALUES },
-      must: 'must be 0 or 1',
+      inputSchema: { title: 'FlagInput', enum: FLAG_VALUES },
+      requirement: 'must be 0 or 1',
       parse: isOn,
-      show: String,
-      answers: FLAG,
+      serialize: String,
+      outputSchema: FLAG,
     },
     initial,
   );
@@ -246,31 +246,31 @@ export const active = () =>
   writable<number>(
     {
       description: '1 active, 0 inactive, 2 on hold.',
-      accepts: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
-      must: 'must be 0, 1 or 2',
+      inputSchema: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
+      requirement: 'must be 0, 1 or 2',
       parse: (value) => (value === '2' || value === 2 ? 2 : isOn(value)),
-      show: String,
-      answers: wordSchema(['0', '1', '2'], 'ActiveState'),
+      serialize: String,
+      outputSchema: wordSchema(['0', '1', '2'], 'ActiveState'),
     },
     1,
   );
 
-/** An integer from 0 to `most`; accepts a string or a number. */
-export const integer = (description: string, most: number, need: 'required' | 'optional' = 'optional') =>
+/** An integer from 0 to `max`; accepts a string or a number. */
+export const integer = (description: string, max: number, need: 'required' | 'optional' = 'optional') =>
   writable<number>(
     {
       description,
-      accepts: {
+      inputSchema: {
         type: ['string', 'integer'],
-        pattern: `^\\d{1,${String(most).length}}$`,
+        pattern: `^\\d{1,${String(max).length}}$`,
         minimum: 0,
-        maximum: most,
-        'x-most': most,
+        maximum: max,
+        'x-max': max,
       },
-      must: `must be a whole number from 0 to ${most}`,
+      requirement: `must be a whole number from 0 to ${max}`,
       parse: Number,
-      show: String,
-      answers: DIGITS,
+      serialize: String,
+      outputSchema: DIGITS,
     },
     need === 'required' ? undefined : 0,
   );
@@ -287,17 +287,17 @@ export const seconds = (description: string) =>
   writable<number>(
     {
       description: `${description} A fraction is rounded.`,
-      accepts: {
+      inputSchema: {
         type: ['string', 'number'],
         pattern: `^\\d{1,${String(MAX_SECONDS).length}}(\\.\\d+)?$`,
         minimum: 0,
         maximum: MAX_SECONDS,
-        'x-most': MAX_SECONDS,
+        'x-max': MAX_SECONDS,
       },
-      must: `must be a number of seconds from 0 to ${MAX_SECONDS}`,
+      requirement: `must be a number of seconds from 0 to ${MAX_SECONDS}`,
       parse: (value) => Math.round(Number(value)),
-      show: String,
-      answers: DIGITS,
+      serialize: String,
+      outputSchema: DIGITS,
     },
     undefined,
   );
@@ -307,11 +307,17 @@ export const decimal = (description: string) =>
   writable<string>(
     {
       description,
-      accepts: { type: ['string', 'number'], format: 'decimal', minimum: 0, exclusiveMaximum: 1e9, 'x-decimal': true },
-      must: 'must be a number from 0 to 999999999.9999 with at most four decimals',
+      inputSchema: {
+        type: ['string', 'number'],
+        format: 'decimal',
+        minimum: 0,
+        exclusiveMaximum: 1e9,
+        'x-decimal': true,
+      },
+      requirement: 'must be a number from 0 to 999999999.9999 with at most four decimals',
       parse: (value) => (value === '' ? '0' : plainDecimal(String(value))),
-      show: (stored) => stored,
-      answers: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,4})?$' },
+      serialize: (stored) => stored,
+      outputSchema: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,4})?$' },
     },
     '0',
   );
@@ -334,17 +340,17 @@ export const fixedPrice = (description: string): Field<number, 'writable'> => ({
   ...writable<number>(
     {
       description: `${description} An amount other than 0 and 1 sets the flag and becomes the price.`,
-      accepts: {
+      inputSchema: {
         type: ['string', 'number', 'boolean'],
         format: 'decimal',
         minimum: 0,
         exclusiveMaximum: 1e9,
         'x-decimal': true,
       },
-      must: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
+      requirement: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
       parse: (value) => (isAmount(value) ? 1 : isOn(value)),
-      show: String,
-      answers: FLAG,
+      serialize: String,
+      outputSchema: FLAG,
     },
     0,
   ),
@@ -356,11 +362,11 @@ export const resourceId = (description: string) =>
   writable<number>(
     {
       description,
-      accepts: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-      must: 'must be an id',
+      inputSchema: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      requirement: 'must be an id',
       parse: idOf,
-      show: String,
-      answers: DIGITS,
+      serialize: String,
+      outputSchema: DIGITS,
     },
     undefined,
   );
@@ -370,16 +376,16 @@ export const resourceIdOrNone = (description: string) =>
   writable<number>(
     {
       description: `${description} "0" for none.`,
-      accepts: {
+      inputSchema: {
         type: ['string', 'integer', 'null'],
         format: 'id-or-none',
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
       },
-      must: 'must be an id, or "0" for none',
+      requirement: 'must be an id, or "0" for none',
       parse: idOf,
-      show: String,
-      answers: DIGITS,
+      serialize: String,
+      outputSchema: DIGITS,
     },
     0,
   );
@@ -406,7 +412,7 @@ function references<N extends 'user' | 'team'>(
   return writable<readonly Reference<N>[]>(
     {
       description,
-      accepts: {
+      inputSchema: {
         type: 'array',
         maxItems: 1_000,
         items: {
@@ -417,14 +423,14 @@ function references<N extends 'user' | 'team'>(
           properties: { [id]: { type: ['string', 'integer'], ...idSchema } },
         },
       },
-      must: `must be a list of ${resourceType} ids`,
+      requirement: `must be a list of ${resourceType} ids`,
       parse: (value) => {
         const ids = new Set((value as readonly unknown[]).map(idIn));
         return [...ids].map((one) => ({ [id]: one, [name]: '' })) as unknown as Reference<N>[];
       },
-      show: (records) =>
+      serialize: (records) =>
         records.map((record) => ({ [id]: String(Reflect.get(record, id)), [name]: Reflect.get(record, name) })),
-      answers: {
+      outputSchema: {
         type: 'array',
         items: {
           title: `Assigned${titlePart}`,
@@ -449,11 +455,11 @@ export const role = (description: string): Field<Role, 'writable'> =>
   writable<Role>(
     {
       description,
-      accepts: { title: 'Role', enum: ['member', 'admin', 'owner'] },
-      must: 'must be member, admin or owner',
+      inputSchema: { title: 'Role', enum: ['member', 'admin', 'owner'] },
+      requirement: 'must be member, admin or owner',
       parse: (value) => (typeof value === 'string' && isRole(value) ? value : unreachable()),
-      show: (stored) => stored,
-      answers: wordSchema(['member', 'admin', 'owner'], 'Role'),
+      serialize: (stored) => stored,
+      outputSchema: wordSchema(['member', 'admin', 'owner'], 'Role'),
     },
     'member',
   );

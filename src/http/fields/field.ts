@@ -51,8 +51,8 @@ export type OutputOf<F extends Fields> = {
 /** A field that only the service writes. */
 export function readOnly<S>(
   description: string,
-  show: (stored: S) => unknown,
-  answers: JsonSchema,
+  serialize: (stored: S) => unknown,
+  outputSchema: JsonSchema,
 ): Field<S, 'readOnly'> {
   return {
     mode: 'readOnly',
@@ -60,8 +60,8 @@ export function readOnly<S>(
     inputSchema: {},
     parse: () => unreachable(),
     default: undefined,
-    outputSchema: answers,
-    serialize: show,
+    outputSchema,
+    serialize,
   };
 }
 
@@ -70,35 +70,35 @@ export function unreachable(): never {
   throw new Error('a read-only field was written');
 }
 
-/** Options of a writable field. `answers` is the output schema, by default a string. */
+/** Options of a writable field. `outputSchema` is that of a string by default. */
 type FieldDefinition<S> = {
   description: string;
-  accepts: JsonSchema;
-  must: string;
+  inputSchema: JsonSchema;
+  requirement: string;
   parse: (value: unknown) => S;
-  show: (stored: S) => unknown;
-  answers?: JsonSchema;
+  serialize: (stored: S) => unknown;
+  outputSchema?: JsonSchema;
 };
 
 /** A field that the caller writes; required if `initial` is undefined. */
 export function writable<S>(writing: FieldDefinition<S>, initial: S | undefined): Field<S, 'writable'> {
-  const { description, parse, show: serialize } = writing;
-  const inputSchema = { ...writing.accepts, 'x-must': writing.must };
+  const { description, parse, serialize } = writing;
+  const inputSchema = { ...writing.inputSchema, 'x-must': writing.requirement };
   return {
     mode: 'writable',
     description,
     inputSchema,
     parse,
     default: initial,
-    outputSchema: writing.answers ?? { type: 'string' },
+    outputSchema: writing.outputSchema ?? { type: 'string' },
     serialize,
   };
 }
 
 /** Maximum length of a text field in characters; 0 for any other field. */
 export function maxLengthOf(field: Field | undefined): number {
-  const { most = 0 } = (field?.inputSchema['x-text'] ?? {}) as { readonly most?: number };
-  return most;
+  const { max = 0 } = (field?.inputSchema['x-text'] ?? {}) as { readonly max?: number };
+  return max;
 }
 
 /** Serializes a stored row, in the order of its fields. */

@@ -27,9 +27,9 @@ ajv.addFormat('expiry', { type: 'string', validate: (text) => parseExpiry(text) 
 ajv.addKeyword({
   keyword: 'x-text',
   type: 'string',
-  validate: ({ least, most }: { least: number; most: number }, text: string) => isText(text, least, most),
+  validate: ({ min, max }: { min: number; max: number }, text: string) => isText(text, min, max),
 });
-ajv.addKeyword({ keyword: 'x-most', type: 'string', validate: (most: number, text: string) => Number(text) <= most });
+ajv.addKeyword({ keyword: 'x-max', type: 'string', validate: (max: number, text: string) => Number(text) <= max });
 ajv.addKeyword({
   keyword: 'x-decimal',
   type: 'number',

@@ -42,7 +42,7 @@ declare module 'fastify' {
     /** The authenticated caller. */
     caller: Caller | undefined;
     /** The route group of the request. */
-    door: RouteGroup | undefined;
+    routeGroup: RouteGroup | undefined;
   }
   interface FastifyContextConfig {
     /** The permission that the route requires. */
@@ -104,7 +104,7 @@ export function mount(app: FastifyInstance, group: RouteGroup, ports: MountPorts
         requirePermission(caller, permission);
       };
       scope.addHook('onRequest', (request, reply, done) => {
-        request.door = group;
+        request.routeGroup = group;
         reply.headers(group.headers);
         const caller = authenticateRequest(group, request.raw);
         if (caller instanceof Promise) {

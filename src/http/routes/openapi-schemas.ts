@@ -32,7 +32,7 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
 const TYPED = new Set(Object.values(KEYWORDS).flat());
 
 /** Custom keywords that are replaced by standard ones. */
-const INTERNAL = ['x-text', 'x-most', 'x-decimal'];
+const INTERNAL = ['x-text', 'x-max', 'x-decimal'];
 
 /**
  * Collects the named schemas of an OpenAPI document, and converts internal schemas to portable ones: one type for each
@@ -107,13 +107,13 @@ const isTypeKeyword = (keyword: string) => ['type', 'enum', 'const'].includes(ke
 
 /** Replaces custom keywords and formats by standard ones. */
 function standard(schema: JsonSchema): JsonSchema {
-  const { least = 0, most } = (schema['x-text'] ?? {}) as { least?: number; most?: number };
+  const { min = 0, max } = (schema['x-text'] ?? {}) as { min?: number; max?: number };
   const pattern = schema.pattern === DIGITS ? FORMATS.id : (schema.pattern ?? FORMATS[String(schema.format)]);
   const others = Object.entries(schema).filter(([keyword]) => !INTERNAL.includes(keyword));
   return {
     ...Object.fromEntries(others),
-    ...(least > 0 ? { minLength: least } : {}),
-    ...(most === undefined ? {} : { maxLength: most }),
+    ...(min > 0 ? { minLength: min } : {}),
+    ...(max === undefined ? {} : { maxLength: max }),
     ...(pattern === undefined ? {} : { pattern }),
   };
 }
@@ -170,10 +170,10 @@ export function schemaNames(routes: readonly Route[]): SchemaNames {
       if (!records.has(key)) records.set(key, isTaken || actionOf(route) !== undefined ? name(route) : resourceType);
     }
   }
-  const hasTwin = (route: Route) => routes.some((one) => one.path === route.path && one.method !== route.method);
+  const sharesPath = (route: Route) => routes.some((one) => one.path === route.path && one.method !== route.method);
   return {
     records,
-    operationId: (route) => operationId(route, hasTwin(route)),
+    operationId: (route) => operationId(route, sharesPath(route)),
     body: (route) => {
       const action = actionOf(route);
       if (action !== undefined) return `${resourceTypeOf(route)}${pascal(action)}Request`;

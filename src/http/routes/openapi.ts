@@ -159,8 +159,8 @@ const tagOf = ({ path }: Route) => path.split('/')[1] ?? '';
  */
 function documentedPath(route: Route, routes: readonly Route[]): string {
   const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
-  const twins = routes.filter(({ path }) => shapeOf(path) === shapeOf(route.path));
-  return twins.every(({ path }) => path === route.path) ? route.path : route.path.replace(/\{\w+\}/g, '{id}');
+  const sameShape = routes.filter(({ path }) => shapeOf(path) === shapeOf(route.path));
+  return sameShape.every(({ path }) => path === route.path) ? route.path : route.path.replace(/\{\w+\}/g, '{id}');
 }
 
 function operation(route: Route, path: string, { routes, names, schemas }: DocumentContext): Record<string, unknown> {

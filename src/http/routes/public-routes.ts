@@ -61,7 +61,7 @@ export function mountPublicRoutes(
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
-        request.door = group;
+        request.routeGroup = group;
         reply.headers(group.headers);
         const problem = group.refuse(request.raw);
         if (problem !== undefined) throw problem;

@@ -87,7 +87,7 @@ export type Route = {
   | {
       /** A read of the feed, which supports long polling and streaming (X2). */
       readonly mode: 'follow';
-      look(
+      read(
         view: AccountView,
         caller: Caller,
         given: Readonly<Record<string, unknown>>,
@@ -211,7 +211,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     takes?: T;
     records: readonly string[];
     /** Account lock, by default shared. */
-    holding?: LockMode;
+    lockMode?: LockMode;
     /** The path of the created record: its collection, and the field with its id. */
     at: { collection: string; key: K };
     call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<OutputOf<F>>;
@@ -230,7 +230,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     mode: 'write',
     // A shared lock suffices: a creation only checks that its parent exists, and parents are deleted under an
     // exclusive lock.
-    lockMode: definition.holding ?? 'shared',
+    lockMode: definition.lockMode ?? 'shared',
     async run(write, caller, input) {
       const record = serializeRecord(
         definition.fields,

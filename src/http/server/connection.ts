@@ -57,7 +57,7 @@ export class Connection {
   /** Nothing that arrives from now on is processed. */
   isEnding = false;
   /** The response is delayed; a client that sends more in the meantime is disconnected. */
-  isHeldBack = false;
+  isDelayed = false;
   /** The owner that the bytes of the response are charged to. */
   owner: Owner;
   /** Response bytes buffered in memory, and the owner that they are charged to. */

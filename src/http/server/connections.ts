@@ -68,7 +68,7 @@ export class ConnectionTracker {
       return;
     }
     if (connection.response === undefined) this.#begin(connection, request, response);
-    else if (connection.isHeldBack) socket.destroy();
+    else if (connection.isDelayed) socket.destroy();
     else if (connection.pipelined.push([request, response]) > MAX_PIPELINED) this.close(connection, 'pipelined');
   };
 
@@ -80,7 +80,7 @@ export class ConnectionTracker {
     const connection = socket === null ? undefined : this.#all.get(socket);
     if (connection === undefined) return;
     if (connection.pipelined.length > 0 || connection.isEnding) connection.socket.destroy();
-    else connection.isHeldBack = true;
+    else connection.isDelayed = true;
   }
 
   /**
@@ -100,7 +100,7 @@ export class ConnectionTracker {
     // Otherwise Node would continue to read, and emit an error for each chunk.
     socket.pause();
     const { request, response } = connection;
-    if (connection.isHeldBack || (response?.headersSent === true && request?.complete === false)) socket.destroy();
+    if (connection.isDelayed || (response?.headersSent === true && request?.complete === false)) socket.destroy();
     else if (response === undefined || request?.complete === false) respond();
     else connection.onAnswered = respond;
   }
@@ -165,7 +165,7 @@ export class ConnectionTracker {
     const { socket, request, onAnswered } = connection;
     connection.response = undefined;
     connection.body = undefined;
-    connection.isHeldBack = false;
+    connection.isDelayed = false;
     this.#ports.buffers.forget(connection);
     for (const release of connection.releases.splice(0)) release();
     if (socket.destroyed) return;

@@ -25,7 +25,7 @@ for (const { test, database } of stores) {
       random: systemRandom,
       log: pino({ level: 'silent' }),
       metrics,
-      doors: [],
+      routeGroups: [],
       health: {
         clock,
         registry: metrics.registry,

@@ -51,13 +51,17 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
 export async function respondToMalformed(
   error: MalformedRequestError,
   socket: Duplex,
-  { doors, baseUrl, failed }: { doors: readonly RouteGroup[]; baseUrl: string; failed: (error: unknown) => void },
+  {
+    doors: routeGroups,
+    baseUrl,
+    failed,
+  }: { doors: readonly RouteGroup[]; baseUrl: string; failed: (error: unknown) => void },
 ): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const unknown = error.code === 'HPE_INVALID_METHOD' ? await classifyUnknownMethod(error, doors) : undefined;
+  const unknown = error.code === 'HPE_INVALID_METHOD' ? await classifyUnknownMethod(error, routeGroups) : undefined;
   const problem = unknown?.problem ?? new Problem(problemCodeOf(error.code));
   if (problem.cause !== undefined) failed(problem.cause);
   endWith(socket, problem, baseUrl, unknown?.challenge);

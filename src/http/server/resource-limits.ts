@@ -71,7 +71,7 @@ export type GatePorts = {
   readonly maxConnections: number;
   readonly maxUnread: number;
   readonly readable: CorsHeaders;
-  readonly patience: Timeouts;
+  readonly timeouts: Timeouts;
   /** Responds to a request that has exceeded `answerMs`. */
   readonly giveUp: (reply: FastifyReply) => void;
 };
@@ -88,7 +88,7 @@ export class HttpLimits {
   #begin: RequestListener = () => undefined;
 
   constructor(ports: GatePorts) {
-    const { clock, beats, log, baseUrl, trustProxy, patience } = ports;
+    const { clock, beats, log, baseUrl, trustProxy, timeouts } = ports;
     this.#ports = ports;
     const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
     this.shedding = new LoadShedding({ log, clock, baseUrl, onShed, readable: ports.readable });
@@ -102,7 +102,7 @@ export class HttpLimits {
     });
     const isProxy = proxiesOf(trustProxy);
     const connections = () => this.connections;
-    this.work = new RequestSlots({ ...ports, answerMs: patience.answerMs, buffers, connections });
+    this.work = new RequestSlots({ ...ports, answerMs: timeouts.answerMs, buffers, connections });
     const quota = new Quota({
       total: MAX_BODY_BYTES_IN_FLIGHT,
       group: MAX_BODY_BYTES_IN_FLIGHT / 4,
@@ -114,7 +114,7 @@ export class HttpLimits {
       member: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
     const scheduler = new FairScheduler({ clock, budgetMs: ITERATION_BUDGET_MS });
-    this.bodies = new Bodies({ quota, fileQuota, deadlines: patience, connections, scheduler });
+    this.bodies = new Bodies({ quota, fileQuota, deadlines: timeouts, connections, scheduler });
     const admission = new AdmissionControl({
       scheduler,
       begin: (request, response) => this.#begin(request, response),
@@ -124,7 +124,7 @@ export class HttpLimits {
     });
     this.connections = new ConnectionTracker({
       clock: beats,
-      deadlines: patience,
+      deadlines: timeouts,
       maxConnections: ports.maxConnections,
       networkOf: (address) => (isProxy(address) ? undefined : { group: 'visitors', member: networkOf(address) }),
       buffers,

@@ -103,10 +103,11 @@ export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nex
  */
 async function listActivity(view: AccountView, caller: Caller, query: Query, baseUrl: string): Promise<ActivityPage> {
   const { hook_id: hookId, limit = USUAL_ENTRIES } = query;
-  const reach = hookId === undefined ? visibilityOf(caller, query) : await reachOfHook(view, caller, query, hookId);
+  const visibility =
+    hookId === undefined ? visibilityOf(caller, query) : await visibilityOfHook(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
   const before = Math.min(query.before ?? position + 1, position + 1);
-  const found = await occurrencesBefore(view, reach, before, limit);
+  const found = await occurrencesBefore(view, visibility, before, limit);
   const { deliveries, completeFrom } = await deliveriesOf(view, found.occurrences, hookId);
   const complete = found.occurrences.filter((one, index) => index === 0 || one.position >= completeFrom);
   const rows = complete
@@ -117,13 +118,18 @@ async function listActivity(view: AccountView, caller: Caller, query: Query, bas
 }
 
 /** Visible occurrences, also limited in time: `since` and `until` in milliseconds since the epoch. */
-type TimedReach = Visibility & { readonly since?: number; readonly until?: number | undefined };
+type TimedVisibility = Visibility & { readonly since?: number; readonly until?: number | undefined };
 
 /**
  * Occurrences that a hook may have delivered: caused by its user, of its kind, during its lifetime. A caller who may see
  * the hook may see them.
  */
-async function reachOfHook(view: AccountView, caller: Caller, query: Query, hookId: number): Promise<TimedReach> {
+async function visibilityOfHook(
+  view: AccountView,
+  caller: Caller,
+  query: Query,
+  hookId: number,
+): Promise<TimedVisibility> {
   const { kinds } = visibilityOf(caller, query);
   const { user_id: userId, event, date_created: created, date_ended: ended } = await getHook(view, caller, hookId);
   return {
@@ -136,7 +142,7 @@ async function reachOfHook(view: AccountView, caller: Caller, query: Query, hook
 
 async function occurrencesBefore(
   view: AccountView,
-  reach: TimedReach,
+  reach: TimedVisibility,
   before: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
@@ -148,7 +154,7 @@ async function occurrencesBefore(
 
 async function occurrencesBetween(
   view: AccountView,
-  { userId, kinds, since, until }: TimedReach,
+  { userId, kinds, since, until }: TimedVisibility,
   lowest: number,
   before: number,
   limit: number,
@@ -165,7 +171,7 @@ async function occurrencesBetween(
 }
 
 /** Whether no occurrence in reach is stored before a position. */
-async function isEnd(view: AccountView, { since, kinds }: TimedReach, position: number): Promise<boolean> {
+async function isEnd(view: AccountView, { since, kinds }: TimedVisibility, position: number): Promise<boolean> {
   if (kinds.size === 0) return true;
   const oldest = await occurrencesOf(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
   if (oldest === undefined || oldest.position >= position) return true;

@@ -60,7 +60,7 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
   const known = new CallerCache(store);
   const { answers, ask } = asked();
   const before = known.find('shown', ask);
-  await store.write(async (tx) => tx.news.addAccessChange());
+  await store.write(async (tx) => tx.events.addAccessChange());
   const after = known.find('shown', ask);
   assert.equal(answers.length, 2);
   const [old, fresh] = [visitor(1), visitor(2)];

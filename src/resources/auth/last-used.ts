@@ -19,7 +19,7 @@ type Ports = {
 /** Tracks the last use of keys or sessions in batches, without a write per request. */
 export class LastUsedTracker {
   readonly #ports: Ports;
-  readonly #unwritten = new Set<number>();
+  readonly #pending = new Set<number>();
   /** Time of the first use among `#unwritten`. */
   #firstUseAt = 0;
   #cancel: (() => void) | undefined;
@@ -34,8 +34,8 @@ export class LastUsedTracker {
     const now = this.#ports.clock.now();
     if (now - entry.lastUsed < REFRESH_INTERVAL_MS) return;
     entry.lastUsed = now;
-    if (this.#unwritten.size === 0) this.#firstUseAt = now;
-    this.#unwritten.add(id);
+    if (this.#pending.size === 0) this.#firstUseAt = now;
+    this.#pending.add(id);
     this.#scheduleWrite();
   }
 
@@ -58,9 +58,9 @@ export class LastUsedTracker {
 
   async #write(): Promise<void> {
     const { store, write, failed } = this.#ports;
-    if (this.#unwritten.size === 0) return;
-    const [ids, at] = [[...this.#unwritten], this.#firstUseAt];
-    this.#unwritten.clear();
+    if (this.#pending.size === 0) return;
+    const [ids, at] = [[...this.#pending], this.#firstUseAt];
+    this.#pending.clear();
     // Losing a time of last use must not fail anything; the next use is recorded again.
     const written = store.write(({ queries }) => write(queries, ids, at)).catch(failed);
     this.#writing = written;

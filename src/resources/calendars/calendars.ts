@@ -68,14 +68,14 @@ const scope: Field<Scope, 'writable'> = {
   serialize: (stored) => stored,
 };
 
-const ZONE_MUST = 'must be the name of a time zone, such as Europe/Zurich, or empty';
+const ZONE_REQUIREMENT = 'must be the name of a time zone, such as Europe/Zurich, or empty';
 
 /** A time zone by its IANA name; empty for the account's zone. */
 export function zone(description: string): Field<string, 'writable'> {
   return {
     ...shortText(description, 64),
-    inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_MUST },
-    validate: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_MUST),
+    inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_REQUIREMENT },
+    validate: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_REQUIREMENT),
     parse: String,
   };
 }
@@ -89,7 +89,7 @@ export const calendarInputFields = {
 };
 
 /** Response fields of a new calendar, including its address, which is returned only once. */
-export const madeCalendarFields = {
+export const createdCalendarFields = {
   ...calendarFields,
   url: secretOnce('The address to subscribe to. It is returned only once and stored as a hash.'),
 };
@@ -162,7 +162,7 @@ export async function makeCalendar(
   caller: Caller,
   input: Created<typeof calendarInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
-): Promise<OutputOf<typeof madeCalendarFields>> {
+): Promise<OutputOf<typeof createdCalendarFields>> {
   requireMatchingScope(input.scope, input.project_id);
   if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
   const token = newToken(random);
@@ -220,7 +220,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       path: '/calendars',
       description: 'Creates an address for calendar programs to subscribe to. It is returned only once.',
       permission: 'events:read',
-      fields: madeCalendarFields,
+      fields: createdCalendarFields,
       takes: calendarInputFields,
       records: [],
       at: { collection: '/calendars', key: 'id' },

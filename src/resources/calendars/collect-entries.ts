@@ -14,7 +14,7 @@ export type CalendarQuery = {
   readonly scope: Scope;
   readonly userId: number;
   readonly projectId: number;
-  readonly reach: ReadonlySet<Permission>;
+  readonly permissions: ReadonlySet<Permission>;
   /** First and last day, `YYYY-MM-DD`. */
   readonly from: string;
   readonly to: string;
@@ -39,10 +39,10 @@ const RECENT_DAYS = 31;
 
 /** Yields the iCalendar text of all entries, near days first, so that MAX_ENTRIES cuts off the most distant ones. */
 export async function* entriesOf(view: AccountView, wanted: CalendarQuery, today: string): AsyncGenerator<Buffer> {
-  const { reach } = wanted;
+  const { permissions } = wanted;
   const ranges = rangesAround(wanted, today);
-  if (reach.has('events:read')) yield* piecesOf(eventReads(view, wanted, ranges));
-  if (!reach.has('tasks:read')) return;
+  if (permissions.has('events:read')) yield* piecesOf(eventReads(view, wanted, ranges));
+  if (!permissions.has('tasks:read')) return;
   yield* piecesOf(ranges.map((range) => (batch) => tasks(view, wanted, range, batch)));
   yield* piecesOf(ranges.map((range) => (batch) => subtasks(view, wanted, range, batch)));
 }
@@ -149,23 +149,25 @@ function eventRows(view: AccountView, { scope, userId, projectId }: CalendarQuer
     .select(['projects.project_name', 'users.first_name', 'users.last_name']);
   if (scope === 'project') return rows.where('events.project_id', '=', projectId);
   if (scope === 'account') return rows;
-  const theirs = view
+  const assignedProjects = view
     .selectFrom('assignments')
     .select('assignments.record_id')
     .where('assignments.resource_type', '=', 'project')
     .where('assignments.user_id', '=', userId);
-  return rows.where(({ or, eb }) => or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', theirs)]));
+  return rows.where(({ or, eb }) =>
+    or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', assignedProjects)]),
+  );
 }
 
-function eventEntry(row: EventRow, { reach, domain, baseUrl }: CalendarQuery): Entry {
-  const project = reach.has('projects:read') ? (row.project_name ?? '') : '';
-  const creator = reach.has('users:read') ? nameOf(row) : '';
+function eventEntry(row: EventRow, { permissions, domain, baseUrl }: CalendarQuery): Entry {
+  const project = permissions.has('projects:read') ? (row.project_name ?? '') : '';
+  const creator = permissions.has('users:read') ? nameOf(row) : '';
   return {
     uid: `event-${row.event_id}@${domain}`,
     name: row.event_name,
     start_date: row.start_date,
     due_date: row.due_date,
-    about: labelledLines(['Project', project], ['Created by', creator]),
+    description: labelledLines(['Project', project], ['Created by', creator]),
     category: project,
     url: `${baseUrl}/#/calendar?date=${row.start_date.slice(0, 10)}`,
     isBusy: true,
@@ -277,7 +279,7 @@ function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: C
     name: row.name,
     start_date: due,
     due_date: due,
-    about: labelledLines(
+    description: labelledLines(
       ['Project', row.project_name],
       ['Task', row.resourceType === 'subtask' ? row.task_name : ''],
       ['Assigned to', assigned ?? ''],

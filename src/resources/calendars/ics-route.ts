@@ -173,12 +173,12 @@ function nameOf(found: Found): string {
 
 type Unzoned = Omit<CalendarQuery, 'zone'>;
 
-function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, baseUrl: string): Unzoned {
+function wantedOf(found: Found, permissions: ReadonlySet<Permission>, today: string, baseUrl: string): Unzoned {
   return {
     scope: found.scope as Scope,
     userId: found.user_id,
     projectId: found.project_id,
-    reach,
+    permissions,
     from: plusDays(today, -BACK_DAYS),
     to: plusDays(today, AHEAD_DAYS),
     domain: found.domain,
@@ -196,7 +196,7 @@ async function* textOf(
   const description = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
   const zone = zoneName === undefined ? undefined : zoneAround(zoneName, fromMs, untilMs);
-  yield beginning({ name, description: description, zone });
+  yield beginning({ name, description, zone });
   yield* entriesOf(view, { ...wanted, zone }, today);
   yield ENDING;
 }

@@ -37,7 +37,7 @@ export type ResourceOptions<F extends Fields, C extends Fields, P extends Filter
   /** Occurrences of a change where it records more than `changed_…`. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
-    facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<NewOccurrence[]>;
+    occurrences(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<NewOccurrence[]>;
   };
   /** Deletes rows that depend on the record and are not records themselves. */
   readonly removing?: (write: AccountWrite, id: number) => Promise<unknown>;
@@ -90,7 +90,7 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
   const page = pagedQuery(resourceType, filters, shown, longTextsOf(fields, table));
   const find = AccountView.prepared(
     (view, values: { id: number }) => shown(view).where(id as never, '=', values.id as never),
-    'together',
+    'batched',
   );
   const idOf = (row: Columns) => Number(row[key]);
 
@@ -151,7 +151,7 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
       const row: Columns = await changed.executeTakeFirstOrThrow();
       if (isAssignable(resourceType)) await setAssigned(write, resourceType, recordId, { users, teams } as Assignment);
       const moved = await cascadeReferenceChanges(write, caller, resourceType, before, columns);
-      const facts = await options.changed?.facts(write, caller, before, columns);
+      const facts = await options.changed?.occurrences(write, caller, before, columns);
       record(write, [
         ...moved,
         ...(facts ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),

@@ -34,7 +34,7 @@ export const idFilter = (description: string, name: string): Filter<number> => (
 });
 
 /** Compares an id through a chain of references: each column but the last holds an id of the next column's table. */
-export const throughFilter = (description: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
+export const relatedIdFilter = (description: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
   ...idParameter(description),
   where: (id) => through(first, path, id),
 });

@@ -90,7 +90,7 @@ type Narrow = <Row>(query: Query<Row>, values: Values) => Query<Row>;
 
 /** Plans the query on each execution: the best plan depends on the values, such as one day or all days. */
 const prepareCustom = <Row>(build: (view: AccountView, values: Values) => Compilable<Row>) =>
-  AccountView.prepared(build, 'anew');
+  AccountView.prepared(build, 'unprepared');
 
 /** Loads the rows of a page, after a sort key or at the offset. */
 function rowsOf<Row>(order: Order, build: Build<Row>) {

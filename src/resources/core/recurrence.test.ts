@@ -199,7 +199,7 @@ for (const { test, testService } of stores) {
   test('C41 above the pending quota nothing is created, and the task stays open and recurring', async (t) => {
     const attempt: Attempt = ({ signal }) =>
       new Promise((resolve) => {
-        signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 }));
+        signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
       });
     const full = await testService(t, { options: { maxPending: '2' }, ports: { attempt } });
     const boss = await full.account('full.test');

@@ -113,11 +113,11 @@ export const recurring = (description: string): Field<string, 'writable'> =>
     {
       description: `${description} ${legend}; empty: it does not recur.`,
       // Existing clients send any of these other values for a record that does not recur.
-      accepts: { title: 'RecurrenceInput', enum: ['', '0', ...letters, 0, false, null] },
-      must: `must be one of ${letters.join(', ')}, or empty`,
+      inputSchema: { title: 'RecurrenceInput', enum: ['', '0', ...letters, 0, false, null] },
+      requirement: `must be one of ${letters.join(', ')}, or empty`,
       parse: (value) => (isPeriod(value) ? value : ''),
-      show: (stored) => stored,
-      answers: { title: 'Recurrence', type: 'string', enum: ['', ...letters] },
+      serialize: (stored) => stored,
+      outputSchema: { title: 'Recurrence', type: 'string', enum: ['', ...letters] },
     },
     '',
   );

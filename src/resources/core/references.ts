@@ -20,7 +20,7 @@ const finders = mapResources((resourceType) =>
       .selectFrom(table)
       .select([column, ...sharedOf(resourceType).map((shared) => `${table}.${shared}`)] as never)
       .where(column as never, '=', id as never);
-  }, 'together'),
+  }, 'batched'),
 );
 
 /** Returns the shared columns of a record; throws 404 if the account has no such record. */

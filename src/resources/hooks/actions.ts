@@ -62,8 +62,14 @@ export async function listHooks(
   paging: Paging,
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = given;
-  const owned = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, user_id));
-  const page = await pageOf(owned, owned.selectAll('hooks'), byId, conditionsOf(hookFilters, filters), paging);
+  const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, user_id));
+  const page = await pageOf(
+    hooksOfOwner,
+    hooksOfOwner.selectAll('hooks'),
+    byId,
+    conditionsOf(hookFilters, filters),
+    paging,
+  );
   return mapRows(page, (row) => toRow(row, view.now));
 }
 

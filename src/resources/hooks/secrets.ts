@@ -76,7 +76,7 @@ export function secretRoutes({ random }: { random: Random }): readonly Route[] {
       fields: secretFields,
       takes: secretInputFields,
       records: [],
-      holding: 'exclusive',
+      lockMode: 'exclusive',
       problems: ['hook_ended'],
       at: { collection: '/hooks', key: 'hook_id' },
       call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, random),

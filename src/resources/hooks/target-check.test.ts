@@ -26,9 +26,9 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('words.test');
     const verdict = await verdictOf(owner);
     const judged = async (text: string) => {
-      const { verdict: word, says } = await verdict(text);
-      assert.doesNotMatch(says, /\d+\.\d+|test/, text);
-      return [word, says];
+      const { verdict: word, message } = await verdict(text);
+      assert.doesNotMatch(message, /\d+\.\d+|test/, text);
+      return [word, message];
     };
     assert.deepEqual(await judged('https://public.test/in'), ['allowed', 'may be notified']);
     assert.equal((await judged('https://nobody.test/in'))[0], 'unresolved');

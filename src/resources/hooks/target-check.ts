@@ -16,7 +16,7 @@ export const verdictFields = {
     'malformed',
     'taken',
   ]),
-  says: readOnlyText('The reason, as words that follow "target_url"; never an address.'),
+  message: readOnlyText('The reason, as words that follow "target_url"; never an address.'),
 };
 
 export const verdictSchema = responseSchema(verdictFields);
@@ -35,22 +35,22 @@ export type IsTaken = (targetHash: string) => Promise<boolean>;
 
 export type TargetCheckRow = {
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
-  readonly says: string;
+  readonly message: string;
 };
 
 /** Checks a target as a subscription would (C11, C12), with the same guard. Stores nothing. */
 export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: string): Promise<TargetCheckRow> {
   const parsed = parseTarget(text);
-  if ('fault' in parsed) return { verdict: 'malformed', says: parsed.fault };
+  if ('fault' in parsed) return { verdict: 'malformed', message: parsed.fault };
   const check = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
   if ('allowed' in check && !check.allowed) {
-    return { verdict: check.word, says: 'leads to a forbidden address' };
+    return { verdict: check.word, message: 'leads to a forbidden address' };
   }
   if (await isTaken(hashTarget(normaliseTarget(parsed.url)))) {
-    return { verdict: 'taken', says: 'is the target of another live hook' };
+    return { verdict: 'taken', message: 'is the target of another live hook' };
   }
-  if ('failure' in check) return { verdict: 'unresolved', says: unresolved[check.failure] };
-  return { verdict: 'allowed', says: 'may be notified' };
+  if ('failure' in check) return { verdict: 'unresolved', message: unresolved[check.failure] };
+  return { verdict: 'allowed', message: 'may be notified' };
 }
 
 const unresolved = {

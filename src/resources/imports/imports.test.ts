@@ -107,7 +107,7 @@ for (const { test, testService } of stores) {
     const without = await bring(owner, ics);
     assert.deepEqual(rows(without), [...bad, ['TZID', 'no_zone', 'line 5: America/New_York']]);
     assert.match(
-      without.dropped.at(-1)?.says ?? '',
+      without.dropped.at(-1)?.message ?? '',
       /^The account has no time zone: times with a zone kept the clock time/,
     );
     assert.deepEqual(await started(), ['2027-01-31 18:00:00']);

@@ -32,13 +32,13 @@ const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 /** Start of every calendar file; anything else is rejected before parsing. */
 const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
-const ICS_MUST = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
+const ICS_REQUIREMENT = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
 const ics: Field<string, 'writable'> = {
   mode: 'writable',
   description: 'The file: iCalendar (RFC 5545), as text.',
-  inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_MUST },
-  validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_MUST),
+  inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_REQUIREMENT },
+  validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_REQUIREMENT),
   parse: String,
   default: undefined,
   outputSchema: {},
@@ -59,17 +59,17 @@ const STRING: JsonSchema = { type: 'string' };
 
 const dropped = readOnly<readonly Skipped[]>(
   'Items of the file that were left out or changed: what, why, how many, and the first ones with their lines.',
-  (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
+  (rows) => rows.map((row) => ({ ...row, message: reasons[row.reason], count: String(row.count) })),
   {
     type: 'array',
     items: {
       title: 'DroppedComponent',
       type: 'object',
-      required: ['what', 'reason', 'says', 'count', 'examples'],
+      required: ['what', 'reason', 'message', 'count', 'examples'],
       properties: {
         what: STRING,
         reason: { type: 'string', enum: Object.keys(reasons) },
-        says: STRING,
+        message: STRING,
         count: STRING,
         examples: { type: 'array', items: STRING },
       },

@@ -207,7 +207,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
       fields: issuedInvitationFields,
       takes: invitationInputFields,
       records: [],
-      holding: 'exclusive',
+      lockMode: 'exclusive',
       at: { collection: '/invitations', key: 'id' },
       call: (write, caller, input) => makeInvitation(write, caller, input, ports),
     }),

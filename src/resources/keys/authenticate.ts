@@ -44,7 +44,7 @@ const findLive = prepared(
       .where('api_keys.key_id', '=', keyId)
       .where('api_keys.revoked_at', 'is', null)
       .where('users.date_deleted', 'is', null),
-  'together',
+  'batched',
 );
 
 const permissionSets = new Map<string, ReadonlySet<Permission>>();

@@ -41,7 +41,7 @@ export async function followNotifications(
   { after, limit }: FeedRequest,
   baseUrl: string,
 ): Promise<FeedPage<NotificationRow>> {
-  const reach = visibilityOf(caller, query);
+  const visibility = visibilityOf(caller, query);
   const { position, epoch_start: epochStart } = await view
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
@@ -62,7 +62,7 @@ export async function followNotifications(
     for (const row of found) {
       if (rows.length === limit) return { rows, next: reached ?? position, isEnd: false };
       reached = row.position;
-      if (isVisible(reach, row)) rows.push(toRow(row, baseUrl));
+      if (isVisible(visibility, row)) rows.push(toRow(row, baseUrl));
     }
     if (found.length < size) return { rows, next: reached ?? position, isEnd: true };
     scanned += found.length;

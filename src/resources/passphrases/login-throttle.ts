@@ -35,12 +35,12 @@ export class LoginThrottle {
   }
 
   /**
-   * @param who the user name tried
+   * @param user the user name tried
    * @param source the client's address; an IPv6 address counts as its network, since one machine has the whole of it
    * @throws Problem `too_many_tries` with `retryAfterS`
    */
-  begin(who: string, source: string): LoginAttempt {
-    const name = JSON.stringify([who, networkOf(source)]);
+  begin(user: string, source: string): LoginAttempt {
+    const name = JSON.stringify([user, networkOf(source)]);
     const now = this.#clock.monotonic();
     const entry = this.#find(name, now);
     if (now < entry.blockedUntil) {

@@ -64,8 +64,8 @@ export async function preparePassphrase(
   const stored = await storedPassphrase(view, caller.userId);
   const attempt = throttle.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = networkOf(source);
-  const isRight = await attempt.check(() => passphrases.matches(input.current, stored, network));
-  if (!isRight || stored === undefined) throw wrongPassphrase();
+  const isCorrect = await attempt.check(() => passphrases.matches(input.current, stored, network));
+  if (!isCorrect || stored === undefined) throw wrongPassphrase();
   return { stored, made: await passphrases.hash(input.passphrase, network) };
 }
 

@@ -109,7 +109,7 @@ export const subtasks = defineResource('subtask', {
   stored: withCompletion,
   changed: {
     kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
-    async facts(write, { userId }, before, stored) {
+    async occurrences(write, { userId }, before, stored) {
       const { subtask_id: id } = before;
       const completes = isCompleted(before, stored);
       const period = completes ? periodOf(before, stored) : undefined;

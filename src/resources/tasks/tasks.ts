@@ -125,7 +125,7 @@ export const tasks = defineResource('task', {
   stored: withCompletion,
   changed: {
     kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
-    async facts(write, caller, before, stored) {
+    async occurrences(write, caller, before, stored) {
       const { task_id: id } = before;
       const completes = isCompleted(before, stored);
       const period = completes ? periodOf(before, stored) : undefined;

@@ -21,7 +21,7 @@ import {
   dateFrom,
   dateTo,
   idFilter,
-  throughFilter,
+  relatedIdFilter,
   timestampFrom,
   timestampTo,
   wordFilter,
@@ -61,13 +61,13 @@ const RUNNING =
 
 export const timeEntryFilters = {
   user_id: idFilter('Only entries of this user.', 'time_entries.user_id'),
-  client_id: throughFilter(
+  client_id: relatedIdFilter(
     'Only entries of projects for this client; 0 for projects without one.',
     'time_entries.task_id',
     'tasks.project_id',
     'projects.client_id',
   ),
-  project_id: throughFilter('Only entries of this project.', 'time_entries.task_id', 'tasks.project_id'),
+  project_id: relatedIdFilter('Only entries of this project.', 'time_entries.task_id', 'tasks.project_id'),
   task_id: idFilter('Only entries of this task.', 'time_entries.task_id'),
   subtask_id: idFilter('Only entries of this subtask; 0 for entries without one.', 'time_entries.subtask_id'),
   hide_billed: wordFilter('1 leaves out billed entries.', {

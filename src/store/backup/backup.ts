@@ -108,8 +108,8 @@ export function bytesOf(database: DatabaseSync): number {
 }
 
 /** Findings of SQLite's integrity check; empty if there are none. */
-export function integrityErrors(database: DatabaseSync, how: 'integrity_check' | 'quick_check'): string[] {
-  const findings = database.prepare(`pragma ${how}(20)`).all().flatMap(Object.values).map(String);
+export function integrityErrors(database: DatabaseSync, pragma: 'integrity_check' | 'quick_check'): string[] {
+  const findings = database.prepare(`pragma ${pragma}(20)`).all().flatMap(Object.values).map(String);
   return findings.filter((line) => line !== 'ok');
 }
 

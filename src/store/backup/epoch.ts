@@ -28,10 +28,10 @@ export async function beginEpoch(queries: Queries, sequences: Sequences, now: nu
     .selectFrom('positions')
     .select(({ fn }) => [fn.max<number | null>('position').as('last'), fn.countAll<number>().as('accounts')])
     .execute();
-  const furthest = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
-  if (furthest >= start || start > Number.MAX_SAFE_INTEGER / 2) {
+  const highestId = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
+  if (highestId >= start || start > Number.MAX_SAFE_INTEGER / 2) {
     throw new StoreError(
-      `The clock of this machine is wrong: it is at ${new Date(now).toISOString()}, and ids are at ${furthest}. Correct it and try again.`,
+      `The clock of this machine is wrong: it is at ${new Date(now).toISOString()}, and ids are at ${highestId}. Correct it and try again.`,
     );
   }
   for (const sequence of all) await sequences.raise(queries, sequence, start);

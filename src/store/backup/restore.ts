@@ -131,14 +131,14 @@ function swapFiles(path: string, temporary: string, kept: string): void {
   // First of all: SQLite would apply a leftover WAL of the old database to the new one, even if the old file is
   // missing.
   for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix);
-  if (existsSync(path)) keepAs(path, kept);
+  if (existsSync(path)) renameWithoutReplacing(path, kept);
   fsyncPath(temporary, 'r+');
   renameSync(temporary, path);
   fsyncPath(dirname(path), 'r');
 }
 
 /** Uses a hard link where the file system supports it, so that a database exists at every moment. */
-function keepAs(path: string, kept: string): void {
+function renameWithoutReplacing(path: string, kept: string): void {
   try {
     linkSync(path, kept);
   } catch {

@@ -3,7 +3,7 @@ import type { LockMode } from '../store.ts';
 
 type LockState = {
   readonly held: Record<LockMode, number>;
-  readonly waiting: { readonly how: LockMode; readonly begin: () => void }[];
+  readonly waiting: { readonly lockMode: LockMode; readonly begin: () => void }[];
 };
 
 /**
@@ -38,21 +38,21 @@ export class AccountLocks {
     }
   }
 
-  #wait(account: LockState, how: LockMode): Promise<void> {
+  #wait(account: LockState, lockMode: LockMode): Promise<void> {
     if (this.#waiting >= this.#maxWaiting) throw new Problem('overloaded');
     this.#waiting += 1;
-    return new Promise((begin) => account.waiting.push({ how, begin }));
+    return new Promise((begin) => account.waiting.push({ lockMode, begin }));
   }
 
   #beginNext(account: LockState): void {
     for (
       let [next] = account.waiting;
-      next !== undefined && this.#hasRoom(account, next.how);
+      next !== undefined && this.#hasRoom(account, next.lockMode);
       [next] = account.waiting
     ) {
       account.waiting.shift();
       this.#waiting -= 1;
-      account.held[next.how] += 1;
+      account.held[next.lockMode] += 1;
       next.begin();
     }
   }

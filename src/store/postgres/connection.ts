@@ -1,7 +1,7 @@
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { type Planned, runDirectly, type SendQuery, StatementDriver } from '../prepared-queries.ts';
+import { runDirectly, type SendQuery, StatementDriver, type StatementMode } from '../prepared-queries.ts';
 import type { Queries } from '../store.ts';
 import type { Tables } from '../tables.ts';
 
@@ -105,7 +105,7 @@ export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
   return { ...query, name: nameOf(query.text) };
 }
 
-export type QueryFunction = (text: string, values: readonly unknown[], planned: Planned) => Promise<pg.QueryResult>;
+export type QueryFunction = (text: string, values: readonly unknown[], mode: StatementMode) => Promise<pg.QueryResult>;
 
 /**
  * Returns the function that sends SQL to a pool or over one connection. Queries that are planned once are named
@@ -122,7 +122,7 @@ export function queryFunctionOf(
 ): QueryFunction {
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   return (text, values, planned) => {
-    const name = extras.prepared && planned !== 'anew' ? { name: nameOf(text) } : {};
+    const name = extras.prepared && planned !== 'unprepared' ? { name: nameOf(text) } : {};
     const query = { text, values: [...values], ...name, ...limit };
     return runner.query(query).catch((error: unknown) => {
       if (isStale(error)) renamed(query);
@@ -134,14 +134,14 @@ export function queryFunctionOf(
 /**
  * A query builder over a function that sends SQL.
  *
- * @param batched runs queries that may be batched with others (`planned: 'together'`)
+ * @param batched runs queries that may be batched with others (`planned: 'batched'`)
  */
 export function queriesOver(
   send: QueryFunction,
   batched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
 ): Queries {
   const sendQuery: SendQuery = async ({ sql, parameters }) => {
-    const { rows, rowCount } = await send(sql, parameters, 'anew');
+    const { rows, rowCount } = await send(sql, parameters, 'unprepared');
     return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
   };
   const queries = new Kysely<Tables>({
@@ -153,7 +153,7 @@ export function queriesOver(
     },
   });
   runDirectly(queries, async (sql, parameters, planned) => {
-    if (planned === 'together' && batched !== undefined) return batched(sql, parameters);
+    if (planned === 'batched' && batched !== undefined) return batched(sql, parameters);
     const { rows } = await send(sql, parameters, planned);
     return rows;
   });

@@ -30,7 +30,7 @@ export type Limits = {
    * `idle_in_transaction_session_timeout`: a paused process would hold its locks, so the database ends its
    * transactions, sooner than the peers evict the node.
    */
-  readonly stillMs: number;
+  readonly idleInTransactionMs: number;
 };
 
 /**
@@ -61,7 +61,7 @@ export class TransactionConnection {
     const send = queryFunctionOf(client, extras, (error) => this.#fail(error), limits?.answerMs);
     this.queries = queriesOver(send);
     // Batches queries that the members of a group send in the same tick.
-    this.#batcher = new QueryBatcher((text, values) => send(text, values, 'once'), process.nextTick);
+    this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
     // While the connection is checked out, the pool does not handle its errors, and one without a listener ends
     // the process.
     client.on('error', (error) => this.#fail(error));
@@ -74,7 +74,8 @@ export class TransactionConnection {
     while (this.#sessions.length < writes) this.#sessions.push(this.#newSession());
     const sessions = this.#sessions.slice(0, writes);
     for (const session of sessions) session.hasChanged = false;
-    const timeout = this.#limits && `; set local idle_in_transaction_session_timeout = ${this.#limits.stillMs}`;
+    const timeout =
+      this.#limits && `; set local idle_in_transaction_session_timeout = ${this.#limits.idleInTransactionMs}`;
     return { begun: this.send(`begin${timeout ?? ''}`), sessions };
   }
 
@@ -94,9 +95,9 @@ export class TransactionConnection {
     };
     const failed = (error: unknown) => this.#fail(error, session);
     const sendNow = queryFunctionOf(this.client, this.#extras, failed, this.#limits?.answerMs);
-    const send: QueryFunction = (text, values, planned) => {
+    const send: QueryFunction = (text, values, mode) => {
       noteChange(text);
-      return sendNow(text, values, planned);
+      return sendNow(text, values, mode);
     };
     const queries = queriesOver(send, (text, parameters) => {
       noteChange(text);
@@ -121,7 +122,7 @@ export class TransactionConnection {
  */
 export type WriteResult =
   | { readonly value: unknown }
-  | { readonly error: unknown; readonly again?: LockMode | undefined };
+  | { readonly error: unknown; readonly retryAs?: LockMode | undefined };
 
 /** The result of a transaction: its commit events, if it was committed, and the result of each write. */
 export type GroupResult = { readonly news?: CommitEvents; readonly ends: readonly WriteResult[] };
@@ -192,8 +193,8 @@ export async function transact(
     return { news: all.news, ends: ran.map(resultOf) };
   const error = connection.failure ?? failed?.reason;
   // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
-  const again = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
-  return { ends: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, again })) };
+  const retryAs = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
+  return { ends: ran.map((result) => (result.status === 'rejected' ? resultOf(result) : { error, retryAs })) };
 }
 
 /** Whether the transaction is that of a single write, which may wait for locks. */
@@ -220,12 +221,12 @@ class GroupTransaction {
     this.#sharedLocks.catch(() => undefined);
   }
 
-  txOf({ news, beforeCommit, conditions, locks, session: { queries } }: GroupMember): Tx {
+  txOf({ news: events, beforeCommit, conditions, locks, session: { queries } }: GroupMember): Tx {
     return {
       queries,
-      news,
-      lockAccount: (accountId, how) => {
-        const locked = this.#lock(accountId, how);
+      events,
+      lockAccount: (accountId, lockMode) => {
+        const locked = this.#lock(accountId, lockMode);
         // Checked when the write has run; until then a rejection must not count as unhandled.
         locked.catch(() => undefined);
         locks.push(locked);
@@ -234,7 +235,7 @@ class GroupTransaction {
       withCommit: (query) => addPipelined(this.trailing, queries, query),
       commitIf: (condition) => addPipelined(conditions, queries, condition),
       beforeCommit: (act, item) => beforeCommit.add(act, item),
-      dedupe: (about, query) => this.#dedupe(about, query),
+      dedupe: (key, query) => this.#dedupe(key, query),
       // Another node may have changed permissions since they were cached.
       mayHaveStaleAccess: true,
     };
@@ -270,9 +271,9 @@ class GroupTransaction {
     );
   }
 
-  #dedupe<T>(about: object, query: () => Promise<T>): Promise<T> {
-    const result = (this.#deduped.get(about) as Promise<T> | undefined) ?? query();
-    this.#deduped.set(about, result);
+  #dedupe<T>(key: object, query: () => Promise<T>): Promise<T> {
+    const result = (this.#deduped.get(key) as Promise<T> | undefined) ?? query();
+    this.#deduped.set(key, result);
     return result;
   }
 }
@@ -292,7 +293,7 @@ function exclusiveResult(
   [ran]: readonly PromiseSettledResult<unknown>[],
 ): WriteResult {
   const error = failure ?? (ran?.status === 'rejected' ? ran.reason : undefined);
-  return { error, again: isTransient(error) ? 'exclusive' : undefined };
+  return { error, retryAs: isTransient(error) ? 'exclusive' : undefined };
 }
 
 /** The results of a group that was rolled back: the member that caused it is retried alone, the others in a group. */

@@ -228,28 +228,28 @@ function hasEvents(events: CommitEvents): boolean {
   return countOf(events) > 0 || events.access;
 }
 
-function countOf({ pending, asked, ended, changed, happened }: CommitEvents): number {
-  return pending.size + asked.size + ended.size + changed.size + happened.size;
+function countOf({ pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences }: CommitEvents): number {
+  return pending.size + manualAttempts.size + ended.size + changedSecrets.size + accountsWithOccurrences.size;
 }
 
 function* messagesOf(events: CommitEvents): Generator<Message> {
-  const { pending, asked, ended, changed, happened, access } = events;
+  const { pending, manualAttempts, ended, changedSecrets, accountsWithOccurrences, access } = events;
   if (countOf(events) <= IDS_PER_MESSAGE) {
     yield {
       pending: [...pending.keys()],
-      asked: [...asked],
+      asked: [...manualAttempts],
       ended: [...ended],
-      ...(changed.size > 0 ? { changed: [...changed] } : {}),
-      happened: [...happened],
+      ...(changedSecrets.size > 0 ? { changed: [...changedSecrets] } : {}),
+      happened: [...accountsWithOccurrences],
       ...(access ? { access } : {}),
     };
     return;
   }
   for (const pending of chunks(events.pending.keys())) yield { pending };
-  for (const asked of chunks(events.asked)) yield { asked };
+  for (const asked of chunks(events.manualAttempts)) yield { asked };
   for (const ended of chunks(events.ended)) yield { ended };
-  for (const changed of chunks(events.changed)) yield { changed };
-  for (const happened of chunks(events.happened)) yield { happened };
+  for (const changed of chunks(events.changedSecrets)) yield { changed };
+  for (const happened of chunks(events.accountsWithOccurrences)) yield { happened };
   if (events.access) yield { access: true };
 }
 

@@ -130,7 +130,9 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     });
   }
   const limits =
-    options.as === 'service' ? { answerMs: QUERY_TIMEOUT_MS, stillMs: IDLE_IN_TRANSACTION_TIMEOUT_MS } : undefined;
+    options.as === 'service'
+      ? { answerMs: QUERY_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_TIMEOUT_MS }
+      : undefined;
   const accessTtlMs = extras.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
   const listeners = {
     onCommitted(events: CommitEvents) {
@@ -145,14 +147,14 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const backgroundWrites = new WriteBatcher(background, extras, limits, listeners);
   const send = queryFunctionOf(withRetries(readers), extras, asProblem, limits?.answerMs);
   // Batches the reads of one event-loop iteration.
-  const batcher = new QueryBatcher((text, values) => send(text, values, 'once'), setImmediate);
+  const batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), setImmediate);
   const read = queriesOver(send, (text, parameters) => batcher.ask(text, parameters));
   const reads = new ReadLimiter(extras.pool * READS_PER_CONNECTION, clock);
   const store: Store = {
     read,
     limitedRead: (work) => reads.run(work),
     sessions: session,
-    write: (work, whose) => writes.write(work, whose),
+    write: (work, writer) => writes.write(work, writer),
     writeInBackground: (work) => backgroundWrites.write(work),
     snapshot: (work) => snapshot(readers, extras, work),
     sequences,

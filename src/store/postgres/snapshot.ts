@@ -7,15 +7,15 @@ export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Qu
   const client = await pool.connect().catch((error: unknown) => {
     throw asProblem(error);
   });
-  let broken = true;
+  let hasFailed = true;
   try {
     await client.query('begin isolation level repeatable read, read only');
     const value = await work(queriesOver(queryFunctionOf(client, extras, asProblem)));
     await client.query('commit');
-    broken = false;
+    hasFailed = false;
     return value;
   } finally {
     // After an error the connection is closed, which ends the transaction.
-    client.release(broken);
+    client.release(hasFailed);
   }
 }

@@ -35,7 +35,7 @@ for (const { test, database } of shared) {
 
   const add = (domain: string) => async (tx: Tx, accountId: number) => {
     await tx.queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute();
-    tx.news.addOccurred([accountId]);
+    tx.events.addOccurred([accountId]);
     return domain;
   };
 
@@ -57,7 +57,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(statuses(ended), Array(20).fill(MADE));
     assert.deepEqual(commits, [20]);
     assert.deepEqual(
-      news.map(({ happened }) => [...happened]),
+      news.map(({ accountsWithOccurrences }) => [...accountsWithOccurrences]),
       [Array.from({ length: 20 }, (_, index) => index + 1)],
     );
     assert.equal((await domains(store)).length, 20);
@@ -139,7 +139,7 @@ for (const { test, database } of shared) {
     const ended = await together<unknown>(store, [add('a.test'), failing, add('b.test'), unwanted, add('c.test')]);
     assert.deepEqual(statuses(ended), [MADE, REFUSED, MADE, REFUSED, MADE]);
     assert.deepEqual(await domains(store), ['a.test', 'b.test', 'c.test']);
-    assert.deepEqual(news.flatMap(({ happened }) => [...happened]).sort(), [1, 3, 5]);
+    assert.deepEqual(news.flatMap(({ accountsWithOccurrences }) => [...accountsWithOccurrences]).sort(), [1, 3, 5]);
   });
 
   test('a database error of one write rejects only that write', async (t) => {

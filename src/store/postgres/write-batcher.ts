@@ -67,9 +67,9 @@ export class WriteBatcher {
     this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.most / 2)), MAX_WAITING);
   }
 
-  write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T> {
-    if (whose === undefined) return this.#runExclusive(work) as Promise<T>;
-    const { accountId, how } = whose;
+  write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T> {
+    if (writer === undefined) return this.#runExclusive(work) as Promise<T>;
+    const { accountId, how } = writer;
     const run = () => (how === 'shared' ? this.#runShared(accountId, work) : this.#runExclusive(work));
     return this.#locks.run(accountId, how, run) as Promise<T>;
   }
@@ -81,7 +81,7 @@ export class WriteBatcher {
       const [result] = await this.#transact([{ run: work }]);
       if (result === undefined) throw new Error('a write has no result');
       if ('value' in result) return result.value;
-      if (tries === MAX_ATTEMPTS || result.again === undefined) throw asProblem(result.error);
+      if (tries === MAX_ATTEMPTS || result.retryAs === undefined) throw asProblem(result.error);
     }
   }
 
@@ -115,8 +115,8 @@ export class WriteBatcher {
     for (const [index, { accountId, work, isRetry, resolve, reject }] of group.entries()) {
       const result = results[index] ?? { error: new Error('a write has no result') };
       if ('value' in result) resolve(result.value);
-      else if (result.again === undefined) reject(asProblem(result.error));
-      else if (result.again === 'exclusive' || isRetry)
+      else if (result.retryAs === undefined) reject(asProblem(result.error));
+      else if (result.retryAs === 'exclusive' || isRetry)
         this.#retryLocks.run(accountId, 'shared', () => this.#runExclusive(work)).then(resolve, reject);
       else this.#waiting.unshift({ accountId, work, isRetry: true, resolve, reject });
     }

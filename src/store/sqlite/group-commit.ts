@@ -46,7 +46,7 @@ class PendingCommit {
 /** The `Tx` of one write. Writes run one at a time, so its locks do nothing. */
 class WriteOfGroup implements Tx {
   readonly queries: Queries;
-  readonly news: CommitEventsBuilder;
+  readonly events: CommitEventsBuilder;
   readonly #beforeCommit: BeforeCommit;
   readonly #group: PendingCommit;
   #trailing: Promise<unknown>[] | undefined;
@@ -54,7 +54,7 @@ class WriteOfGroup implements Tx {
   /** @param own events and items of this write, merged into `group` unless the write is rolled back */
   constructor(queries: Queries, group: PendingCommit, own: PendingCommit) {
     this.queries = queries;
-    this.news = own.news;
+    this.events = own.news;
     this.#beforeCommit = own.items;
     this.#group = group;
   }
@@ -65,7 +65,7 @@ class WriteOfGroup implements Tx {
   }
 
   get mayHaveStaleAccess(): boolean {
-    return this.#group.news.access || this.news.access;
+    return this.#group.news.access || this.events.access;
   }
 
   lockAccount(): void {}
@@ -87,7 +87,7 @@ class WriteOfGroup implements Tx {
     this.#beforeCommit.add(act, item);
   }
 
-  dedupe<T>(_about: object, query: () => Promise<T>): Promise<T> {
+  dedupe<T>(_key: object, query: () => Promise<T>): Promise<T> {
     return query();
   }
 }

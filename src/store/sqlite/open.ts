@@ -131,7 +131,7 @@ function createStore(
       otherVersion = undefined;
       return true;
     },
-    write: (work, whose) => groupCommit.write(work, whose?.accountId),
+    write: (work, writer) => groupCommit.write(work, writer?.accountId),
     writeInBackground: (work) => groupCommit.write(work),
     snapshot: (work) => snapshot(path, work),
     sequences,

@@ -42,8 +42,8 @@ function records(
   const create = apiRoutes.find(({ method, path }) => method === 'POST' && path.split('/')[1] === collection.slice(1));
   const properties = Object.entries((create?.body?.properties ?? {}) as Readonly<Record<string, Row>>);
   const texts = properties.flatMap(([name, schema]) => {
-    const { most } = (schema['x-text'] ?? {}) as { most?: number };
-    return most === undefined ? [] : [[name, largest(most)]];
+    const { max } = (schema['x-text'] ?? {}) as { max?: number };
+    return max === undefined ? [] : [[name, largest(max)]];
   });
   const own = { account_id: accountId, user_id: userId, date_created: 1, ...Object.fromEntries(texts), ...more };
   return many(count, first, (id) => ({ ...own, [key]: id }));

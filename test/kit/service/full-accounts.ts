@@ -3,7 +3,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { type AccountTable, type Column, columns } from '../../../src/store/tables.ts';
 import {
   columnsOf,
-  contents,
+  exportRules,
   isTable,
   type MovedTable,
   type Row,
@@ -51,7 +51,9 @@ export async function fillAccount(store: Store, domain: string, { accountId, fir
 function linkedColumns(table: MovedTable, domain: string, accountId: number, id: number): Row {
   const own = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
-    tables.flatMap((one) => contents[one].key.filter((column) => column.endsWith('_id'))).map((column) => [column, id]),
+    tables
+      .flatMap((one) => exportRules[one].key.filter((column) => column.endsWith('_id')))
+      .map((column) => [column, id]),
   );
   const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
   const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
@@ -64,7 +66,7 @@ function linkedColumns(table: MovedTable, domain: string, accountId: number, id:
 export async function allRows(store: Store): Promise<Readonly<Record<string, readonly Row[]>>> {
   const found: Record<string, readonly Row[]> = {};
   for (const table of tables) {
-    const key = sql.join(contents[table].key.map((column) => sql.ref(column)));
+    const key = sql.join(exportRules[table].key.map((column) => sql.ref(column)));
     const { rows } = await sql<Row>`select * from ${sql.table(table)} order by ${key}`.execute(store.read);
     found[table] = rows.map((row) => ({ ...row }));
   }

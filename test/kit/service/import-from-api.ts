@@ -21,7 +21,7 @@ export type Move = {
   /** The work file. The report and the id map are written next to it. */
   readonly work: string;
   readonly progress?: Progress;
-} & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'say'>>;
+} & Partial<Pick<MovePorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'print'>>;
 
 /** Imports an account through the API in this process, as the command line does. */
 export async function move({
@@ -38,7 +38,7 @@ export async function move({
       const store = await openStore({ ...openingOf(database), as });
       return job(store).finally(() => store.close());
     };
-  const say = given.say ?? (() => undefined);
+  const print = given.print ?? (() => undefined);
   const work = new Work(path);
   try {
     return await moveIn({
@@ -47,13 +47,13 @@ export async function move({
       readings: 3,
       isStrict: false,
       ...given,
-      source: createSource({ base, headers, clock: systemClock, rate: 1_000, say }),
+      source: createSource({ base, headers, clock: systemClock, rate: 1_000, print }),
       work,
       withStore: opening('command'),
       withExclusiveStore: opening('service'),
       clock: systemClock,
       progress,
-      say,
+      print,
       paths: { report: `${path}.report`, idMap: `${path}.ids` },
     });
   } finally {
@@ -65,7 +65,7 @@ export async function move({
  * Runs the import in a child process that kills itself with SIGKILL after `rows` rows of a stage. Returns the
  * signal.
  */
-export async function moveKilled(given: Omit<Move, 'progress' | 'say'>, stage: string, rows: number) {
+export async function moveKilled(given: Omit<Move, 'progress' | 'print'>, stage: string, rows: number) {
   const script = fileURLToPath(new URL('./import-from-api-killed.ts', import.meta.url));
   const args = [script, JSON.stringify(given), stage, String(rows)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
@@ -111,7 +111,7 @@ export async function scriptedSource(context: Cleanup, script: Script): Promise<
 
 function reply(script: Script, url: URL, answer: ServerResponse): void {
   const [status, body] = replyOf(script, url);
-  say(answer, status, body);
+  respond(answer, status, body);
 }
 
 function replyOf(script: Script, url: URL): [status: number, body: unknown] {
@@ -131,7 +131,12 @@ function replyOf(script: Script, url: URL): [status: number, body: unknown] {
   return [200, { paging: { offset, limit, total_records }, data: list.slice(offset, offset + limit) }];
 }
 
-export function say(answer: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+export function respond(
+  answer: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
   answer.writeHead(status, { 'content-type': 'application/json', ...headers });
   answer.end(JSON.stringify(body));
 }

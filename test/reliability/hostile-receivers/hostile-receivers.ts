@@ -78,7 +78,9 @@ export function checkAttempt(behaviour: Behaviour, attempted: Attempted): readon
   const { outcome, result, ms } = attempted;
   const due = RESULTS[outcomeOf(behaviour)];
   return [
-    ...(outcome === String(behaviour.seenAs) ? [] : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.seenAs}`]),
+    ...(outcome === String(behaviour.senderSees)
+      ? []
+      : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.senderSees}`]),
     ...(result === due ? [] : [`${behaviour.slug}: ${result}, not ${due}`]),
     ...(ms <= DEADLINE_MS + GRACE_MS ? [] : [`${behaviour.slug}: ended after ${Math.round(ms)} ms`]),
   ];

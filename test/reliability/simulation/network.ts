@@ -135,18 +135,19 @@ export class Network {
       if (life.isDead) return never();
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
       const shortage = localErrors.find(([point]) => this.#faults.takes(point));
-      if (shortage !== undefined) return { kind: 'ours', fault: shortage[1] };
+      if (shortage !== undefined) return { kind: 'local_error', code: shortage[1] };
       const verdict = await guard.check(new URL(order.target), 5_000);
       if (life.isDead) return never();
-      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
-      if ('failure' in verdict && verdict.failure === 'resolver_silent') return { kind: 'ours', fault: 'no_resolver' };
+      if (order.signal.aborted) return { kind: 'local_error', code: 'stopped' };
+      if ('failure' in verdict && verdict.failure === 'resolver_silent')
+        return { kind: 'local_error', code: 'no_resolver' };
       if ('failure' in verdict) return this.#failBeforeConnect(order, began, 'no_such_name');
       if (!verdict.allowed) return this.#failBeforeConnect(order, began, 'forbidden');
       for (const { address } of verdict.addresses)
         if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
       if (leftMs() === 0) return { kind: 'failed', cause: 'timeout' };
       order.onDialled?.();
-      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
+      if (order.signal.aborted) return { kind: 'local_error', code: 'stopped' };
       const arrival = this.#arrive(order, began);
       return new Promise((resolve) => this.#await({ life, order, arrival, clock, leftMs, resolve }));
     });
@@ -232,7 +233,7 @@ export class Network {
       if (life.isDead) return;
       this.#cut.push(arrival);
       leave();
-      resolve({ kind: 'ours', fault: 'stopped' });
+      resolve({ kind: 'local_error', code: 'stopped' });
     };
     const cancel = startDeadline(clock, leftMs(), () => {
       this.#faults.hit('target hangs past the deadline');

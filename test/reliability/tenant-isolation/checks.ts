@@ -1,6 +1,6 @@
 import type { Route } from '../../../src/http/routes/route.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
-import { leftBehind, tables } from '../../../src/transfer/exported-tables.ts';
+import { tables, tablesNotExported } from '../../../src/transfer/exported-tables.ts';
 import type { Answer, TestService } from '../../kit/service/service.ts';
 import type { Place } from './operations.ts';
 
@@ -132,7 +132,7 @@ export const EXPIRED = 1;
 /** Columns that change on reads or between nodes. */
 const varyingColumns = ['last_used', 'lease_owner'];
 
-const everyTable: readonly AccountTable[] = [...tables, ...leftBehind];
+const everyTable: readonly AccountTable[] = [...tables, ...tablesNotExported];
 
 /** All rows of an account, one line each, without values that change on reads or over time. */
 export async function rowsOf(

@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
     const receivedBodies: string[] = [];
     const attempt: Attempt = ({ body, signal }) => {
       const { promise, resolve } = Promise.withResolvers<Outcome>();
-      signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 }));
+      signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
       const end = (outcome: Outcome) => {
         receivedBodies.push(body);
         resolve(outcome);

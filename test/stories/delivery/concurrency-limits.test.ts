@@ -32,7 +32,7 @@ for (const { test, testService } of stores) {
         resolve(outcome);
       };
       hanging.set(target, end);
-      signal.addEventListener('abort', () => end({ kind: 'ours', fault: 'stopped', ms: 1 }));
+      signal.addEventListener('abort', () => end({ kind: 'local_error', code: 'stopped', ms: 1 }));
       maxHanging = Math.max(maxHanging, hanging.size);
       return promise;
     };

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
-  const localError = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 1 });
+  const localError = (code: LocalErrorCode): Outcome => ({ kind: 'local_error', code, ms: 1 });
 
   /** Starts a service whose attempts have scripted outcomes, and 200 after the script. */
   async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {

@@ -283,7 +283,7 @@ async function hostileService(t: TestContext): Promise<string> {
     occurred_at: HOSTILE,
     [HOSTILE]: HOSTILE,
   };
-  const report = { dropped: [{ count: 1, what: HOSTILE, says: HOSTILE, examples: [HOSTILE] }], time_zone: HOSTILE };
+  const report = { dropped: [{ count: 1, what: HOSTILE, message: HOSTILE, examples: [HOSTILE] }], time_zone: HOSTILE };
   const responses: Readonly<Record<string, [number, unknown]>> = {
     notifications: [401, { code: 'unauthorized', message: HOSTILE }],
     user: [200, { data: record }],

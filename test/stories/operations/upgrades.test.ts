@@ -172,7 +172,7 @@ for (const from of stores) {
         const attempt: Attempt = async ({ target: url }) =>
           url.endsWith('/sick')
             ? { kind: 'failed', cause: 'refused', ms: 1 }
-            : { kind: 'ours', fault: 'no_route', ms: 1 };
+            : { kind: 'local_error', code: 'no_route', ms: 1 };
         const source = await from.testService(t, { options, ports: { attempt } });
         const owner = await source.account('acme.test');
         const { hooks, events, clients, deliveries } = owner.carillon;

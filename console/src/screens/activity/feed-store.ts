@@ -30,8 +30,8 @@ export function pollUrgency({ deliveries }: Entry, now: number): 'soon' | 'later
   // Pending for longer: its hook is failing and backs off, poll slowly.
   if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < FAST_PENDING_POLL_MS))
     return 'soon';
-  const isUnread = (told: HookDelivery, maxAgeMs: number) =>
-    readStatusOf(told) === 'never read' && age(told.date_finalized) < maxAgeMs;
+  const isUnread = (delivery: HookDelivery, maxAgeMs: number) =>
+    readStatusOf(delivery) === 'never read' && age(delivery.date_finalized) < maxAgeMs;
   // A receiver that fetches records usually does so within seconds.
   if (deliveries.some((told) => isUnread(told, FAST_READ_POLL_MS))) return 'soon';
   return deliveries.some((told) => told.state === 'pending' || isUnread(told, READ_POLL_TIMEOUT_MS))
@@ -56,6 +56,6 @@ export function merged(entries: readonly Entry[], found: readonly Occurrence[]):
 }
 
 /** Cursor after an entry: used as `before`, it includes the entry itself. */
-export function behind(cursor: string): string {
+export function cursorAfter(cursor: string): string {
   return String(Number(cursor) + 1);
 }

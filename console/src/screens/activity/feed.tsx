@@ -26,10 +26,10 @@ function useNames(isAccount: boolean): ReadonlyMap<string, string> {
 }
 
 /** Live view of the feed. */
-export default function Happenings() {
-  const wanted = filtersFromQuery(currentRoute.value.query);
-  const key = JSON.stringify(wanted);
-  const live = useMemo(() => new LiveFeed(wanted), [key]);
+export default function ActivityFeed() {
+  const filters = filtersFromQuery(currentRoute.value.query);
+  const key = JSON.stringify(filters);
+  const live = useMemo(() => new LiveFeed(filters), [key]);
   const list = useRef<HTMLUListElement>(null);
   const [isPaused, setPaused] = useState(false);
   const isScrolled = useScrolled(list);
@@ -40,7 +40,7 @@ export default function Happenings() {
     live.start();
     return () => live.stop();
   }, [live]);
-  const names = useNames(wanted.scope === 'account');
+  const names = useNames(filters.scope === 'account');
   const entries = live.entries.value;
   const { value: phase } = live.phase;
   const { value: fault } = live.fault;
@@ -54,9 +54,9 @@ export default function Happenings() {
     <Page
       title="Activity"
       lead="Everything that happens, who was told, and whether they came for it."
-      calls={callsFor(wanted)}
+      calls={callsFor(filters)}
       actions={
-        wanted.before === undefined ? (
+        filters.before === undefined ? (
           <>
             <span class="row" role="status">
               {isPaused ? <Badge>paused</Badge> : <State phase={phase} />}
@@ -72,21 +72,21 @@ export default function Happenings() {
             </Button>
           </>
         ) : (
-          <Button icon="play" look="primary" onClick={() => setQuery({ before: undefined })}>
+          <Button icon="play" variant="primary" onClick={() => setQuery({ before: undefined })}>
             Back to now
           </Button>
         )
       }
     >
-      <Filters wanted={wanted} />
+      <Filters wanted={filters} />
       {fault !== undefined && (
         <Note tone="warn">
           {fault} {phase === 'refused' && <ShowAll />}
         </Note>
       )}
-      <Held live={live} isHeld={isPaused || isScrolled} onShow={show} />
+      <HeldBackEntries live={live} isHeld={isPaused || isScrolled} onShow={show} />
       {phase === 'loading' && <LoadingSkeleton />}
-      {isFresh && <Nothing wanted={wanted} />}
+      {isFresh && <EmptyFeed wanted={filters} />}
       {entries.length > 0 && (
         <>
           <ul class="card lines happenings" ref={list} aria-label="What happened, newest first">
@@ -141,7 +141,7 @@ function cursorsInView(list: HTMLUListElement | null): ReadonlySet<string> {
 }
 
 /** Button that shows the entries held back while paused or scrolled. */
-function Held({
+function HeldBackEntries({
   live,
   isHeld,
   onShow,
@@ -154,7 +154,7 @@ function Held({
   if (!isHeld || count === 0) return null;
   return (
     <div class="held">
-      <Button look="primary" onClick={onShow}>
+      <Button variant="primary" onClick={onShow}>
         {counted(count, 'new one')} · show
       </Button>
     </div>
@@ -198,7 +198,7 @@ function ShowAll() {
   );
 }
 
-function Nothing({ wanted }: { readonly wanted: FeedFilters }) {
+function EmptyFeed({ wanted }: { readonly wanted: FeedFilters }) {
   if (wanted.kind !== undefined || wanted.hookId !== undefined || wanted.before !== undefined) {
     return (
       <Empty icon="activity" title="Nothing like that has happened">

@@ -3,8 +3,8 @@ import type { Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import type { FeedKind } from '../../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
-import { explain } from '../../app/use-query.ts';
-import { behind, type Entry, entryOf, merged, pollUrgency } from './feed-store.ts';
+import { errorMessage } from '../../app/use-query.ts';
+import { cursorAfter, type Entry, entryOf, merged, pollUrgency } from './feed-store.ts';
 
 /** Maximum number of entries while new ones arrive. */
 export const MAX_KEPT_ENTRIES = 300;
@@ -57,7 +57,7 @@ export class LiveFeed {
   /** Cursors of the entries in the viewport. */
   inView: () => ReadonlySet<string> = () => new Set();
 
-  readonly #wanted: FeedFilters;
+  readonly #filters: FeedFilters;
   #arrived: Entry[] = [];
   /** More entries arrived than are kept: the displayed ones are not adjacent to the new ones and will be dropped. */
   #hasGap = false;
@@ -74,7 +74,7 @@ export class LiveFeed {
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(wanted: FeedFilters) {
-    this.#wanted = wanted;
+    this.#filters = wanted;
   }
 
   start(): void {
@@ -115,21 +115,21 @@ export class LiveFeed {
       if (this.entries.value.at(-1)?.cursor === known && !this.isEnd.value)
         await this.#fetchOlder(this.#abortController?.signal);
     } catch (error) {
-      if (!this.#abortController?.signal.aborted) this.fault.value = explain(error);
+      if (!this.#abortController?.signal.aborted) this.fault.value = errorMessage(error);
     }
     this.isFetchingOlder.value = false;
   }
 
   async #fetchOlder(signal: AbortSignal | undefined): Promise<void> {
     const before = this.#olderCursor ?? this.entries.value.at(-1)?.cursor;
-    const { data, next } = await client.activity.list({ ...this.#filters(), before, limit: PAGE_SIZE }, { signal });
+    const { data, next } = await client.activity.list({ ...this.#query(), before, limit: PAGE_SIZE }, { signal });
     this.entries.value = [...this.entries.value, ...data];
     this.#olderCursor = next;
     this.isEnd.value = next === '';
   }
 
-  #filters() {
-    const { kind, hookId, scope } = this.#wanted;
+  #query() {
+    const { kind, hookId, scope } = this.#filters;
     return { scope, kind, hook_id: hookId };
   }
 
@@ -153,11 +153,11 @@ export class LiveFeed {
         toLoad = false;
         this.phase.value = 'live';
         this.fault.value = undefined;
-        if (this.#wanted.before !== undefined) return;
+        if (this.#filters.before !== undefined) return;
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.fault.value = explain(error);
+        this.fault.value = errorMessage(error);
         if (isFinal(error)) {
           this.phase.value = 'refused';
           return;
@@ -170,8 +170,8 @@ export class LiveFeed {
   }
 
   async #load(signal: AbortSignal): Promise<void> {
-    const { before } = this.#wanted;
-    const list = () => client.activity.list({ ...this.#filters(), before, limit: PAGE_SIZE }, { signal });
+    const { before } = this.#filters;
+    const list = () => client.activity.list({ ...this.#query(), before, limit: PAGE_SIZE }, { signal });
     let { data, next } = await list();
     let last: string | undefined;
     if (data.length === 0) {
@@ -190,12 +190,12 @@ export class LiveFeed {
 
   /** Newest cursor of the account. With no matching entry, follow from here instead of scanning the whole feed. */
   async #lastOfAll(signal: AbortSignal): Promise<string | undefined> {
-    const { scope } = this.#wanted;
+    const { scope } = this.#filters;
     return (await client.activity.list({ scope, limit: 1 }, { signal })).data[0]?.cursor;
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { kind, hookId, scope } = this.#wanted;
+    const { kind, hookId, scope } = this.#filters;
     for await (const one of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
       this.#newestCursor = one.cursor;
       if (hookId === undefined) this.#arrive(entryOf(one));
@@ -241,8 +241,8 @@ export class LiveFeed {
     if (newest === undefined) return undefined;
     const count = entries.findLastIndex(isDue) - first + 1;
     // With a hook filter the server skips entries without a delivery, so the count does not limit the range.
-    const limit = this.#wanted.hookId === undefined ? Math.min(count, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
-    return { before: behind(newest.cursor), limit };
+    const limit = this.#filters.hookId === undefined ? Math.min(count, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
+    return { before: cursorAfter(newest.cursor), limit };
   }
 
   async #poll(range: { readonly before?: string; readonly limit: number }): Promise<void> {
@@ -250,12 +250,12 @@ export class LiveFeed {
     if (isNewest) this.#mustLoadNew = false;
     try {
       const signal = this.#abortController?.signal;
-      const { data } = await client.activity.list({ ...this.#filters(), ...range }, { signal });
+      const { data } = await client.activity.list({ ...this.#query(), ...range }, { signal });
       this.entries.value = merged(this.entries.value, data);
       if (isNewest) this.#arriveAll(data);
       this.fault.value = undefined;
     } catch (error) {
-      if (this.#abortController?.signal.aborted !== true) this.fault.value = explain(error);
+      if (this.#abortController?.signal.aborted !== true) this.fault.value = errorMessage(error);
     }
   }
 

@@ -11,7 +11,7 @@ import { ClockTime, durationText, parseTimestamp } from '../../components/timest
 import { NEVER_READ, Notification, readStatusOf, sentence, Target } from '../../delivery/delivery-badges.tsx';
 import { counted, kindTitle, outcomeAdvice, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
 import './activity.css';
-import { behind, pollUrgency } from './feed-store.ts';
+import { cursorAfter, pollUrgency } from './feed-store.ts';
 
 const FAST_POLL_INTERVAL_MS = 1_000;
 const SLOW_POLL_INTERVAL_MS = 5_000;
@@ -32,7 +32,7 @@ const isCursor = (text: string) => /^\d{1,15}$/.test(text);
 async function load(cursor: string, signal: AbortSignal): Promise<OccurrenceWithAttempts | undefined> {
   if (!isCursor(cursor)) return undefined;
   const scope = isAdmin() ? 'account' : 'own';
-  const { data } = await client.activity.list({ before: behind(cursor), limit: 1, scope }, { signal });
+  const { data } = await client.activity.list({ before: cursorAfter(cursor), limit: 1, scope }, { signal });
   const occurrence = data.find((one) => one.cursor === cursor);
   if (occurrence === undefined) return undefined;
   const details = await Promise.all(
@@ -202,7 +202,7 @@ function Last({ delivery }: { readonly delivery: HookDelivery }) {
       </Step>
     );
   }
-  if (readStatusOf(delivery) === 'not told') return null;
+  if (readStatusOf(delivery) === 'not delivered') return null;
   const since =
     (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (

@@ -43,8 +43,8 @@ export class Row extends Component<RowProps> {
 const MAX_SINGLE = 3;
 
 /** State of one delivery. */
-export function DeliveryOutcomeBadge({ told }: { readonly told: HookDelivery }) {
-  const { state, attempts, last_outcome, milliseconds } = told;
+export function DeliveryOutcomeBadge({ delivery }: { readonly delivery: HookDelivery }) {
+  const { state, attempts, last_outcome, milliseconds } = delivery;
   if (state === 'delivered') return <Badge tone="good">delivered in {durationText(Number(milliseconds))}</Badge>;
   if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
   if (attempts === '0') return <Badge tone="info">pending</Badge>;
@@ -64,7 +64,7 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
     <>
       {deliveries.map((told) => (
         <span key={told.id} class="row told">
-          <DeliveryOutcomeBadge told={told} />
+          <DeliveryOutcomeBadge delivery={told} />
           <ReadReceipt told={told} />
           <a class="small soft cut" href={hrefTo('hooks', told.hook_id)}>
             {told.target_url === '' ? `hook ${told.hook_id}` : hostOf(told.target_url)}

@@ -1,7 +1,7 @@
 import type { CalendarEvent, EventChanges, EventInput } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { change, restore } from '../../app/optimistic-update.ts';
-import { explain } from '../../app/use-query.ts';
+import { errorMessage } from '../../app/use-query.ts';
 import { showToast } from '../../components/toast.tsx';
 import { RangeCache } from './range-cache.ts';
 
@@ -10,7 +10,7 @@ export const windows = new RangeCache();
 
 const quotedName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
-const showError = (error: unknown) => showToast(explain(error), { isBad: true });
+const showError = (error: unknown) => showToast(errorMessage(error), { isBad: true });
 
 const inputOf = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };

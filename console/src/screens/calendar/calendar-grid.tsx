@@ -4,7 +4,7 @@ import { CalendarGrid, type GridCallbacks, type GridState } from './event-calend
 import { type Day, plusDays, plusMonths } from './time-math.ts';
 
 type Props = GridState & {
-  readonly wishes: GridCallbacks;
+  readonly callbacks: GridCallbacks;
   /** `isPage` (Page Up, Page Down): show the other month, even if the day is visible in the current one. */
   readonly onCursor: (day: Day, isPage?: boolean) => void;
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
@@ -13,17 +13,17 @@ type Props = GridState & {
 };
 
 /** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
-export function CalendarBoard({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) {
+export function CalendarBoard({ callbacks, onCursor, onKey, isChoosing, ...state }: Props) {
   const target = useRef<HTMLDivElement>(null);
   const grid = useRef<CalendarGrid>(undefined);
-  const latest = useRef(wishes);
-  latest.current = wishes;
+  const latest = useRef(callbacks);
+  latest.current = callbacks;
   // A ref, because key repeat is faster than rendering.
-  const cursor = useRef(scene.cursor);
-  cursor.current = scene.cursor;
+  const cursor = useRef(state.cursor);
+  cursor.current = state.cursor;
   useLayoutEffect(() => {
     if (target.current === null) return;
-    const created = new CalendarGrid(target.current, scene, () => latest.current);
+    const created = new CalendarGrid(target.current, state, () => latest.current);
     grid.current = created;
     const observer = new ResizeObserver(() => created.resize());
     observer.observe(target.current);
@@ -32,7 +32,7 @@ export function CalendarBoard({ wishes, onCursor, onKey, isChoosing, ...scene }:
       created.close();
     };
   }, []);
-  useLayoutEffect(() => grid.current?.show(scene));
+  useLayoutEffect(() => grid.current?.show(state));
   useEffect(() => {
     if (!isChoosing) grid.current?.unselect();
   }, [isChoosing]);
@@ -49,9 +49,9 @@ export function CalendarBoard({ wishes, onCursor, onKey, isChoosing, ...scene }:
     if (event.key !== 'Enter' && event.key !== ' ') return;
     event.preventDefault();
     const first = grid.current?.entriesOn(cursor.current)[0];
-    if (first === undefined) wishes.pickOn(wholeDay(cursor.current));
+    if (first === undefined) callbacks.pickOn(wholeDay(cursor.current));
     // The entry is hidden for lack of space: open the dialog of the day.
-    else if (grid.current?.focusEntry(first.id) !== true) wishes.openDay(cursor.current);
+    else if (grid.current?.focusEntry(first.id) !== true) callbacks.openDay(cursor.current);
   };
   const onEntry = (event: KeyboardEvent, article: HTMLElement) => {
     if (event.key === 'Escape') return grid.current?.focusDay(cursor.current);
@@ -79,7 +79,7 @@ export function CalendarBoard({ wishes, onCursor, onKey, isChoosing, ...scene }:
     cursor.current = day;
     onCursor(day);
   };
-  return <div class={`board ${scene.view}`} ref={target} onKeyDownCapture={keyDown} onFocusIn={focusIn} />;
+  return <div class={`board ${state.view}`} ref={target} onKeyDownCapture={keyDown} onFocusIn={focusIn} />;
 }
 
 const wholeDay = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });

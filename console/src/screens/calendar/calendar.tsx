@@ -96,7 +96,7 @@ export default function Calendar() {
     else if (task !== undefined) location.hash = hrefTo('tasks', task.task_id);
   };
   const onKey = (pressed: KeyboardEvent, entry: Entry) => keyOnEntry(pressed, entry, openEntry);
-  const wishes: GridCallbacks = {
+  const callbacks: GridCallbacks = {
     open: openEntry,
     openDay: (date) => setOpen({ day: date }),
     createOn: make,
@@ -140,7 +140,7 @@ export default function Calendar() {
           </span>
           <RadioGroup label="View" value={view} options={VIEWS} onChange={(other) => show(cursor, other)} />
           <Button icon="calendar" label="Subscribe or import" onClick={() => setOpen('exchange')} />
-          <Button look="primary" icon="plus" onClick={() => makeOn(cursor)}>
+          <Button variant="primary" icon="plus" onClick={() => makeOn(cursor)}>
             New event
           </Button>
         </>
@@ -149,14 +149,14 @@ export default function Calendar() {
       <div class="calendar" data-shown={held?.isWhole === true ? `${view} ${days.from}` : ''}>
         <div class="above">
           <QuickLine projects={projects} cursor={cursor} onDone={done} />
-          <Filters held={held} projects={projects} chosen={chosen} text={text} hasTasks={hasTasks} />
+          <Filters data={held} projects={projects} chosen={chosen} text={text} hasTasks={hasTasks} />
         </div>
         <State held={held} isFiltered={text !== '' || chosen.length > 0} count={entries.length} />
         {view === 'list' ? (
           <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
         ) : (
           <CalendarBoard
-            {...{ view, day, days, entries, cursor, wishes, onKey }}
+            {...{ view, day, days, entries, cursor, callbacks, onKey }}
             onCursor={moveCursor}
             isChoosing={open !== undefined}
           />
@@ -276,7 +276,7 @@ function State({ held, isFiltered, count }: { held: RangeData | undefined; isFil
     return (
       <p class="hint" role="status">
         Nothing on these days is called so, or is of these projects.{' '}
-        <Button look="quiet" onClick={() => setQuery({ q: undefined, projects: undefined })}>
+        <Button variant="quiet" onClick={() => setQuery({ q: undefined, projects: undefined })}>
           Show everything
         </Button>
       </p>

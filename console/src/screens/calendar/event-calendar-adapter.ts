@@ -4,7 +4,7 @@ import {
   type Delta,
   destroy,
   type Grid,
-  type Seen,
+  type RenderedEvent,
 } from '@event-calendar/build/dist/event-calendar.min.js';
 import '@event-calendar/build/dist/event-calendar.min.css';
 import './calendar-grid.css';
@@ -88,21 +88,21 @@ export function entryLabel({ task, event, start, projectName }: Entry): string {
  */
 export class CalendarGrid {
   readonly #target: HTMLElement;
-  readonly #wishes: () => GridCallbacks;
+  readonly #callbacks: () => GridCallbacks;
   readonly #grid: Grid;
   readonly #entries = new Map<string, Entry>();
-  #scene: GridState;
+  #state: GridState;
   #renderedKey = '';
   #renderedEntries: readonly Entry[] | undefined;
   #wantsFocus = false;
 
-  constructor(target: HTMLElement, scene: GridState, wishes: () => GridCallbacks) {
+  constructor(target: HTMLElement, state: GridState, wishes: () => GridCallbacks) {
     this.#target = target;
-    this.#wishes = wishes;
-    this.#scene = scene;
+    this.#callbacks = wishes;
+    this.#state = state;
     this.#grid = create(target, {
-      view: VIEWS[scene.view],
-      date: scene.day,
+      view: VIEWS[state.view],
+      date: state.day,
       firstDay,
       locale: language,
       height: '100%',
@@ -125,27 +125,27 @@ export class CalendarGrid {
       eventContent: ({ event, timeText }) => this.#contentOf(event, timeText),
       eventDidMount: ({ event, el }) => this.#nameEntry(event, el),
       eventClick: ({ event }) => this.#open(event),
-      eventDrop: ({ event, delta }) => this.#onEntry(event, (entry) => this.#wishes().move(entry, secondsOf(delta))),
+      eventDrop: ({ event, delta }) => this.#onEntry(event, (entry) => this.#callbacks().move(entry, secondsOf(delta))),
       eventResize: ({ event, startDelta, endDelta }) => {
         this.#onEntry(event, (entry) => {
           const [start, end] = [secondsOf(startDelta), secondsOf(endDelta)];
-          this.#wishes().resize(
+          this.#callbacks().resize(
             entry,
             entry.isAllDay ? { start: wholeDays(start), end: wholeDays(end) } : { start, end },
           );
         });
       },
-      dateClick: ({ dateStr, allDay }) => this.#wishes().pickOn(clickedRange(fromGrid(dateStr), allDay)),
+      dateClick: ({ dateStr, allDay }) => this.#callbacks().pickOn(clickedRange(fromGrid(dateStr), allDay)),
       select: ({ startStr, endStr, allDay }) => {
-        this.#wishes().createOn({ start: fromGrid(startStr), end: fromGrid(endStr), isAllDay: allDay });
+        this.#callbacks().createOn({ start: fromGrid(startStr), end: fromGrid(endStr), isAllDay: allDay });
       },
     });
   }
 
   /** Renders only the differences to the previous scene. */
   show(scene: GridState): void {
-    const before = this.#scene;
-    this.#scene = scene;
+    const before = this.#state;
+    this.#state = scene;
     const { view, day, days, entries } = scene;
     const period = `${view} ${days.from}`;
     if (!this.#renderedKey.startsWith(`${period} `)) {
@@ -164,7 +164,7 @@ export class CalendarGrid {
 
   /** Recomputes how many rows fit. */
   resize(): void {
-    this.show(this.#scene);
+    this.show(this.#state);
   }
 
   /** Clears the selection of days. */
@@ -173,7 +173,7 @@ export class CalendarGrid {
   }
 
   /** Focuses a day: immediately if visible, and again after the next render, which may replace its element. */
-  focusDay(day = this.#scene.cursor): void {
+  focusDay(day = this.#state.cursor): void {
     this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
     this.#wantsFocus = true;
     this.#nameDays();
@@ -187,7 +187,7 @@ export class CalendarGrid {
   }
 
   entriesOn(day: Day): readonly Entry[] {
-    return this.#scene.entries.filter((entry) => isOn(entry, day));
+    return this.#state.entries.filter((entry) => isOn(entry, day));
   }
 
   entryOf(target: EventTarget | null): Entry | undefined {
@@ -200,7 +200,7 @@ export class CalendarGrid {
   }
 
   #rows(): number {
-    const { view, days } = this.#scene;
+    const { view, days } = this.#state;
     if (view !== 'month') return ALL_DAY_ROWS;
     const weeks = (daysFrom(days.from, days.to) + 1) / 7;
     // The sizes are defined in calendar-grid.css.
@@ -211,7 +211,7 @@ export class CalendarGrid {
   }
 
   #render(rows: number): void {
-    const { view, days, entries } = this.#scene;
+    const { view, days, entries } = this.#state;
     const focused = this.entryOf(document.activeElement)?.id;
     // The hour grid shows all timed entries; only the month and the all-day rows are limited.
     const limited = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
@@ -237,7 +237,7 @@ export class CalendarGrid {
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
     // The month view has no hours, so the end of a timed event cannot be resized there.
-    const hasEnds = task === undefined && (isAllDay || this.#scene.view !== 'month');
+    const hasEnds = task === undefined && (isAllDay || this.#state.view !== 'month');
     const fixed = { durationEditable: hasEnds, ...(task !== undefined && { startEditable: false }) };
     const styles = colour === undefined ? [] : [`--colour: ${colour}`];
     return { id, title, start: toGrid(start), end: toGrid(end), allDay: isAllDay, classNames, styles, ...fixed };
@@ -248,23 +248,23 @@ export class CalendarGrid {
    * last.
    */
   #moreOn(day: Day, count: number) {
-    const isMonth = this.#scene.view === 'month';
+    const isMonth = this.#state.view === 'month';
     const moment = isMonth ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
     const fixed = { allDay: !isMonth, startEditable: false, durationEditable: false };
     return { id: `m${day}`, title: `${count} more`, classNames: ['more'], ...moment, ...fixed };
   }
 
-  #onEntry({ id }: Seen, action: (entry: Entry) => void): void {
+  #onEntry({ id }: RenderedEvent, action: (entry: Entry) => void): void {
     const entry = this.#entries.get(id);
     if (entry !== undefined) action(entry);
   }
 
-  #open(seen: Seen): void {
-    if (seen.id.startsWith('m')) this.#wishes().openDay(seen.id.slice(1));
-    else this.#onEntry(seen, (entry) => this.#wishes().open(entry));
+  #open(seen: RenderedEvent): void {
+    if (seen.id.startsWith('m')) this.#callbacks().openDay(seen.id.slice(1));
+    else this.#onEntry(seen, (entry) => this.#callbacks().open(entry));
   }
 
-  #contentOf({ id, title: text }: Seen, timeText: string): Content | undefined {
+  #contentOf({ id, title: text }: RenderedEvent, timeText: string): Content | undefined {
     if (id.startsWith('m'))
       return {
         domNodes: [element('span', 'title', text), element('span', 'hidden-text', ` on ${longDay(id.slice(1))}`)],
@@ -274,12 +274,12 @@ export class CalendarGrid {
     const parts = [element('span', 'title', entry.title), element('span', 'hidden-text', entryLabel(entry))];
     if (entry.task !== undefined) return { domNodes: [taskSign(entry.task.completed === '1'), ...parts] };
     if (entry.isAllDay) return { domNodes: parts };
-    const isMonth = this.#scene.view === 'month';
+    const isMonth = this.#state.view === 'month';
     const time = element('time', 'time', isMonth ? startName(entry.start) : timeText);
     return { domNodes: isMonth ? [time, ...parts] : [...parts, time] };
   }
 
-  #nameEntry({ id }: Seen, element: HTMLElement): void {
+  #nameEntry({ id }: RenderedEvent, element: HTMLElement): void {
     if (id.startsWith('{')) return;
     element.dataset.id = id;
     // Roving tabindex: reached from its day by arrow keys, not by Tab.
@@ -289,7 +289,7 @@ export class CalendarGrid {
   /** Sets accessible names and tabindex of the days in the next frame, after the library has rendered. */
   #nameDays(): void {
     requestAnimationFrame(() => {
-      const { view, day, days, cursor } = this.#scene;
+      const { view, day, days, cursor } = this.#state;
       const root = this.#target.firstElementChild;
       root?.setAttribute('role', 'group');
       root?.setAttribute('aria-label', periodName(view, day, days));

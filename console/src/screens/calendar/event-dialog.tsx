@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { CalendarEvent, EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
 import { EditConflictError } from '../../app/optimistic-update.ts';
-import { explain, fieldErrors } from '../../app/use-query.ts';
+import { errorMessage, fieldErrors } from '../../app/use-query.ts';
 import { Note, Progress } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -59,7 +59,9 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
     } catch (error) {
       const isConflict = error instanceof EditConflictError;
       if (isConflict) setEvent(error.record as CalendarEvent);
-      const text = isConflict ? `${explain(error)} Saved once more, what stands here counts.` : explain(error);
+      const text = isConflict
+        ? `${errorMessage(error)} Saved once more, what stands here counts.`
+        : errorMessage(error);
       setFault({ text, fields: fieldErrors(error) });
       setCreatedCount(undefined);
     }
@@ -113,16 +115,16 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
         <div class="ends">
           {event !== undefined && (
             <span class="row grow">
-              <Button look="quiet" icon="trash" onClick={closeAnd(deleteEvent)}>
+              <Button variant="quiet" icon="trash" onClick={closeAnd(deleteEvent)}>
                 Delete
               </Button>
-              <Button look="quiet" icon="copy" onClick={closeAnd(duplicateEvent)}>
+              <Button variant="quiet" icon="copy" onClick={closeAnd(duplicateEvent)}>
                 Duplicate
               </Button>
             </span>
           )}
           <Button onClick={close}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={createdCount !== undefined}>
+          <Button variant="primary" type="submit" disabled={createdCount !== undefined}>
             {event !== undefined ? 'Save' : days.length > 1 ? `Create ${days.length} events` : 'Create'}
           </Button>
         </div>

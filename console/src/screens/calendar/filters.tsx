@@ -10,7 +10,7 @@ const MAX_CHIPS = 8;
 export const SEARCH = 'calendar-search';
 
 type Props = {
-  readonly held: RangeData | undefined;
+  readonly data: RangeData | undefined;
   readonly projects: Projects;
   readonly chosen: readonly string[];
   readonly text: string;
@@ -18,8 +18,8 @@ type Props = {
 };
 
 /** Filters of the calendar, stored in the query of the route. The project chips are also the color legend. */
-export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
-  const ids = useMemo(() => projectsToShow(held, chosen), [held, chosen.join()]);
+export function Filters({ data, projects, chosen, text, hasTasks }: Props) {
+  const ids = useMemo(() => projectsToShow(data, chosen), [data, chosen.join()]);
   const toggle = (id: string) => {
     const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
     setQuery({ projects: next.join(',') });

@@ -80,7 +80,7 @@ function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
       {isBusy && <Progress label="Bringing the file in" />}
       {report !== undefined && <Report report={report} />}
       <div class="ends">
-        <Button look="primary" type="submit" disabled={isBusy || file === undefined}>
+        <Button variant="primary" type="submit" disabled={isBusy || file === undefined}>
           {isBusy ? 'Importing…' : 'Import'}
         </Button>
       </div>
@@ -109,9 +109,9 @@ function Report({ report }: { readonly report: ImportReport }) {
         <details>
           <summary>What was left out</summary>
           <ul>
-            {dropped.map(({ what, reason, says, count, examples }) => (
+            {dropped.map(({ what, reason, message, count, examples }) => (
               <li key={`${reason} ${what}`}>
-                {`${count} × ${what}. ${says}`}
+                {`${count} × ${what}. ${message}`}
                 <br />
                 <span class="small soft">{examples.join(' · ')}</span>
               </li>

@@ -68,7 +68,7 @@ export function QuickLine({ projects, cursor, onDone }: Props) {
       ) : (
         <div class="understood" id={id}>
           <Chips parsed={parsed} cursor={cursor} projects={projects} />
-          <Button look="primary" type="submit" disabled={input === undefined || isBusy}>
+          <Button variant="primary" type="submit" disabled={input === undefined || isBusy}>
             Add
           </Button>
         </div>

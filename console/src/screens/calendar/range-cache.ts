@@ -3,7 +3,7 @@ import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import type { CalendarEvent, Task } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { wholePage } from '../../app/full-page-navigation.ts';
-import { explain } from '../../app/use-query.ts';
+import { errorMessage } from '../../app/use-query.ts';
 import { type Days, dayOf, filterDay, lastDay, plusDays } from './time-math.ts';
 
 /** Events and tasks in a range of days, possibly still loading. */
@@ -167,7 +167,7 @@ export class RangeCache {
       this.#usualTotal = whole.total;
       paint(whole);
     } catch (error) {
-      if (!abortSignal.aborted) this.fault.value = explain(error);
+      if (!abortSignal.aborted) this.fault.value = errorMessage(error);
     }
   }
 

@@ -37,7 +37,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
       {created === undefined ? (
         <MakeForm
           projects={projects}
-          onMade={(calendar) => {
+          onCreated={(calendar) => {
             show(calendar);
             calendars.reload();
           }}
@@ -63,7 +63,7 @@ export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret
                   Last asked for: <Timestamp at={calendar.last_fetched} />
                 </span>
               </span>
-              <Button look="danger" onClick={() => void revoke(calendar)}>
+              <Button variant="danger" onClick={() => void revoke(calendar)}>
                 Revoke
               </Button>
             </li>
@@ -79,7 +79,7 @@ function scopeOf({ scope, project_id }: Calendar, projects: readonly Project[]):
   return projects.find((project) => project.project_id === project_id)?.project_name ?? 'a project';
 }
 
-function MakeForm({ projects, onMade }: Projects & { readonly onMade: (calendar: CreatedCalendar) => void }) {
+function MakeForm({ projects, onCreated }: Projects & { readonly onCreated: (calendar: CreatedCalendar) => void }) {
   const [label, setLabel] = useState('');
   const [what, setWhat] = useState('own');
   const options = [
@@ -90,7 +90,7 @@ function MakeForm({ projects, onMade }: Projects & { readonly onMade: (calendar:
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     const isProject = what !== 'own' && what !== 'account';
     const scope = isProject ? ({ scope: 'project', project_id: what } as const) : ({ scope: what } as const);
-    onMade(await client.calendars.create({ label, time_zone: ownZone(), ...scope }));
+    onCreated(await client.calendars.create({ label, time_zone: ownZone(), ...scope }));
   });
   return (
     <form class="stack" onSubmit={submit}>
@@ -107,7 +107,7 @@ function MakeForm({ projects, onMade }: Projects & { readonly onMade: (calendar:
         />
       </div>
       <div class="ends">
-        <Button look="primary" type="submit" disabled={isBusy}>
+        <Button variant="primary" type="submit" disabled={isBusy}>
           Make an address
         </Button>
       </div>

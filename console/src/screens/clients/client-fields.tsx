@@ -34,7 +34,7 @@ const states = [
 ] as const;
 
 /** Editable fields of a client. */
-export const clientFacts = {
+export const clientFields = {
   name: text<Client, ClientChanges>('client_name', 'Name'),
   state: choice<Client, ClientChanges>('active', 'State', states, {
     show: ({ active }) => {

@@ -15,7 +15,7 @@ import { FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { projects, stateOf } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { PAGE_SIZE, useRecords } from '../../records/records.ts';
-import { clientFacts, clients } from './client-fields.tsx';
+import { clientFields, clients } from './client-fields.tsx';
 import '../../records/records.css';
 
 /** Page of one client: details, projects and contacts. */
@@ -34,13 +34,13 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
   });
   const { client_id, client_name } = record;
   const shared = { kept: clients, record, onChange };
-  const { name, state, email, tel, mobile, fax, website, address, ...more } = clientFacts;
+  const { name, state, email, tel, mobile, fax, website, address, ...more } = clientFields;
   const { postcode, city, region, country, background, notes } = more;
   return (
     <Page
       title={client_name}
       lead="Client"
-      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
       calls={[
         {
           description: 'Read this client',
@@ -68,14 +68,14 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
           <ContactList clientId={client_id} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Background</h2>
-            <InlineField {...shared} fact={background} />
+            <InlineField {...shared} field={background} />
             <h2>Notes</h2>
-            <InlineField {...shared} fact={notes} />
+            <InlineField {...shared} field={notes} />
           </section>
         </div>
         <section class="card padded" aria-label="Details">
-          <FieldList {...shared} facts={[name, state, email, tel, mobile, fax, website, address]} />
-          <FieldList {...shared} facts={[postcode, city, region, country]}>
+          <FieldList {...shared} fields={[name, state, email, tel, mobile, fax, website, address]} />
+          <FieldList {...shared} fields={[postcode, city, region, country]}>
             <div>
               <dt>Created</dt>
               <dd>

@@ -10,7 +10,7 @@ import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { chosen, FilterSelect, queryOf, RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
-import { clientFacts, clients } from './client-fields.tsx';
+import { clientFields, clients } from './client-fields.tsx';
 import '../../records/records.css';
 
 const orders = [
@@ -118,16 +118,16 @@ function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} fact={clientFacts.name} href={address} />
+        <InlineField {...shared} field={clientFields.name} href={address} />
       </td>
       <td class="where">
-        <InlineField {...shared} fact={clientFacts.email} />
+        <InlineField {...shared} field={clientFields.email} />
       </td>
       <td class="where">
-        <InlineField {...shared} fact={clientFacts.tel} />
+        <InlineField {...shared} field={clientFields.tel} />
       </td>
       <td class="state">
-        <InlineField {...shared} fact={clientFacts.state} />
+        <InlineField {...shared} field={clientFields.state} />
       </td>
       <td class="more">
         <Menu

@@ -4,7 +4,7 @@ import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { clientField, contactFacts, contacts } from '../../records/contact-list.tsx';
+import { clientField, contactFields, contacts } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
@@ -33,12 +33,12 @@ function ContactDetails({
     onBack: ({ contact_id }) => navigate(hrefTo('contacts', contact_id)),
   });
   const { contact_id, contact_name, client_id } = record;
-  const { name, role, company, email, tel, mobile, fax } = contactFacts;
+  const { name, role, company, email, tel, mobile, fax } = contactFields;
   return (
     <Page
       title={contact_name}
       lead={client_id === '0' ? 'Contact' : <a href={hrefTo('clients', client_id)}>Contact at a client</a>}
-      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
       calls={[
         {
           description: 'Read this contact',
@@ -53,7 +53,7 @@ function ContactDetails({
           kept={contacts}
           record={record}
           onChange={onChange}
-          facts={[name, role, company, clientField(record, clients.data), email, tel, mobile, fax]}
+          fields={[name, role, company, clientField(record, clients.data), email, tel, mobile, fax]}
         >
           <div>
             <dt>Created</dt>

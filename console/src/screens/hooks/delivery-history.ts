@@ -6,7 +6,7 @@ import { showToast } from '../../components/toast.tsx';
 import { outcomeAdvice, outcomeWords } from '../../delivery/delivery-text.ts';
 
 /** The occurrence of a delivery, and its read receipt. */
-export type DeliveredOccurrence = { readonly occurrence: Occurrence; readonly told: HookDelivery };
+export type DeliveredOccurrence = { readonly occurrence: Occurrence; readonly delivery: HookDelivery };
 
 /** Activity of a hook loaded so far, by delivery id; `before` is the cursor of the next older page. */
 export type ActivityCache = { readonly told: Map<string, DeliveredOccurrence>; before: string | undefined };
@@ -26,7 +26,7 @@ export async function loadActivity(
   const read = async (before?: string) => {
     const { data, next } = await client.activity.list({ hook_id: hook.id, limit: 100, before }, { signal });
     for (const occurrence of data)
-      for (const told of occurrence.deliveries) past.told.set(told.id, { occurrence, told });
+      for (const delivery of occurrence.deliveries) past.told.set(delivery.id, { occurrence, delivery });
     return next;
   };
   const isMissing = () => deliveries.some(({ id, event }) => event !== 'test' && !past.told.has(id));

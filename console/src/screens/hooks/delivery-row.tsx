@@ -35,7 +35,7 @@ export function DeliveryRow(props: RowProps) {
         </span>
         <span class="row how">
           <DeliveryBadge state={delivery.state} />
-          {told !== undefined && <ReadReceipt told={told.told} />}
+          {told !== undefined && <ReadReceipt told={told.delivery} />}
           <span class="small soft">
             {!['', '200'].includes(delivery.last_outcome) && outcomeWords(delivery.last_outcome)}
           </span>
@@ -74,7 +74,7 @@ function DeliveryDetails({ delivery, told, isHookEnded, target, onDone }: RowPro
           {isSending ? 'Sending…' : 'Send again'}
         </Button>
         {told !== undefined && (
-          <ButtonLink look="quiet" icon="activity" href={hrefTo('activity', told.occurrence.cursor)}>
+          <ButtonLink variant="quiet" icon="activity" href={hrefTo('activity', told.occurrence.cursor)}>
             Follow it from its commit
           </ButtonLink>
         )}

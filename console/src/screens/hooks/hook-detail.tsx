@@ -116,7 +116,7 @@ function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: Ret
   const [isTesting, setTesting] = useState(false);
   if (hook.state === 'ended') {
     return canRestore(hook) ? (
-      <Button look="primary" icon="undo" onClick={() => actions.restore(hook)}>
+      <Button variant="primary" icon="undo" onClick={() => actions.restore(hook)}>
         Restore
       </Button>
     ) : null;
@@ -131,7 +131,7 @@ function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: Ret
       <Button icon="send" disabled={isTesting} onClick={test}>
         {isTesting ? 'Sending…' : 'Send a test'}
       </Button>
-      <Button look="danger" icon="trash" onClick={() => actions.remove(hook)}>
+      <Button variant="danger" icon="trash" onClick={() => actions.remove(hook)}>
         Delete
       </Button>
     </>

@@ -71,7 +71,7 @@ function HookList() {
         },
       ]}
       actions={
-        <ButtonLink look="primary" icon="plus" href={hrefTo('hooks', 'new')}>
+        <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
           New hook
         </ButtonLink>
       }
@@ -182,7 +182,7 @@ function NoHooks({ isMine }: { readonly isMine: boolean }) {
         A hook rings an application when something happens: one POST with the address of the record, which the
         application then fetches with its own key. It needs an address that answers 200.
       </p>
-      <ButtonLink look="primary" icon="plus" href={hrefTo('hooks', 'new')}>
+      <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
         New hook
       </ButtonLink>
     </Empty>

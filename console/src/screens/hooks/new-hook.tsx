@@ -3,7 +3,7 @@ import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
 import type { TargetCheck } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, navigate } from '../../app/router.ts';
-import { explain, fieldErrors } from '../../app/use-query.ts';
+import { errorMessage, fieldErrors } from '../../app/use-query.ts';
 import { apiAccount } from '../../components/api-call.tsx';
 import { Badge, Note, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
@@ -25,7 +25,7 @@ const CHECK_DEBOUNCE_MS = 350;
 const checkTarget = (address: string, signal?: AbortSignal) =>
   client.verdict(address, { signal }).catch(() => undefined);
 
-const sentenceOf = ({ says }: TargetCheck) => `It ${says}.`;
+const sentenceOf = ({ message }: TargetCheck) => `It ${message}.`;
 
 /** Target check of the entered URL, debounced. */
 function useTargetCheck(address: string): TargetCheck | undefined {
@@ -76,7 +76,7 @@ export function NewHook() {
       const result = fields.target_url === undefined ? undefined : await checkTarget(address);
       setFault({
         fields: result ? { ...fields, target_url: sentenceOf(result) } : fields,
-        ...(Object.keys(fields).length === 0 && { text: explain(error) }),
+        ...(Object.keys(fields).length === 0 && { text: errorMessage(error) }),
       });
       setBusy(false);
     }
@@ -143,13 +143,13 @@ export function NewHook() {
           />
           {fault.text !== undefined && <Note tone="bad">{fault.text}</Note>}
           <div class="row">
-            <Button look="primary" type="submit" disabled={isBusy}>
+            <Button variant="primary" type="submit" disabled={isBusy}>
               {isBusy ? 'Creating…' : 'Create hook'}
             </Button>
             <Button icon="key" onClick={suggest}>
               Suggest a secret path
             </Button>
-            <ButtonLink look="quiet" href={hrefTo('hooks')}>
+            <ButtonLink variant="quiet" href={hrefTo('hooks')}>
               Cancel
             </ButtonLink>
           </div>

@@ -40,7 +40,7 @@ export function Signature({ hook, onDone }: SignatureProps) {
                 <Button icon="key" onClick={() => setOpen('rotate')}>
                   Rotate
                 </Button>
-                <Button look="danger" onClick={() => setOpen('off')}>
+                <Button variant="danger" onClick={() => setOpen('off')}>
                   Turn off
                 </Button>
               </>
@@ -49,7 +49,7 @@ export function Signature({ hook, onDone }: SignatureProps) {
         )}
       </div>
       <State hook={hook} />
-      {open === 'rotate' && <Rotate hook={hook} onMade={showSecret} onClose={close} />}
+      {open === 'rotate' && <Rotate hook={hook} onCreated={showSecret} onClose={close} />}
       {open === 'off' && (
         <ConfirmDialog
           title="Sign notifications no more?"
@@ -96,14 +96,14 @@ const overlaps = [
 
 type RotateProps = {
   readonly hook: Hook;
-  readonly onMade: (created: HookSecret) => void;
+  readonly onCreated: (created: HookSecret) => void;
   readonly onClose: () => void;
 };
 
-function Rotate({ hook, onMade, onClose }: RotateProps) {
+function Rotate({ hook, onCreated, onClose }: RotateProps) {
   const [overlap, setOverlap] = useState<(typeof overlaps)[number]['value']>('86400');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
-    onMade(await client.hooks.createSecret(hook.id, { overlap }));
+    onCreated(await client.hooks.createSecret(hook.id, { overlap }));
   });
   return (
     <Dialog title="Rotate the secret" onClose={onClose}>
@@ -123,7 +123,7 @@ function Rotate({ hook, onMade, onClose }: RotateProps) {
         />
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={isBusy}>
+          <Button variant="primary" type="submit" disabled={isBusy}>
             Make a new secret
           </Button>
         </div>

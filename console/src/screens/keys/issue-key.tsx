@@ -116,7 +116,7 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
       )}
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" type="submit" disabled={isBusy || permissions.length === 0}>
+        <Button variant="primary" type="submit" disabled={isBusy || permissions.length === 0}>
           {isBusy ? 'Issuing…' : 'Issue the key'}
         </Button>
       </div>

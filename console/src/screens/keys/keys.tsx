@@ -50,7 +50,7 @@ export default function Keys() {
         visible?.find((key) => !hasEnded(key)),
       )}
       actions={
-        <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
+        <Button variant="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
           Issue a key
         </Button>
       }
@@ -177,7 +177,7 @@ function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () =
         Give each program a key of its own, with no more than it needs: when one leaks, you revoke that one, and the
         others go on.
       </p>
-      <Button look="primary" icon="plus" onClick={onIssue}>
+      <Button variant="primary" icon="plus" onClick={onIssue}>
         Issue the first key
       </Button>
     </Empty>

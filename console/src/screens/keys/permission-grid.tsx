@@ -33,7 +33,7 @@ export function PermissionGrid({ chosen, among, onChange }: GridProps) {
         <span>What it may do</span>
         <span class="row">
           {presets.map(({ text, permissions }) => (
-            <Button key={text} look="quiet" onClick={() => onChange(permissions)}>
+            <Button key={text} variant="quiet" onClick={() => onChange(permissions)}>
               {text}
             </Button>
           ))}
@@ -154,7 +154,7 @@ export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
         </Note>
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={isBusy}>
+          <Button variant="primary" type="submit" disabled={isBusy}>
             {removedCount > 0
               ? `Take ${removedCount} ${removedCount === 1 ? 'permission' : 'permissions'} away`
               : 'Save'}

@@ -31,7 +31,7 @@ export function FirstSteps() {
           code={curlOf({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: target } })}
           label="The call that subscribes"
           more={
-            <ButtonLink look="primary" icon="plus" href={hrefTo('hooks', 'new')}>
+            <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
               Or do it here
             </ButtonLink>
           }

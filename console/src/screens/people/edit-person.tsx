@@ -82,7 +82,7 @@ function PersonForm({ before, yes, isLastOwner = false, save, onClose }: FormPro
       />
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" type="submit" disabled={isBusy}>
+        <Button variant="primary" type="submit" disabled={isBusy}>
           {yes}
         </Button>
       </div>

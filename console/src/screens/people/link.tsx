@@ -8,10 +8,10 @@ import { Dialog } from '../../components/dialog.tsx';
 import { RevealSecret } from '../../components/reveal-secret.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
 
-type LinkProps = { readonly person: User; readonly onMade: () => void; readonly onClose: () => void };
+type LinkProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
 
 /** Creates a link that sets a passphrase, and shows it once. */
-export function IssueLink({ person, onMade, onClose }: LinkProps) {
+export function IssueLink({ person, onCreated, onClose }: LinkProps) {
   const [link, setLink] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
   if (link !== undefined) return <ShownLink link={link} person={person} onClose={onClose} />;
@@ -19,7 +19,7 @@ export function IssueLink({ person, onMade, onClose }: LinkProps) {
     setBusy(true);
     await attempt(async () => setLink(await client.invitations.create({ user_id: person.user_id })));
     setBusy(false);
-    onMade();
+    onCreated();
   };
   return (
     <Dialog title={`A new link for ${nameOf(person)}`} onClose={onClose}>
@@ -29,7 +29,7 @@ export function IssueLink({ person, onMade, onClose }: LinkProps) {
       </p>
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" disabled={isBusy} onClick={create}>
+        <Button variant="primary" disabled={isBusy} onClick={create}>
           {isBusy ? 'Making…' : 'Make the link'}
         </Button>
       </div>

@@ -49,7 +49,7 @@ function PeopleList() {
       lead="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
       calls={callsFor(people.data?.findLast(({ user_id }) => user_id !== currentUser().user.user_id))}
       actions={
-        <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
+        <Button variant="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
           Add somebody
         </Button>
       }
@@ -81,7 +81,7 @@ function PeopleList() {
         </p>
       )}
       {open?.what === 'add' && <AddPerson onDone={reload} onClose={close} />}
-      {open?.what === 'link' && <IssueLink person={open.person} onMade={links.reload} onClose={close} />}
+      {open?.what === 'link' && <IssueLink person={open.person} onCreated={links.reload} onClose={close} />}
       {open?.what === 'change' && (
         <ChangePerson person={open.person} isLastOwner={owners < 2} onDone={reload} onClose={close} />
       )}

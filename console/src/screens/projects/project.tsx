@@ -12,7 +12,7 @@ import { People } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { colour, FieldList, InlineField } from '../../records/editable-fields.tsx';
-import { clientFact, projectFacts, projects } from '../../records/project-fields.tsx';
+import { clientField, projectFields, projects } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
 import { Percent } from '../../records/tags.tsx';
@@ -42,7 +42,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
   });
   const { project_id, project_name, color } = project;
   const shared = { kept: projects, record: project, onChange };
-  const { name, start, due, state, tags, uri, description, notes } = projectFacts;
+  const { name, start, due, state, tags, uri, description, notes } = projectFields;
   return (
     <Page
       title={project_name}
@@ -53,7 +53,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           {project.client_id !== '0' && <a href={hrefTo('clients', project.client_id)}>{project.client_name}</a>}
         </span>
       }
-      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(project)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(project)} />}
       calls={[
         {
           description: 'Read this project',
@@ -87,9 +87,9 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           <TaskList projects={[project]} projectId={project_id} onCount={() => setTaskChanges((count) => count + 1)} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
-            <InlineField {...shared} fact={description} />
+            <InlineField {...shared} field={description} />
             <h2>Notes</h2>
-            <InlineField {...shared} fact={notes} />
+            <InlineField {...shared} field={notes} />
           </section>
           <Comments projectId={project_id} name={project_name} />
         </div>
@@ -97,10 +97,10 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           <section class="card padded" aria-label="Details">
             <FieldList
               {...shared}
-              facts={[
+              fields={[
                 name,
                 colour<Project, ProjectChanges>(project),
-                clientFact(clients.data, project),
+                clientField(clients.data, project),
                 start,
                 due,
                 state,
@@ -108,7 +108,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
             >
               <ProgressField {...shared} taskChanges={taskChanges} />
             </FieldList>
-            <FieldList {...shared} facts={[tags, uri]}>
+            <FieldList {...shared} fields={[tags, uri]}>
               <div>
                 <dt>Assigned</dt>
                 <dd>
@@ -147,7 +147,7 @@ function ProgressField({
     <div>
       <dt>Progress</dt>
       <dd>
-        <InlineField kept={projects} record={project} onChange={onChange} fact={projectFacts.progress}>
+        <InlineField kept={projects} record={project} onChange={onChange} field={projectFields.progress}>
           {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
         </InlineField>
         <p class="small soft">

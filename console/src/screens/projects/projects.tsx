@@ -8,7 +8,7 @@ import { Menu } from '../../components/menu.tsx';
 import { Empty, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { type FieldDefinition, InlineField } from '../../records/editable-fields.tsx';
-import { clientFact, projectFacts, projects, stateOptions } from '../../records/project-fields.tsx';
+import { clientField, projectFields, projects, stateOptions } from '../../records/project-fields.tsx';
 import { chosen, FilterSelect, queryOf, RecordList } from '../../records/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useClients, useRecords } from '../../records/records.ts';
 import { Percent, TagFilter, Tags } from '../../records/tags.tsx';
@@ -102,7 +102,7 @@ export default function Projects() {
             key={project.project_id}
             project={project}
             progress={progress.get(project.project_id)}
-            client={clientFact(clients.data, project)}
+            client={clientField(clients.data, project)}
             onChange={records.put}
             onDelete={() => deleting.begin(project)}
           />
@@ -131,23 +131,23 @@ function ProjectRow({ project, progress, client: clientField, onChange, onDelete
       <td class="name">
         <div class="name-line">
           <Dot color={project.color} />
-          <InlineField {...shared} fact={projectFacts.name} href={address} />
+          <InlineField {...shared} field={projectFields.name} href={address} />
           <Tags tags={project.tags} />
         </div>
       </td>
       <td class="where">
-        <InlineField {...shared} fact={clientField} />
+        <InlineField {...shared} field={clientField} />
       </td>
       <td class="when">
-        <InlineField {...shared} fact={projectFacts.due} />
+        <InlineField {...shared} field={projectFields.due} />
       </td>
       <td class="far">
-        <InlineField {...shared} fact={projectFacts.progress}>
+        <InlineField {...shared} field={projectFields.progress}>
           {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
         </InlineField>
       </td>
       <td class="state">
-        <InlineField {...shared} fact={projectFacts.state} />
+        <InlineField {...shared} field={projectFields.state} />
       </td>
       <td class="more">
         <Menu

@@ -14,7 +14,7 @@ import { choice, FieldList, InlineField } from '../../records/editable-fields.ts
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useProjects } from '../../records/records.ts';
 import { Subtasks } from '../../records/subtasks.tsx';
-import { taskFacts, tasks } from '../../records/task-fields.tsx';
+import { taskFields, tasks } from '../../records/task-fields.tsx';
 import '../../records/records.css';
 
 /** Page of one task: details, subtasks and comments. */
@@ -46,7 +46,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
     isNamed ? named : [{ value: project_id, text: project_name }, ...named],
   );
   const { name, start, due, recurring, progress, state, important, archived, hours, tags, description, notes } =
-    taskFacts;
+    taskFields;
   return (
     <Page
       title={task.task_name}
@@ -59,13 +59,13 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
       actions={
         <>
           <Button
-            look={isDone ? 'plain' : 'primary'}
+            variant={isDone ? 'plain' : 'primary'}
             icon={isDone ? 'undo' : 'check'}
             onClick={() => void (isDone ? reopenTask(task, [], shows) : completeTask(task, shows))}
           >
             {isDone ? 'Open again' : 'Complete'}
           </Button>
-          <Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(task)} />
+          <Button variant="danger" icon="trash" label="Delete" onClick={() => deleting.begin(task)} />
         </>
       }
       calls={[
@@ -99,14 +99,14 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
           </section>
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
-            <InlineField {...shared} fact={description} />
+            <InlineField {...shared} field={description} />
             <h2>Notes</h2>
-            <InlineField {...shared} fact={notes} />
+            <InlineField {...shared} field={notes} />
           </section>
           <Comments projectId={project_id} task={task} name={task.task_name} reloads={subtaskChanges} />
         </div>
         <section class="card padded" aria-label="Details">
-          <FieldList {...shared} facts={[name, project, start, due, recurring, progress]}>
+          <FieldList {...shared} fields={[name, project, start, due, recurring, progress]}>
             <div>
               <dt>Assigned</dt>
               <dd>
@@ -114,7 +114,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
               </dd>
             </div>
           </FieldList>
-          <FieldList {...shared} facts={[state, important, archived, hours, tags]}>
+          <FieldList {...shared} fields={[state, important, archived, hours, tags]}>
             <div>
               <dt>Completed</dt>
               <dd>

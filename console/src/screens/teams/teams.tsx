@@ -83,13 +83,13 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
   return (
     <tr>
       <td class="name">
-        <InlineField {...shared} fact={name} />
+        <InlineField {...shared} field={name} />
       </td>
       <td class="state">
-        <InlineField {...shared} fact={colour<Team, TeamChanges>(team)} />
+        <InlineField {...shared} field={colour<Team, TeamChanges>(team)} />
       </td>
       <td>
-        <People {...shared} being="in" />
+        <People {...shared} relation="in" />
       </td>
       <td class="more">
         <Menu

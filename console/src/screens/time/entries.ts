@@ -63,7 +63,7 @@ const time: FieldDefinition<TimeEntry, TimeEntryChanges> = {
 };
 
 /** Editable fields of a time entry. */
-export const entryFacts = {
+export const entryFields = {
   time,
   date: day<TimeEntry, TimeEntryChanges>('date', 'Day'),
   description: text<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),

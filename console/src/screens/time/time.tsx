@@ -15,7 +15,7 @@ import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
 import { bareHint, durationError, mondayOf, readSeconds, showSeconds } from './durations.ts';
-import { checkDay, compactDay, entries, entryFacts, isRunning } from './entries.ts';
+import { checkDay, compactDay, entries, entryFields, isRunning } from './entries.ts';
 import { Running, Start, TaskSelect } from './timer.tsx';
 import '../../records/records.css';
 import './time.css';
@@ -89,14 +89,14 @@ export default function Time() {
         <ul class="plan-lines" aria-label="Time entries of the week">
           {finished?.map((entry) => (
             <li key={entry.entry_id}>
-              <InlineField kept={entries} record={entry} fact={entryFacts.date} onChange={reload} />
-              <InlineField kept={entries} record={entry} fact={entryFacts.time} onChange={reload} />
+              <InlineField kept={entries} record={entry} field={entryFields.date} onChange={reload} />
+              <InlineField kept={entries} record={entry} field={entryFields.time} onChange={reload} />
               <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
               <span class="grow">
-                <InlineField kept={entries} record={entry} fact={entryFacts.description} onChange={reload} />
+                <InlineField kept={entries} record={entry} field={entryFields.description} onChange={reload} />
               </span>
               <Button
-                look="quiet"
+                variant="quiet"
                 icon="trash"
                 label={`Delete ${entries.nameOf(entry)}`}
                 onClick={() => deleting.begin(entry)}

@@ -3,7 +3,7 @@ import type { Task, TimeEntry } from '../../../../packages/sdk/src/resources.ts'
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { change } from '../../app/optimistic-update.ts';
-import { attempt, explain, usePolling } from '../../app/use-query.ts';
+import { attempt, errorMessage, usePolling } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
@@ -32,7 +32,7 @@ export function Running({ timer, onChange }: RunningProps) {
       onChange();
     } catch (error) {
       if (error instanceof DayTooLong) setCorrectionReason(error.message);
-      else showToast(explain(error), { isBad: true });
+      else showToast(errorMessage(error), { isBad: true });
     } finally {
       setBusy(false);
     }
@@ -46,7 +46,7 @@ export function Running({ timer, onChange }: RunningProps) {
         {clockTime(Math.max(0, secondsOf(timer, now)))}
       </span>
       {correctionReason === undefined ? (
-        <Button look="primary" icon="pause" disabled={isBusy} onClick={end}>
+        <Button variant="primary" icon="pause" disabled={isBusy} onClick={end}>
           Stop
         </Button>
       ) : (
@@ -73,7 +73,7 @@ function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
       await action();
       onChange();
     } catch (error) {
-      setFault(explain(error));
+      setFault(errorMessage(error));
       setBusy(false);
     }
   };
@@ -99,7 +99,7 @@ function CorrectionForm({ timer, reason, onChange }: CorrectionFormProps) {
           setFault(undefined);
         }}
       />
-      <Button look="primary" type="submit" disabled={isBusy}>
+      <Button variant="primary" type="submit" disabled={isBusy}>
         Save
       </Button>
       <Button disabled={isBusy} onClick={() => void run(() => discard(timer, onChange, 'Timer discarded.'))}>
@@ -130,7 +130,7 @@ export function Start({ tasks, onChange }: StartProps) {
   return (
     <section class="card padded row timer" aria-label="Timer">
       <TaskSelect label="What you work on" tasks={tasks} value={taskId ?? ''} onChange={setChosen} />
-      <Button look="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={begin}>
+      <Button variant="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={begin}>
         Start
       </Button>
     </section>

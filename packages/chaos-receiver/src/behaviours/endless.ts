@@ -22,7 +22,7 @@ const flood = (start: string, repeated: string): Pick<Behaviour, 'run'> => ({
 
 const interimFlood = (status: string, ...headers: readonly string[]): BehaviourBody => ({
   description: `Sends \`${status}\` endlessly.`,
-  seenAs: 'protocol',
+  senderSees: 'protocol',
   ...flood('', [`HTTP/1.1 ${status}`, ...headers, '\r\n'].join('\r\n').repeat(50)),
 });
 
@@ -30,57 +30,57 @@ const interimFlood = (status: string, ...headers: readonly string[]): BehaviourB
 export const endless: readonly Behaviour[] = behavioursOf({
   'endless-body': {
     description: 'Responds 200 with an endless body without a length.',
-    seenAs: 200,
+    senderSees: 200,
     ...flood(responseHead('200 OK'), KIB.repeat(16)),
   },
   'endless-length': {
     description: 'Responds 200 with `Content-Length` of one terabyte, and sends it.',
-    seenAs: 200,
+    senderSees: 200,
     ...flood(responseHead('200 OK', 'Content-Length: 1000000000000'), KIB.repeat(16)),
   },
   'endless-chunks': {
     description: 'Responds 200 with endless chunks.',
-    seenAs: 200,
+    senderSees: 200,
     ...flood(CHUNKED, `400\r\n${KIB}\r\n`.repeat(16)),
   },
   'endless-tiny-chunks': {
     description: 'Responds 200 with endless chunks of one byte.',
-    seenAs: 200,
+    senderSees: 200,
     ...flood(CHUNKED, '1\r\na\r\n'.repeat(1_000)),
   },
   'endless-chunk-extension': {
     description: 'Responds 200 with an endless chunk extension.',
-    seenAs: 200,
+    senderSees: 200,
     ...flood(`${CHUNKED}1;x=`, KIB),
   },
   'endless-trailers': {
     description: 'Responds 200 with a complete chunked body and endless trailers.',
-    seenAs: 200,
+    senderSees: 200,
     ...flood(`${CHUNKED}1\r\na\r\n0\r\n`, 'X-Trailer: a\r\n'.repeat(50)),
   },
   'endless-headers': {
     description: 'Responds 200 with endless headers.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     ...flood('HTTP/1.1 200 OK\r\n', 'X-Many: a\r\n'.repeat(50)),
   },
   'endless-header-value': {
     description: 'Responds 200 with an endless header value.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     ...flood('HTTP/1.1 200 OK\r\nX-Long: ', KIB),
   },
   'endless-header-name': {
     description: 'Responds 200 with an endless header name.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     ...flood('HTTP/1.1 200 OK\r\nX-', KIB),
   },
   'endless-reason': {
     description: 'Responds 200 with an endless reason phrase.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     ...flood('HTTP/1.1 200 ', KIB),
   },
   'endless-line-ends': {
     description: 'Sends endless line ends, which parsers skip before a status line.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     ...flood('', '\r\n'.repeat(500)),
   },
   'flood-100': interimFlood('100 Continue'),
@@ -122,7 +122,7 @@ type Bomb = {
 
 const bomb = ({ encoding, content, times = 1, size }: Bomb): BehaviourBody => ({
   description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${size}.`,
-  seenAs: 200,
+  senderSees: 200,
   async run(connection) {
     connection.write(responseHead('200 OK', `Content-Encoding: ${encoding}`));
     const bytes = await Promise.race([content(), connection.senderClosed]);

@@ -7,7 +7,7 @@ import {
   respond,
   respondAndKeepOpen,
   responseHead,
-  type SeenResult,
+  type SenderResult,
 } from '../behaviour.ts';
 
 const CHUNKED = responseHead('200 OK', 'Transfer-Encoding: chunked');
@@ -85,7 +85,7 @@ export const framing: readonly Behaviour[] = behavioursOf({
   ),
   'keep-alive-surprise': {
     description: 'Responds 200 with keep-alive and later sends an unsolicited 408.',
-    seenAs: 200,
+    senderSees: 200,
     async run(connection) {
       connection.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
       await connection.wait(connection.deadlineMs / 4);
@@ -109,7 +109,7 @@ type BreakPoint = {
   readonly startsAt?: Phase;
   /** Bytes that are sent before. */
   readonly bytes?: string;
-  readonly seenAs: SeenResult;
+  readonly seenAs: SenderResult;
 };
 
 const BREAK_POINTS: readonly BreakPoint[] = [
@@ -137,20 +137,20 @@ const BREAK_POINTS: readonly BreakPoint[] = [
 ];
 
 const resets = BREAK_POINTS.map(
-  ({ name, when, startsAt = 'request', bytes, seenAs }): Behaviour => ({
+  ({ name, when, startsAt = 'request', bytes, seenAs: senderSees }): Behaviour => ({
     slug: `rst-${name}`,
     description: `Resets the connection (RST) ${when}.`,
-    seenAs,
+    senderSees,
     startsAt,
     run: (connection) => connection.reset(bytes),
   }),
 );
 
 const closes = BREAK_POINTS.map(
-  ({ name, when, startsAt = 'request', bytes, seenAs }): Behaviour => ({
+  ({ name, when, startsAt = 'request', bytes, seenAs: senderSees }): Behaviour => ({
     slug: `fin-${name}`,
     description: `Closes the connection (FIN) ${when}.`,
-    seenAs,
+    senderSees,
     startsAt,
     run: (connection) => connection.end(bytes),
   }),
@@ -160,7 +160,7 @@ const halfCloses: readonly Behaviour[] = [
   {
     slug: 'half-close',
     description: 'Half-closes the connection immediately and continues to read.',
-    seenAs: 'reset',
+    senderSees: 'reset',
     startsAt: 'connected',
     async run(connection) {
       connection.end();
@@ -170,7 +170,7 @@ const halfCloses: readonly Behaviour[] = [
   {
     slug: 'half-close-after-answer',
     description: 'Responds 200, half-closes the connection and continues to read.',
-    seenAs: 200,
+    senderSees: 200,
     async run(connection) {
       connection.end(emptyResponse('200 OK'));
       await connection.senderClosed;

@@ -6,7 +6,7 @@ import {
   OK,
   respond,
   respondAndKeepOpen,
-  type SeenResult,
+  type SenderResult,
 } from '../behaviour.ts';
 import { type Authority, type CertificateContent, createAuthority, DAY_MS, validContent } from '../certificates.ts';
 
@@ -18,7 +18,7 @@ const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 export const otherProtocols: readonly Behaviour[] = behavioursOf({
   garbage: {
     description: 'Sends 1 KiB of random bytes.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     run: (connection) => connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.below(128))),
   },
   'nul-bytes': respond('Sends 1 KiB of NUL bytes.', 'protocol', '\0'.repeat(1_024)),
@@ -51,7 +51,7 @@ export const otherProtocols: readonly Behaviour[] = behavioursOf({
   ),
   echo: {
     description: 'Sends back all bytes that it receives.',
-    seenAs: 'protocol',
+    senderSees: 'protocol',
     startsAt: 'first-bytes',
     async run(connection) {
       connection.socket.pipe(connection.socket);
@@ -63,9 +63,9 @@ export const otherProtocols: readonly Behaviour[] = behavioursOf({
 /** Responds 200 after the handshake. */
 const handshake = (
   description: string,
-  seenAs: SeenResult,
+  senderSees: SenderResult,
   tls: (authority: Authority) => SecureContextOptions,
-): BehaviourBody => ({ description, seenAs, tls, run: (connection) => connection.end(OK) });
+): BehaviourBody => ({ description, senderSees, tls, run: (connection) => connection.end(OK) });
 
 /** A certificate of the authority that differs from a valid one. */
 const issued = (difference: (now: number) => Partial<CertificateContent>) => (authority: Authority) =>
@@ -74,9 +74,9 @@ const issued = (difference: (now: number) => Partial<CertificateContent>) => (au
 export const validCertificate = issued(() => ({}));
 
 /** Sends bytes instead of a handshake, or stops in the middle of one. */
-const noHandshake = (description: string, seenAs: SeenResult, run: Behaviour['run']): BehaviourBody => ({
+const noHandshake = (description: string, senderSees: SenderResult, run: Behaviour['run']): BehaviourBody => ({
   description,
-  seenAs,
+  senderSees,
   startsAt: 'first-bytes',
   tls: true,
   run,
@@ -160,19 +160,19 @@ export const tls: readonly Behaviour[] = behavioursOf({
   ),
   'tls-then-hang': {
     description: 'Completes the handshake and never responds.',
-    seenAs: 'timeout',
+    senderSees: 'timeout',
     tls: validCertificate,
     run: (connection) => connection.senderClosed,
   },
   'tls-then-rst': {
     description: 'Completes the handshake and resets (RST) after the request.',
-    seenAs: 'reset',
+    senderSees: 'reset',
     tls: validCertificate,
     run: (connection) => connection.reset(),
   },
   'tls-no-goodbye': {
     description: 'Responds 200 with half of the body, then closes TCP (FIN) without `close_notify`.',
-    seenAs: 200,
+    senderSees: 200,
     tls: validCertificate,
     async run(connection) {
       connection.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345');

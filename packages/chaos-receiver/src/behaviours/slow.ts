@@ -6,12 +6,12 @@ const LONG_BODY_HEAD = responseHead('200 OK', 'Content-Length: 1000000');
 export const slow: readonly Behaviour[] = behavioursOf({
   hang: {
     description: 'Reads the request and never responds.',
-    seenAs: 'timeout',
+    senderSees: 'timeout',
     run: (connection) => connection.senderClosed,
   },
   'hang-unread': {
     description: 'Accepts the connection, reads nothing and sends nothing.',
-    seenAs: 'timeout',
+    senderSees: 'timeout',
     startsAt: 'connected',
     async run(connection) {
       connection.socket.pause();
@@ -21,7 +21,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'slow-in-time': {
     description: 'Responds 200 two seconds before the deadline, or at half of it if that is later.',
-    seenAs: 200,
+    senderSees: 200,
     async run(connection) {
       await connection.wait(Math.max(connection.deadlineMs - 2_000, connection.deadlineMs / 2));
       connection.end(OK);
@@ -29,7 +29,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'slow-too-late': {
     description: 'Responds 200 after 1.25 times the deadline.',
-    seenAs: 'timeout',
+    senderSees: 'timeout',
     async run(connection) {
       await connection.wait(connection.deadlineMs * 1.25);
       connection.end(OK);
@@ -37,7 +37,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'slow-401': {
     description: 'Responds 401 at half of the deadline.',
-    seenAs: 401,
+    senderSees: 401,
     async run(connection) {
       await connection.wait(connection.deadlineMs / 2);
       connection.end(emptyResponse('401 Unauthorized'));
@@ -45,7 +45,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'drip-in-time': {
     description: 'Responds 200 in single bytes, all of them within half of the deadline.',
-    seenAs: 200,
+    senderSees: 200,
     async run(connection) {
       await connection.drip(OK, connection.deadlineMs / 2);
       connection.end();
@@ -53,7 +53,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'drip-head': {
     description: 'Responds 200 and drips an endless header, one byte per `--pace`.',
-    seenAs: 'timeout',
+    senderSees: 'timeout',
     async run(connection) {
       connection.write('HTTP/1.1 200 OK\r\nX-Slow: ');
       await connection.drip('a'.repeat(100_000));
@@ -61,12 +61,12 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'drip-status': {
     description: 'Drips the status line, one byte per `--pace`.',
-    seenAs: 'timeout',
+    senderSees: 'timeout',
     run: (connection) => connection.drip(`HTTP/1.1 200 ${'O'.repeat(100_000)}`),
   },
   'drip-body': {
     description: 'Responds 200 immediately and drips the body, one byte per `--pace`.',
-    seenAs: 200,
+    senderSees: 200,
     async run(connection) {
       connection.write(LONG_BODY_HEAD);
       await connection.drip('a'.repeat(100_000));
@@ -74,7 +74,7 @@ export const slow: readonly Behaviour[] = behavioursOf({
   },
   'drip-chunks': {
     description: 'Responds 200 immediately and drips the body in chunks of one byte, one per `--pace`.',
-    seenAs: 200,
+    senderSees: 200,
     async run(connection) {
       connection.write(responseHead('200 OK', 'Transfer-Encoding: chunked'));
       while (!connection.hasSenderClosed) {

@@ -43,7 +43,7 @@ export function status(code: number): Behaviour {
   return {
     slug: String(code),
     description: `Responds \`${code} ${reason}\` without a body.`,
-    seenAs: code,
+    senderSees: code,
     run: (connection) =>
       connection.end(
         code === 204 || code === 304 ? responseHead(`${code} ${reason}`) : emptyResponse(`${code} ${reason}`),
@@ -57,12 +57,12 @@ const withHeaders = (
   code: number,
   reason: string,
   ...headers: readonly string[]
-): Pick<Behaviour, 'seenAs' | 'run'> => ({
-  seenAs: code,
+): Pick<Behaviour, 'senderSees' | 'run'> => ({
+  senderSees: code,
   run: (connection) => connection.end(emptyResponse(`${code} ${reason}`, ...headers)),
 });
 
-export const authDemands: readonly Behaviour[] = behavioursOf({
+export const unauthorized: readonly Behaviour[] = behavioursOf({
   '401-basic': {
     description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
     ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
@@ -98,7 +98,7 @@ const retryAfterResponse = (
   code = 503,
 ): BehaviourBody => ({
   description,
-  seenAs: code,
+  senderSees: code,
   run: (connection) => {
     const text = typeof value === 'string' ? value : value(Date.now());
     connection.end(emptyResponse(`${code} ${REASONS[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)));
@@ -128,7 +128,7 @@ const redirect = (
   location: string | ((connection: Connection) => string),
 ): BehaviourBody => ({
   description,
-  seenAs: status,
+  senderSees: status,
   run(connection) {
     const target = typeof location === 'string' ? location : location(connection);
     connection.end(emptyResponse(`${status} Elsewhere`, `Location: ${target}`));
@@ -159,7 +159,7 @@ export const redirects: readonly Behaviour[] = behavioursOf({
   'redirect-nowhere': redirect('Responds 302 with an invalid URL.', 302, 'http://['),
   'redirect-without': {
     description: 'Responds 302 without a `Location`.',
-    seenAs: 302,
+    senderSees: 302,
     run: (connection) => connection.end(emptyResponse('302 Found')),
   },
 });

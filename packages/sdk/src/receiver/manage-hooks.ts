@@ -47,7 +47,7 @@ export async function reconcileHooks(own: ManagedHooks, subscribing: boolean): P
   for (const kind of own.kinds) {
     const ofKind = hooks.filter(({ event }) => event === kind);
     try {
-      await tend(own, kind, ofKind, subscribing);
+      await manageKind(own, kind, ofKind, subscribing);
     } catch (error) {
       // Another process of the application may have done the same concurrently.
       const isRace = error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
@@ -58,7 +58,7 @@ export async function reconcileHooks(own: ManagedHooks, subscribing: boolean): P
   if (failures.length > 0) throw failures[0];
 }
 
-async function tend(
+async function manageKind(
   { carillon, at = '', signal }: ManagedHooks,
   kind: Kind,
   hooks: readonly Hook[],

@@ -16,10 +16,10 @@ export type PollLoop = {
 /**
  * Creates a poll loop. Polls never overlap; after a failure, the next one follows with a backoff.
  *
- * @param look the poll; rejects if it should be retried soon
+ * @param poll the poll; rejects if it should be retried soon
  * @param everyMs interval between successful polls; 0: only after a failure
  */
-export function startPollLoop(look: () => Promise<void>, everyMs: number): PollLoop {
+export function startPollLoop(poll: () => Promise<void>, everyMs: number): PollLoop {
   let isOn = false;
   let isPolling = false;
   let isSoon = false;
@@ -36,7 +36,7 @@ export function startPollLoop(look: () => Promise<void>, everyMs: number): PollL
     isPolling = true;
     isSoon = false;
     try {
-      await look();
+      await poll();
       failures = 0;
     } catch {
       failures += 1;

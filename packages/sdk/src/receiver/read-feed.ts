@@ -44,16 +44,16 @@ async function begin({ carillon, own, state, signal }: FeedSyncPorts): Promise<s
 async function readFrom(reading: FeedSyncPorts, after: string | undefined): Promise<void> {
   const { carillon, own, state, signal } = reading;
   let saved = after;
-  const keep = async (cursor: string) => {
+  const saveCursor = async (cursor: string) => {
     if (cursor !== saved) await state.save(cursor);
     saved = cursor;
   };
   for await (const { data, next } of feedPages({ feed: carillon.notifications, after, kinds: own.kinds }, { signal })) {
     for (const entry of data) {
       signal.throwIfAborted();
-      if (await isHandled(reading, entry)) await keep(entry.cursor);
+      if (await isHandled(reading, entry)) await saveCursor(entry.cursor);
     }
-    await keep(next);
+    await saveCursor(next);
   }
 }
 

@@ -428,14 +428,14 @@ test('processes that share a cursor run one after the other under its lock', asy
   const shared = memoryState();
   await shared.save('0');
   let last: Promise<unknown> = Promise.resolve();
-  const alone = (work: () => Promise<void>) => {
+  const withLock = (work: () => Promise<void>) => {
     const mine = last.then(work);
     last = mine.catch(() => undefined);
     return mine;
   };
   const called: string[] = [];
   const options: Partial<ReceiverOptions> = {
-    state: { ...shared, alone },
+    state: { ...shared, withLock },
     on: { new_event: ({ event_id }) => new Promise((resolve) => setImmediate(resolve, called.push(event_id))) },
   };
   const several = await Promise.all(Array.from({ length: 4 }, () => receiverOf(t, baseUrl, options)));

@@ -142,7 +142,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       stopping.signal.throwIfAborted();
       if (!isReadable) await mustBeReadable(carillon, own.kinds, stopping.signal);
       isReadable = true;
-      await (state.alone === undefined ? syncFeed(reading) : state.alone(() => syncFeed(reading)));
+      await (state.withLock === undefined ? syncFeed(reading) : state.withLock(() => syncFeed(reading)));
     } catch (error) {
       report(error);
       throw error;

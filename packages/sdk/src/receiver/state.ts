@@ -11,7 +11,7 @@ export type State = {
    * For several processes with one cursor: runs the work exclusively, for example under an advisory lock. Without it,
    * concurrent feed syncs call handlers twice.
    */
-  alone?(work: () => Promise<void>): Promise<void>;
+  withLock?(work: () => Promise<void>): Promise<void>;
 };
 
 /**
